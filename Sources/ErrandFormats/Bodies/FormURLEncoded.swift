@@ -37,7 +37,7 @@ public enum FormURLEncoded {
 
     /// Returns the pairs in their order, with escapes resolved. A value is `nil` if the item has no `=`. Empty items are left out.
     ///
-    /// A name or value with a broken escape, or whose octets are not UTF-8, keeps its escapes.
+    /// If a name or a value has a broken escape, or its octets are not UTF-8, its escapes are kept.
     ///
     /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, which has the same form, `+` may be a
     ///   plus sign.

@@ -7,8 +7,8 @@
 /// thread may have a stack of only 512 KiB.
 ///
 /// Runs of combining marks are limited because comparing such a run as Unicode text takes quadratic time. A decoder that stores
-/// members by name compares the names as Unicode text. An app compares the values in the same way, as raw values and as elements of
-/// sets.
+/// members by name compares the names as Unicode text. An app also compares values as Unicode text, for example as raw values and
+/// as elements of sets.
 package enum JSONDepth {
     /// The limit for the app's own types: 128 levels.
     package static let limit = 128

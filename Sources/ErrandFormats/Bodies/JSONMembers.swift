@@ -5,10 +5,10 @@
 ///
 /// Works in linear time, without recursion, with one bit for each level of nesting.
 package enum JSONMembers {
-    /// Returns a JSON object with the members of a JSON text whose names are in `names`, in their order. Returns `nil` if the text
-    /// has no complete object.
+    /// Returns a JSON object with the members of a JSON text whose names are in `names`, in the order of the text. Returns `nil`
+    /// if the text has no complete object.
     ///
-    /// - A needed member whose value is unreadable, an array or an object is left out.
+    /// - A needed member is left out if its value is unreadable, an array or an object.
     /// - In the other members, quotation marks and brackets must be in pairs. Nothing else is checked.
     /// - A byte order mark before the object and text after the object are ignored. If the text after the object has another `{`,
     ///   the result is `nil`, because it is unknown which object is meant.
@@ -98,7 +98,7 @@ private struct JSONScan {
         return nil
     }
 
-    /// Reads a string, a number or another word, an array or an object, and returns its bytes.
+    /// Reads a value, and returns its bytes. A value is a string, an array, an object, or a word such as a number.
     private mutating func value() -> Range<Int>? {
         let start = position
         switch next {

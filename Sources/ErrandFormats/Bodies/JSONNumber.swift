@@ -35,8 +35,8 @@ public struct JSONNumber: Sendable, Hashable {
         }
     }
 
-    /// Creates the number that the `Double` prints as: 0.1 is exactly 0.1. Returns `nil` for infinity and NaN, which JSON can't
-    /// represent.
+    /// Creates the number whose text is the printed form of a `Double`: 0.1 becomes exactly 0.1. Returns `nil` for infinity and
+    /// NaN, which JSON can't represent.
     public init?(exactly value: Double) {
         if let integer = Int64(exactly: value) {
             self.init(integer: integer)
@@ -98,7 +98,7 @@ public struct JSONNumber: Sendable, Hashable {
         let roundsUp = digits[limit] >= 5
         digits.removeLast(digits.count - limit)
         if roundsUp {
-            // From the last digit on, nines become zeros.
+            // All nines at the end become zeros, and the digit before them grows by one.
             var index = limit - 1
             while index >= 0, digits[index] == 9 {
                 digits[index] = 0
@@ -131,7 +131,7 @@ public struct JSONNumber: Sendable, Hashable {
         }
     }
 
-    /// The number as Swift's coders can hold it.
+    /// The number in a type that Swift's coders support.
     enum CodedValue {
         case integer(Int64)
         case unsigned(UInt64)

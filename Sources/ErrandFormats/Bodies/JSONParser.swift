@@ -213,7 +213,7 @@ struct JSONParser {
             isSlow = MarkRun.isTooLong(in: UnsafeRawBufferPointer(text))
         }
         guard let string else { throw error("a string that is not UTF-8") }
-        // The app, and `==` of JSON values, also compare strings.
+        // Strings are compared too: by the app, and by `==` of JSON values.
         guard !isSlow else { throw limit(MarkRun.problem) }
         return string
     }

@@ -53,7 +53,7 @@ public struct JSONPointer: Sendable, Hashable {
     /// Returns the place of a member or an element of the value at this place.
     public func appending(_ token: String) -> JSONPointer { JSONPointer(tokens + [token]) }
 
-    /// Returns the index in an array that a token means. `nil` unless the token consists of digits without a leading zero.
+    /// Reads a token as the index of an element. `nil` unless the token consists of digits without a leading zero.
     static func index(_ token: String) -> Int? {
         guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             token.isExactly("0") || !token.hasOctetPrefix("0")
@@ -89,7 +89,7 @@ extension JSONPointer: ExpressibleByStringLiteral {
     /// - Precondition: the text is a pointer: see ``init(_:)-(String)``.
     public init(stringLiteral text: String) {
         guard let pointer = JSONPointer(text) else {
-            preconditionFailure("'\(text)' is not a JSON pointer: it begins with a slash, and has ~0 or ~1 for ~")
+            preconditionFailure("'\(text)' is not a JSON pointer: a pointer begins with '/', and every ~ is followed by 0 or 1")
         }
         self = pointer
     }

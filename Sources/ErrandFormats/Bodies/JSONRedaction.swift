@@ -27,7 +27,8 @@ package struct JSONRedaction: Sendable {
     ///   - bytes: UTF-8.
     ///   - placeholder: the replacement of a secret string: ASCII without quotation marks and backslashes.
     ///   - isSensitive: called with each member's name, unescaped.
-    ///   - rewrite: called with each other string and each name, such as a URL. Returns its replacement, or `nil` to leave it.
+    ///   - rewrite: called with each other string and each name, such as a URL. Returns the replacement; `nil` leaves the text
+    ///     unchanged.
     package init(
         _ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool, rewrite: (String) -> String? = { _ in nil }
     ) {
@@ -71,7 +72,7 @@ private struct JSONScanner {
         self.rewrite = rewrite
     }
 
-    /// Examines all bytes. Returns whether they are one complete JSON text.
+    /// Examines all bytes. Returns whether the bytes are one complete JSON text.
     mutating func scan() -> Bool {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         var safe = index
@@ -84,7 +85,8 @@ private struct JSONScanner {
                 skipSpace()
                 if index == bytes.count { return isOne }
                 isOne = false
-                // Further texts are also examined. A string or a number may turn out to be a name, depending on the next token.
+                // JSON texts that follow the first text are also examined. A string or a number may turn out to be a name,
+                // depending on the next token.
                 guard "{[".utf8.contains(bytes[start]) else {
                     safe = start
                     throw Malformed()
@@ -158,7 +160,7 @@ private struct JSONScanner {
             } else {
                 end(start, beginsSecret: beginsSecret, replacement: try scalar(first, from: start), safe: &safe)
             }
-            // The value has ended. If it was the last value of its level, the level also ends.
+            // The value has ended. If the value was the last value of its level, the level also ends.
             while true {
                 guard let level = levels.last else { return }
                 skipSpace()

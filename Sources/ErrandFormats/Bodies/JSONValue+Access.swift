@@ -15,8 +15,8 @@ extension JSONValue {
         }
     }
 
-    /// The member with this name, as a property: `json.user.name = "Ada"`. A member that has the name of a property of ``JSONValue``,
-    /// such as `description` or `isNull`, needs the subscript. The members of an array are in ``arrayValue``: `json.tags.count` is a
+    /// The member with this name, as a property: `json.user.name = "Ada"`. If a property of ``JSONValue``, such as `description` or
+    /// `isNull`, has the name of the member, use the subscript. The members of an array are in ``arrayValue``: `json.tags.count` is a
     /// member with the name `count`.
     public subscript(dynamicMember name: String) -> JSONValue {
         get { self[name] }

@@ -34,7 +34,7 @@ extension JSONValue {
 
     /// Returns the patch that changes this value to `other`: `merged(with: patch) == other`. Arrays are replaced as a whole.
     ///
-    /// A merge patch can't set a member to `null`. If a member of `other` is `null`, the patch does not add the member, or removes
+    /// A merge patch can't set a member to `null`. If a member of `other` is `null`, the patch removes the member or does not add
     /// it.
     public func mergePatch(to other: JSONValue) -> JSONValue {
         guard case .object(let old) = self, case .object(let new) = other else { return other }
@@ -74,7 +74,7 @@ extension JSONValue {
         return old
     }
 
-    /// - Parameter make: returns the new value for the old value at the place. `nil` removes the value.
+    /// - Parameter make: the closure that returns the new value for the old value at the place. `nil` removes the value.
     private mutating func change(
         _ tokens: ArraySlice<String>, _ pointer: JSONPointer, _ make: (JSONValue?) -> JSONValue?
     ) throws(JSONPointerError) {
@@ -100,7 +100,8 @@ extension JSONValue {
             defer { self = .array(elements) }
             let index = token.isExactly("-") ? elements.count : JSONPointer.index(token)
             guard let index, index < elements.count else {
-                // There is no element. A new element may be added at the end, and an element to remove is already missing.
+                // There is no element at the index. A new element may be added only at the end. To remove a missing element,
+                // nothing is done.
                 let new = isLast ? make(nil) : nil
                 guard isLast, new == nil || index == elements.count else {
                     throw JSONPointerError(pointer, "there is no element '\(token.shownSafely(limit: 80))'")

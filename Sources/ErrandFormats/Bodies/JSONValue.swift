@@ -38,8 +38,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. Its members have no order. Of several members with one name, the last is used. A `Decodable` type gets the
-    /// first.
+    /// An object. Its members have no order. If several members have the same name, the last member is used. A `Decodable` type
+    /// gets the first member.
     ///
     /// Names are compared as Swift compares texts. An `é` in one code point and an `e` with a combining accent are the same name
     /// here, but two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
@@ -53,7 +53,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
     public init(_ number: JSONNumber) { self = .number(number) }
     /// Creates `true` or `false`.
     public init(_ value: Bool) { self = .bool(value) }
-    /// Creates the number that the `Double` prints as; `nil` for infinity and NaN, which JSON can't represent.
+    /// Creates the number whose text is the printed form of a `Double`; `nil` for infinity and NaN, which JSON can't represent.
     public init?(exactly number: Double) {
         guard let number = JSONNumber(exactly: number) else { return nil }
         self = .number(number)
@@ -94,7 +94,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
             do {
                 self = .object(try container.decode([String: JSONValue].self))
             } catch DecodingError.typeMismatch {
-                // The value has no other type either. A nested value reports its own problem as corrupted data.
+                // All other types were tried, so the value is a number. A nested value reports its own problem as corrupted
+                // data.
                 throw DecodingError.dataCorruptedError(in: container, debugDescription: "a number out of the range of Double")
             }
         }
@@ -124,7 +125,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
             case .integer(let value): try container.encode(value)
             case .unsigned(let value): try container.encode(value)
             case .double(let value):
-                // The number is not zero itself, because zero is a whole number.
+                // The exact number is not zero, because zero is a whole number.
                 guard value != 0 else {
                     let text = "a number that is too small for a Double"
                     throw EncodingError.invalidValue(number, .init(codingPath: encoder.codingPath, debugDescription: text))
@@ -154,7 +155,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
 extension KeyedDecodingContainer {
     /// Decodes the JSON value of a member; ``JSONValue/null`` if the member is missing.
     ///
-    /// Synthesized `Decodable` conformances call this for each property of the type ``JSONValue``.
+    /// Synthesized `Decodable` conformances call this method for each property of the type ``JSONValue``.
     public func decode(_ type: JSONValue.Type, forKey key: Key) throws -> JSONValue { try decodeIfPresent(type, forKey: key) ?? .null }
 }
 
@@ -175,7 +176,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
     public init(stringLiteral value: String) { self = .string(value) }
     /// ``array(_:)``.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// ``object(_:)``. Of several members with one name, the last is used.
+    /// ``object(_:)``. If several members have the same name, the last member is used.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

@@ -4,14 +4,14 @@
 /// - Foundation reads nested containers by recursion, without a limit for the stack.
 /// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
 ///   number of objects, or an object that contains itself.
-/// - Foundation ends the process at some bytes that are not UTF-8.
+/// - Foundation crashes on some bytes that are not UTF-8.
 /// - A long name that is not ASCII, and a long run of combining marks in a value, are slow to compare: see `JSONDepth`.
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
 
-    /// Returns the problem of a list; `nil` if Foundation may read the list. Only XML in UTF-8 and the binary format are property
-    /// lists here.
+    /// Returns the problem of a list; `nil` if Foundation may read the list. Only XML in UTF-8 and the binary format are accepted
+    /// as property lists.
     package static func problem(in bytes: UnsafeRawBufferPointer) -> String? {
         if bytes.starts(with: "bplist00".utf8) {
             guard var list = BinaryList(bytes) else { return "it is damaged" }
@@ -82,7 +82,7 @@ private struct XMLList {
         return MarkRun.isTooLong(in: bytes, .xml) ? MarkRun.problem : nil
     }
 
-    /// The beginnings and ends of text without tags.
+    /// The beginnings and ends of comments and similar text, in which tags have no meaning.
     private static let hiding: [(opening: String, closing: String)] = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")]
 
     /// The name at the beginning of a tag.
@@ -100,7 +100,7 @@ private struct XMLList {
         return count
     }
 
-    /// Whether a text is a date in the usual form. Foundation ends the process at some years of more than four digits.
+    /// Whether a text is a date in the usual form. Foundation crashes on some years of more than four digits.
     private func isDate(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         let pattern = "0000-00-00T00:00:00Z".utf8
         return text.count == pattern.count
@@ -222,8 +222,8 @@ private struct BinaryList {
         var isUnicode = false
         /// Whether the text is in UTF-16. If false, the text is in UTF-8.
         var isUTF16 = false
-        /// The start of the text, or of a container's references. Then the number of references, and the number of these that are
-        /// names.
+        /// `start`: the start of the text, or of a container's references. `references`: the number of these references. `names`:
+        /// the number of references that are names.
         var start = 0
         var references = 0
         var names = 0

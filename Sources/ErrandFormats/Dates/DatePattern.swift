@@ -7,7 +7,7 @@
 /// | `HH`, `mm`, `ss` | hour (00 to 23), minute and second, with 2 digits each |
 /// | `S` to `SSSSSSSSS` | fraction of a second, with as many digits as letters |
 /// | `XXX` | offset from UTC: `Z`, `+01:00` |
-/// | `'T'` | the text between the quotation marks, in which two quotation marks mean one |
+/// | `'T'` | the text between the quotation marks; `''` is one quotation mark |
 ///
 /// Any other character that is not a letter means itself. The pattern needs a year, a month and a day; a missing time is 00:00.
 package struct DatePattern: Sendable {
@@ -32,7 +32,7 @@ package struct DatePattern: Sendable {
             "yyyy": .year, "MM": .month, "dd": .day, "HH": .hour, "mm": .minute, "ss": .second, "XXX": .offset,
         ]
 
-        /// The field of letters of the app's own pattern; `nil` if there is no such field.
+        /// Creates the field for a run of equal letters in a pattern; `nil` if there is no such field.
         init?(_ letters: Substring) {
             if let field = Self.names[String(letters)] {
                 self = field
@@ -62,7 +62,7 @@ package struct DatePattern: Sendable {
                 let isEmpty = end == rest.startIndex
                 parts.append(.literal(Array((isEmpty ? "'" : rest[..<end]).utf8)))
                 rest = rest[rest.index(after: end)...]
-                // Two marks within a quotation are one mark of the text.
+                // Two quotation marks within quoted text are one quotation mark of the text.
                 if !isEmpty, rest.first == "'" { parts.append(.literal([UInt8(ascii: "'")])) }  // octets: the pattern of the app
             } else if first.isASCII, first.isLetter {
                 let letters = rest.prefix { $0 == first }
@@ -82,8 +82,9 @@ package struct DatePattern: Sendable {
 
     /// Reads a date of this form; text after the date is refused.
     ///
-    /// - Returns: the seconds since 1970-01-01T00:00:00, in UTC or, without an offset, in a time zone that the caller knows, and the
-    ///   nanoseconds after them. `nil` for any other text, and if the day or the time does not exist.
+    /// - Returns: the seconds since 1970-01-01T00:00:00, and the nanoseconds after these seconds. The time is in UTC. If the pattern
+    ///   has no offset, the time is in the time zone of the caller. `nil` for any other text, and if the day or the time does not
+    ///   exist.
     package func read(_ text: String) -> (seconds: Int64, nanoseconds: Int)? {
         var rest = Array(text.utf8.prefix(FieldLimits.shortValueBytes + 1))[...]
         guard rest.count <= FieldLimits.shortValueBytes else { return nil }
@@ -113,8 +114,9 @@ package struct DatePattern: Sendable {
     /// Returns the text of a date.
     ///
     /// - Parameters:
-    ///   - seconds: since 1970-01-01T00:00:00, in UTC if the pattern has an offset, which is written as `Z`.
-    ///   - nanoseconds: after `seconds`; digits that the pattern has no place for are dropped.
+    ///   - seconds: the seconds since 1970-01-01T00:00:00. If the pattern has an offset, the seconds are in UTC, and the offset
+    ///     is written as `Z`.
+    ///   - nanoseconds: the nanoseconds after `seconds`. Digits beyond the fraction of the pattern are dropped.
     /// - Returns: `nil` for a year outside 0 to 9999.
     package func text(seconds: Int64, nanoseconds: Int) -> String? {
         let days = seconds.floorDivided(by: 86_400)

@@ -6,8 +6,8 @@ extension HTTPDate {
     /// - `Sunday, 06-Nov-94 08:49:37 GMT` (obsolete, RFC 850)
     /// - `Sun Nov  6 08:49:37 1994` (obsolete, asctime)
     ///
-    /// Upper and lower case differ, each space is one space, and the numbers have all their digits. The name of the day must be
-    /// valid, but is not compared with the date.
+    /// The case of letters matters, each space is exactly one space, and the numbers have all their digits. The name of the day
+    /// must be valid, but is not compared with the date.
     ///
     /// Use this initializer for `Expires`: a value that is not a date means that the response has expired
     /// ([RFC 9111, section 5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)).

@@ -32,7 +32,7 @@ package struct RFC3339Date: Sendable, Hashable {
     /// The nanoseconds after ``secondsSinceEpoch``: 0 to 999,999,999.
     package let nanoseconds: Int
 
-    /// Whether the text has a time zone. Without one, ``secondsSinceEpoch`` is the time of the unknown zone.
+    /// Whether the text has a time zone. Without a time zone, ``secondsSinceEpoch`` is the time in an unknown zone.
     package let hasTimeZone: Bool
 
     /// Reads a date of at most 128 bytes, in the years 0000 to 9999.

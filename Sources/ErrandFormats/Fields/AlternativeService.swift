@@ -22,7 +22,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     public let host: String?
     /// The port, from 1 to 65535.
     public let port: Int
-    /// The duration after the response in which the service may be used, in whole seconds. 24 hours if the field states no duration.
+    /// The time after the response during which the service may be used, in whole seconds. 24 hours if the field states no duration.
     public var maxAge: Duration
     /// Whether the service may still be used after the network has changed.
     public let isPersistent: Bool

@@ -32,8 +32,8 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// Reads a field's value; `nil` if it has no type, or is longer than 8 KiB.
     ///
     /// `filename*` ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)) takes precedence over `filename`, unless `filename*` is
-    /// invalid. Of several parameters with one name, the first is used. Parameters after an invalid parameter are left out. A
-    /// backslash is data unless a quotation mark or another backslash follows it.
+    /// invalid. If several parameters have the same name, the first is used. Parameters after an invalid parameter are left
+    /// out. A backslash is data unless a quotation mark or another backslash follows it.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
         var reader = FieldReader(text)

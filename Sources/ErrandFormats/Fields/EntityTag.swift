@@ -12,7 +12,8 @@
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// How two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
-        /// The tags are the same, and neither is weak: the representations have the same octets. For ranges and `If-Match`.
+        /// The tags are the same, and neither is weak: the representations have the same octets. This comparison is for ranges
+        /// and `If-Match`.
         case strong
         /// The tags are the same, whether weak or not: the representations are equivalent. For `If-None-Match`.
         case weak
@@ -38,7 +39,8 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     ///
     /// Spaces and tabs within the quotation marks are kept: the grammar does not allow them, but some servers send them.
     ///
-    /// - Returns: `nil` if the value is not one entity tag, such as `*` or a text without quotation marks, or has more than 8 KiB.
+    /// - Returns: `nil` if the value has more than 8 KiB, or is not one entity tag. `*`, and a text without quotation marks, are
+    ///   not entity tags.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
         var reader = FieldReader(text)

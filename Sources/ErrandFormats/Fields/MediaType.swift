@@ -10,7 +10,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public let type: String
     /// The subtype in lower case, such as `problem+json`.
     public let subtype: String
-    /// The parameters in order. Of several parameters with one name, only the first is kept.
+    /// The parameters in order. If several parameters have the same name, only the first is kept.
     public let parameters: [Parameter]
 
     /// A parameter of a media type.

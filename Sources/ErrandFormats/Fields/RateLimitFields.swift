@@ -16,7 +16,7 @@ public import HTTPTypes
 ///   the form of revision 7 of the draft
 /// - the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same fields with the prefix `X-`, and `X-Rate-Limit-…`
 ///
-/// Invalid fields are ignored. Of several fields with one name, the first is used, unless the field is a list.
+/// Invalid fields are ignored. If several fields have the same name, the first is used, unless the field is a list.
 public struct RateLimitFields: Sendable, Hashable {
     /// A number of requests that may be sent within a duration. The number is not a promise: the server may refuse requests earlier.
     public struct Quota: Sendable, Hashable {

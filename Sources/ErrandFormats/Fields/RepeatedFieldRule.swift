@@ -20,7 +20,8 @@ package enum RepeatedFieldRule: Sendable {
     /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first is used |
     /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first is used |
     ///
-    /// `Content-Length` belongs to the framing of a message. Each version of HTTP refuses different values in the framing.
+    /// `Content-Length` belongs to the framing of a message. In every version of HTTP, a message with different values of
+    /// `Content-Length` is refused.
     package static func of(_ name: HTTPField.Name) -> RepeatedFieldRule? { table[name] }
 
     private static let table: [HTTPField.Name: RepeatedFieldRule] = {

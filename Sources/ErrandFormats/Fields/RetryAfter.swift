@@ -4,7 +4,8 @@ public enum RetryAfter {
     ///
     /// - Parameters:
     ///   - value: the field's value: seconds, or a date in any of the three forms. A date in the past means no wait.
-    ///   - date: the response's own `Date` field, so that a difference between the two clocks does not matter; `nil` if it is missing.
+    ///   - date: the response's own `Date` field, so that a difference between the clocks of the server and the client does not
+    ///     matter; `nil` if the field is missing.
     ///   - now: the time of the client's clock.
     public static func wait(_ value: String, date: String?, now: HTTPDate) -> Duration? {
         guard value.utf8.count <= FieldLimits.shortValueBytes else { return nil }

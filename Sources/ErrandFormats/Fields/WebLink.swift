@@ -47,9 +47,9 @@ public struct WebLink: Sendable, Hashable {
     ///
     /// Inexact values are read, too: relations in single quotation marks, and several relations without quotation marks.
     ///
-    /// - Returns: the links in order. `isComplete` is false if a malformed link or a value of more than 8 KiB was left out, or links
-    ///   after the first 128. `isComplete` is also false if a link has parameters after the first 32, and the relation is not among
-    ///   the first 32. A link without a relation is left out, but is treated as readable.
+    /// - Returns: the links in order. `isComplete` is false if a malformed link, a value of more than 8 KiB, or a link after the
+    ///   first 128 was left out. `isComplete` is also false if a link has parameters after the first 32, and the relation is not
+    ///   among the first 32. A link without a relation is left out, but is treated as readable.
     public static func parseReportingCompleteness(_ values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
         var links: [WebLink] = []
         var isComplete = true

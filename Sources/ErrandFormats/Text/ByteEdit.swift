@@ -22,7 +22,7 @@ extension [ByteEdit] {
         return edited + bytes[done...]
     }
 
-    /// Returns one list with the effect of these edits, followed by `next` on the result. Works in linear time.
+    /// Returns one list of edits with the same effect as these edits followed by the edits of `next`. Works in linear time.
     ///
     /// - Parameter edited: the result of these edits.
     package func followed(by next: [ByteEdit], in edited: [UInt8]) -> [ByteEdit] {

@@ -32,6 +32,6 @@
 }
 
 extension ChunkQueue where Chunk: Collection {
-    /// Appends `chunk`. Its number of bytes is its number of elements.
+    /// Appends `chunk`. Each element of the chunk counts as one byte.
     @inlinable package mutating func append(_ chunk: Chunk) { append(chunk, bytes: chunk.count) }
 }

@@ -32,7 +32,8 @@
             slots.removeAll(keepingCapacity: true)
             first = 0
         } else if first > 32, first * 2 > slots.count {
-            // An element is moved at most once each time that the queue has doubled.
+            // The remaining elements move only if they are fewer than the taken elements. Therefore all moves together take
+            // linear time.
             slots.removeFirst(first)
             first = 0
         }

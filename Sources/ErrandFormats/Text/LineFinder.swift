@@ -12,7 +12,7 @@ struct LineFinder: Sendable {
     }
 
     private let ending: Ending
-    /// The unused bytes, after some used bytes.
+    /// The bytes of the lines that were not returned yet, after some bytes of returned lines.
     private(set) var bytes: [UInt8] = []
     private var start = 0  // the start of the current line
     private var scanned = 0  // the end of the bytes without a line ending
@@ -24,7 +24,8 @@ struct LineFinder: Sendable {
     var pending: Range<Int> { start..<bytes.count }
 
     mutating func append(_ chunk: UnsafeBufferPointer<UInt8>) {
-        // The unused bytes move only if they are fewer than the used bytes. Therefore all moves together take linear time.
+        // The remaining bytes move only if they are fewer than the bytes of returned lines. Therefore all moves together take
+        // linear time.
         if start > 0, start * 2 >= bytes.count {
             bytes.removeSubrange(..<start)
             scanned -= start
@@ -33,7 +34,7 @@ struct LineFinder: Sendable {
         bytes.append(contentsOf: chunk)
     }
 
-    /// Uses the first `count` bytes of the incomplete line, without a search for line endings.
+    /// Drops the first `count` bytes of the incomplete line, without a search for line endings.
     mutating func drop(_ count: Int) {
         start += count
         scanned = start
@@ -63,7 +64,7 @@ struct LineFinder: Sendable {
         return line
     }
 
-    /// Uses the last line, which has no ending, and returns the line; `nil` if the line is empty.
+    /// Removes and returns the last line, which has no ending; `nil` if the line is empty.
     mutating func finish() -> Range<Int>? {
         let line = pending
         drop(line.count)

@@ -1,7 +1,7 @@
 /// Runs of combining marks, which make a text slow to compare, to hash and to sort.
 ///
 /// Swift compares texts in a normal form ([UAX 15](https://www.unicode.org/reports/tr15/)), and sorts each run of marks by insertion.
-/// A run of n marks takes n² steps. No language has runs of more than a few marks. Playful texts have about twenty.
+/// A run of n marks takes n² steps. No language has runs of more than a few marks. Decorative texts have runs of about twenty marks.
 package enum MarkRun {
     /// The longest accepted run: 128 marks.
     package static let limit = 128
@@ -16,7 +16,7 @@ package enum MarkRun {
         case plain
         /// Escapes such as `\u0301`, as in JSON. A continued line of JSON5 does not end a run.
         case json
-        /// References such as `&#x301;`, as in XML. CDATA marks do not end a run.
+        /// References such as `&#x301;`, as in XML. CDATA delimiters do not end a run.
         case xml
     }
 

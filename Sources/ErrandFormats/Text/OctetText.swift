@@ -86,7 +86,7 @@ extension UInt8 {
     package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
 
-/// A text that is compared and hashed by its octets, for use as the key of a `Set` or a `Dictionary` for text from outside.
+/// A text from outside that is compared and hashed by its octets, for use as a key of a `Set` or a `Dictionary`.
 package struct OctetKey: Hashable, Sendable {
     /// The text.
     package let text: String

@@ -110,7 +110,8 @@ package enum PercentEncoding {
 
     /// Returns the octets that `text` encodes.
     ///
-    /// - Parameter isLenient: whether an invalid escape stays as it is. Otherwise, the function returns `nil` for it.
+    /// - Parameter isLenient: whether an invalid escape stays as it is. If false, the function returns `nil` for a text with an
+    ///   invalid escape.
     static func octets(of text: some StringProtocol, isLenient: Bool) -> [UInt8]? {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []

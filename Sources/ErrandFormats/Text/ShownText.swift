@@ -5,7 +5,7 @@ extension StringProtocol {
     /// with only a few combining marks. The work does not grow with the part that is cut off.
     package func shownSafely(limit: Int = 200) -> String {
         var text = ""
-        // One more scalar than is shown is read, to find out whether the text is cut off.
+        // The loop reads one scalar more than the limit, to find out whether the text is cut off.
         let (scalarLimit, isUnlimited) = limit.multipliedReportingOverflow(by: 4)
         var count = 0
         for scalar in unicodeScalars {

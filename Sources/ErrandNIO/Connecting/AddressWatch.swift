@@ -1,7 +1,8 @@
 #if NIO
 internal import NIOCore
 
-/// Records the address that a channel connects to, and the reason if the connect fails. Then the handler leaves the pipeline.
+/// Records the address that a channel connects to, and the error if the connection attempt fails. Then the handler leaves the
+/// pipeline.
 final class AddressWatch: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = ByteBuffer
 

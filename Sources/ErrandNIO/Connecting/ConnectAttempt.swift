@@ -15,7 +15,7 @@ final class ConnectAttempt: Sendable {
         var addresses: [IPAddress] = []
     }
 
-    /// The promise of the connection.
+    /// The promise that the opened connection completes.
     let ready: EventLoopPromise<Connection>
     /// The event log of the exchange that the attempt was made for; `nil` if the exchange has no observer.
     private let events: ExchangeEventLog?
@@ -47,11 +47,11 @@ final class ConnectAttempt: Sendable {
     /// Records that the proxy has sent bytes in the dialog for a tunnel.
     func noteProxyResponds() { state.withLock { ($0.progress.proxyResponds, $0.progress.isWithinReply) = (true, true) } }
 
-    /// Records that the proxy has responded, and that the next request is sent to it.
+    /// Records that the proxy has responded, and that the attempt sends its next request to the proxy.
     func noteProxyIsAskedAgain() { state.withLock { $0.progress.isWithinReply = false } }
 
-    /// Removes the state of the dialog with the proxy: the attempt connects to the proxy once more, or the tunnel is open. The other side
-    /// of an open tunnel is not the peer.
+    /// Removes the recorded state of the dialog with the proxy, because the attempt reconnects to the proxy, or because the tunnel is
+    /// open. The recorded peer is removed too: the proxy is not the peer of an open tunnel.
     func forgetTunnel() {
         state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
     }
@@ -68,7 +68,7 @@ final class ConnectAttempt: Sendable {
     /// See ``ConnectProgress/slowProxy``.
     var slowProxy: ProxyAddress? { state.withLock { $0.progress.slowProxy } }
 
-    /// Records that an address is tried.
+    /// Records that the attempt tries an address.
     func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
     func failed(_ address: SocketAddress, because error: any Error) {
         state.withLock { $0.progress.addresses.fail(address, error) }
@@ -77,7 +77,7 @@ final class ConnectAttempt: Sendable {
     func connects(to proxy: ProxyAddress?) { state.withLock { $0.progress.proxy = proxy } }
     func connects(toUnixSocket path: String) { state.withLock { $0.progress.unixSocketPath = path } }
 
-    /// Adds the other side to the failure of a handshake: `, during the TLS handshake with 192.0.2.1:443`.
+    /// Adds the peer's address to the error of a failed TLS handshake: `, during the TLS handshake with 192.0.2.1:443`.
     func explained(_ error: any Error) -> any Error {
         if error is CancellationError || error is ConnectTimeoutError || error is ProxyFailure { return error }
         let during = state.withLock { $0.progress.step == .tls ? $0.progress.withoutProxy : nil }
@@ -107,7 +107,7 @@ final class ConnectAttempt: Sendable {
         }
         state.withLock { state in
             guard !state.isCancelled else { return }
-            // The task belongs to the attempt, which ends it.
+            // The attempt owns this task, and ends the task.
             state.lookup = Task {
                 do {
                     let addresses = try await resolver.addresses(of: host, port: port)
@@ -125,9 +125,10 @@ final class ConnectAttempt: Sendable {
     var addresses: [IPAddress] { state.withLock(\.addresses) }
     func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 
-    /// Waits until the trusted certificates are read, which happens once. The wait belongs to no reported step.
+    /// Waits until the trusted certificates are loaded. The certificates are loaded only once. The wait is not a part of a
+    /// reported step.
     ///
-    /// - Returns: a future that succeeds when the certificates are read. After a cancellation, the future does not succeed.
+    /// - Returns: a future that succeeds when the certificates are loaded. After a cancellation, the future does not succeed.
     func load(_ load: () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
         enter(nil)
         let loading = state.withLock { state -> EventLoopFuture<Void>? in
@@ -145,7 +146,7 @@ final class ConnectAttempt: Sendable {
         }
     }
 
-    /// Completes the lookup. After a cancellation, this does nothing, because the event loop may be shut down.
+    /// Completes the lookup. After a cancellation, this method does nothing, because the event loop may be shut down.
     private func finish(_ found: EventLoopPromise<[IPAddress]>, _ result: Result<[IPAddress], any Error>) {
         state.withLock { state in
             if !state.isCancelled { found.futureResult.eventLoop.execute { found.completeWith(result) } }
@@ -158,7 +159,8 @@ final class ConnectAttempt: Sendable {
             defer { state.lookup = nil }
             return (state.channels, state.lookup)
         }
-        // The promise fails first, because a closed channel would fail it with another error. A resolver may ignore the cancellation.
+        // The promise fails before the channels close, because a closed channel would fail the promise with another error. A resolver
+        // may ignore the cancellation.
         ready.fail(CancellationError())
         lookup?.cancel()
         for channel in channels { channel.close(promise: nil) }

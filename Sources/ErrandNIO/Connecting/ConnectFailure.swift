@@ -17,7 +17,7 @@ struct ConnectFailure {
             exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent), on: exchange.route)
     }
 
-    /// Returns the failure of a connection that no exchange needed.
+    /// Returns the error for a failed connection that was not opened for an exchange.
     func failure(of route: Route) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: route)
@@ -67,7 +67,7 @@ struct ConnectFailure {
             return (.cannotConnect, "\(TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) }))" + localAddress)
         case is NoUsableAddress:
             let local = settings.localAddress.map { " (\($0))" } ?? ""
-            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same kind as localAddress\(local)")
+            return (.cannotConnect, "'\(origin.bareHost)' has no address of the same address family as localAddress\(local)")
         case let error as ConnectTimeoutError:
             let limit = "the limit connectTimeout is \(settings.connectTimeout.inWords), set by NIOTransport.Configuration"
             return (.timedOut, limit + error.progress)
@@ -89,7 +89,7 @@ struct ConnectFailure {
 }
 
 extension TransportError {
-    /// The failure of a connection that no request needed.
+    /// Creates the error for a failed connection that was not opened for a request.
     init(_ code: Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil, to origin: Origin) {
         self.init(code, phase: phase, message: message, underlying: underlying, request: nil, delivery: .notSent)
         self.origin = origin

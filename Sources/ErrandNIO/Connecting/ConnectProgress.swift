@@ -6,7 +6,7 @@ internal import NIOCore
 struct ConnectProgress: Sendable {
     /// The step in progress, or the last step.
     var step: ConnectStep?
-    /// Whether the trusted certificates are read.
+    /// Whether the load of the trusted certificates is in progress.
     var isLoading = false
     /// The proxy that the attempt connects to; `nil` for a direct connection, and when the tunnel is open.
     var proxy: ProxyAddress?
@@ -41,7 +41,7 @@ struct ConnectProgress: Sendable {
         return "it may wait for the origin, or not be an \(kind) proxy"
     }
 
-    /// The end of a message whose other part names the proxy.
+    /// The end of a message that already names the proxy.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel {
@@ -63,9 +63,9 @@ struct ConnectProgress: Sendable {
 /// The addresses that were tried, each with the reason of its failure, if it has failed.
 ///
 /// Addresses with the same reason are listed together: `192.0.2.1:80, 192.0.2.2:80 and 3 more: connection refused; [2001:db8::1]:80: no
-/// response`. Without a reason, the text has the addresses alone.
+/// response`. If no address has a reason, the text lists only the addresses.
 struct TriedAddresses: Sendable, CustomStringConvertible {
-    /// The number of different reasons that are shown.
+    /// The maximum number of different reasons in the text.
     private static let shownReasons = 4
     private var entries: [(address: SocketAddress, error: (any Error)?)] = []
 

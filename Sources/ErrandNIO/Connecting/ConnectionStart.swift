@@ -6,7 +6,7 @@ internal import NIOSSL
 internal import NIOTLS
 
 /// Waits until a channel can take exchanges: the channel is active, and the TLS handshake, if any, is complete. Then this handler adds the
-/// handler of the version of HTTP, and leaves the pipeline.
+/// handler for the HTTP version, and leaves the pipeline.
 final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -23,7 +23,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     /// The promise of the connection; `nil` before ``whenReady(_:)``, and after its completion.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
-    /// The bytes received before the handler of HTTP was added. At the end of a tunnel, the settings of an HTTP/2 server may come with
+    /// The bytes received before the HTTP handler was added. At the end of a tunnel, the settings of an HTTP/2 server may come with
     /// the last bytes of the proxy.
     private var early: ByteBuffer?
     /// The reason why the channel closes.
@@ -36,7 +36,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         self.isSecure = isSecure
     }
 
-    /// Completes `promise` with the connection when it can take an exchange.
+    /// Completes `promise` with the connection as soon as the connection can take an exchange.
     func whenReady(_ promise: EventLoopPromise<Connection>) {
         ready = promise
         if let failure { fail(failure) } else { start() }
@@ -110,7 +110,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         }
         pipeline.removeHandler(context: context, promise: nil)
         promise.succeed(connection)
-        // A waiting exchange has begun when the promise was completed.
+        // If an exchange was waiting for the connection, the completed promise has already begun the exchange.
         if isReadWanted { channel.read() }
     }
 
@@ -128,7 +128,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         let isShareable = pool.settings.mayShareConnections(of: route)
         let certificate = isShareable ? try? pipeline.handler(type: NIOSSLClientHandler.self).peerCertificate : nil
         try pipeline.addHandler(frameGuard)
-        // The frames' handler writes the preface when it is added.
+        // NIOHTTP2's handler writes the connection preface when the pipeline adds the handler.
         try pipeline.addHandler(NIOHTTP2Handler.client(limits: pool.settings.responseLimits, reportingTo: handler))
         try pipeline.addHandler(handler)
         let connection = Connection(

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOPosix
 
-/// Opens connections: resolves the host, races its addresses (RFC 8305, by SwiftNIO), and shakes hands.
+/// Opens connections: looks up the host, races its addresses (RFC 8305, by SwiftNIO), and performs the TLS handshake.
 struct Connector: Sendable {
     let settings: NIOTransport.Configuration
     let tls: TLSIdentity
@@ -138,7 +138,7 @@ struct Connector: Sendable {
             switch result {
             case .success(let channel):
                 attempt.connected(to: channel.remoteAddress)
-                // The tunnel is a part of the step.
+                // The connect step includes opening the tunnel.
                 if !route.isTunnel { attempt.enter(route.isSecure ? .tls : nil) }
                 do {
                     try channel.pipeline.syncOperations.handler(type: ConnectionStart.self).whenReady(ready)
@@ -151,7 +151,7 @@ struct Connector: Sendable {
         }
     }
 
-    /// Whether SwiftNIO's own limit for connecting has passed, which equals the transport's limit.
+    /// Whether SwiftNIO's connect timeout, which equals the transport's, has passed.
     private static func isTimeout(_ error: any Error) -> Bool {
         switch error {
         case ChannelError.connectTimeout: true

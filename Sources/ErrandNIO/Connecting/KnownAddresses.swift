@@ -5,17 +5,17 @@ internal import NIOPosix
 
 /// A resolver that returns the known addresses of a host to SwiftNIO, for its race (RFC 8305).
 ///
-/// SwiftNIO always begins with IPv6. This resolver begins with the first address, of either kind
-/// ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): the resolver returns all addresses as the result of one
-/// query, in their order.
+/// SwiftNIO always begins with IPv6. This resolver begins with the first address, whether IPv6 or IPv4 ([RFC 8305, section
+/// 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): the resolver returns all addresses as the result of one query, in their
+/// order.
 final class KnownAddresses: Resolver, Sendable {
     /// The address to connect from. `nil`: the system chooses the address.
     let local: SocketAddress?
     private let addresses: EventLoopFuture<[SocketAddress]>
     private let none: EventLoopFuture<[SocketAddress]>
 
-    /// - Parameter local: the address to connect from. Addresses of the other kind are left out, because they can't be reached from
-    ///   `local`.
+    /// - Parameter local: the address to connect from. Addresses of the other address family are left out, because they can't be
+    ///   reached from `local`.
     /// - Throws: ``NoUsableAddress``; `SocketAddressError`.
     init(_ addresses: [IPAddress], from local: IPAddress?, of origin: Origin, on loop: any EventLoop) throws {
         var usable = addresses
@@ -26,7 +26,7 @@ final class KnownAddresses: Resolver, Sendable {
         (self.addresses, none) = (loop.makeSucceededFuture(ordered), loop.makeSucceededFuture([]))
     }
 
-    /// The addresses, alternating between IPv6 and IPv4, beginning with the kind of the first address.
+    /// The addresses, alternating between IPv6 and IPv4, beginning with the address family of the first address.
     static func alternating(_ addresses: [IPAddress]) -> [IPAddress] {
         let isIPv4First = addresses.first?.isIPv4 ?? false
         var kinds = [addresses.filter { $0.isIPv4 == isIPv4First }[...], addresses.filter { $0.isIPv4 != isIPv4First }[...]]
@@ -49,7 +49,8 @@ struct NoUsableAddress: Error {}
 
 extension IPAddress {
     func socketAddress(port: Int) throws -> SocketAddress {
-        // The octets can't hold the number of an interface. This call reads a numeric address, and uses no name server.
+        // The octets of an IPv6 address can't hold the interface of the address, but the text can. This call parses the text,
+        // and uses no name server.
         if interface != nil { return try SocketAddress.makeAddressResolvingHost(description, port: port) }
         return try SocketAddress(packedIPAddress: ByteBuffer(bytes: octets), port: port)
     }

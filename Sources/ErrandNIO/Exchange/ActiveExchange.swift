@@ -17,24 +17,24 @@ struct ActiveExchange {
         let response: HTTPResponse
         /// The HTTP version.
         let version: HTTPVersion
-        /// The length of the body, if it is known before its end.
+        /// The length of the body; `nil` if the length is not known before the end of the body.
         let expectedLength: Int64?
     }
 
     let exchange: Exchange
-    /// The attempt at the exchange.
+    /// The identity of this attempt at the exchange.
     let attempt: AttemptID
-    /// The deadline; `nil` if the request has no deadline, and after a change of the protocol.
+    /// The deadline; `nil` if the request has no deadline, or if the connection has changed to another protocol.
     var deadline: NIODeadline?
     var upload = UploadSource.none
-    /// The time at which the body is sent although the server has not asked for the body.
+    /// The time at which the body is sent even if the server has not sent 100 (Continue).
     var continueDue: NIODeadline?
-    /// The limit of sending the rest of the request. `nil` until the whole response was received.
+    /// The limit for sending the rest of the request; `nil` until the whole response has been received.
     var rest: RestLimit?
-    /// The number of bytes of the request that the network had taken when `rest` was checked last. Used only over HTTP/1.1.
+    /// The number of bytes of the request that the network had taken at the last check of `rest`. Used only over HTTP/1.1.
     var restProgressBytes: Int64 = 0
     var head: Head?
-    /// The received parts of the body that were not appended to the stream yet.
+    /// The received parts of the body that have not yet been appended to the stream.
     private var chunks: [Data] = []
     /// The body; `nil` until the head is delivered.
     private(set) var stream: ExchangeBodySource?
@@ -60,7 +60,8 @@ struct ActiveExchange {
 
     func reportSent() { exchange.events?.record(.requestBytesSent, bytes: sentBytes) }
 
-    /// Takes out the rest of the body, which is no longer needed. The caller must call ``UploadSource/stop()`` on the result.
+    /// Removes the source of the rest of the request body, which is no longer needed. The caller must call
+    /// ``UploadSource/stop()`` on the result.
     mutating func takeUpload() -> UploadSource {
         defer { (upload, writeLimit, continueDue, rest) = (.none, nil, nil, nil) }
         return upload
@@ -96,8 +97,8 @@ struct ActiveExchange {
 
     /// Appends the received parts of the body to its stream, if the head was received.
     ///
-    /// - Returns: the response, at the first call, with which the caller resumes the exchange; and whether the connection must wait
-    ///   before it receives more.
+    /// - Returns: at the first call, the response, so that the caller can resume the exchange; and at every call, whether the
+    ///   connection must stop receiving for now.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
         enter("idleRead", exchange.limits?.idleRead)
@@ -130,7 +131,7 @@ struct ActiveExchange {
         return response
     }
 
-    /// Ends the exchange before its response is complete. The data received before is delivered.
+    /// Ends the exchange before its response is complete. The data received so far is delivered.
     ///
     /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
     func settle(_ error: (any Error)?, on connection: Connection) {
@@ -168,7 +169,7 @@ struct ActiveExchange {
     /// Ends the limit of the current phase.
     mutating func endLimit() { limit = nil }
 
-    /// The earliest of the deadline and the ends of the limits.
+    /// The deadline, or the end of a limit, whichever comes first.
     var due: NIODeadline {
         let due = min(deadline ?? .distantFuture, continueDue ?? .distantFuture, rest?.due ?? .distantFuture)
         guard exchange.limits != nil else { return due }

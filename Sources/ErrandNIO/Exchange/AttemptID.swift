@@ -14,7 +14,7 @@ struct AttemptID: Sendable, Hashable, CustomStringConvertible {
     var description: String { "attempt \(number)" }
 }
 
-/// An event of an attempt that reaches the connection after other work, when the attempt may be over.
+/// An event of an attempt. The attempt may have ended before the event reaches the connection.
 enum AttemptCallback: Sendable, Hashable, CaseIterable {
     /// Pieces of the body, from the task that reads the body.
     case piece
@@ -31,7 +31,7 @@ enum AttemptCallback: Sendable, Hashable, CaseIterable {
     /// The reader has abandoned the response.
     case abandoned
 
-    /// Whether the callback needs an upload in progress.
+    /// Whether the callback is ignored if no upload is in progress.
     var isOfUpload: Bool { self == .piece || self == .uploadEnd || self == .uploadFailure }
 }
 #endif

@@ -4,7 +4,7 @@ internal import ErrandFormats
 internal import NIOCore
 internal import Synchronization
 
-/// One request on its way to a response: in the pool's queue, then on a connection.
+/// One request and its response: first in the pool's queue, then on a connection.
 ///
 /// The waiting task, the pool and the event loop of a connection share the exchange. The connection handles everything on the wire. This
 /// type knows the current place of the exchange, and the task that waits for the response.
@@ -13,7 +13,7 @@ final class Exchange: Sendable {
 
     /// The place of the exchange.
     private enum Place: Sendable {
-        /// The exchange is on its way from one place to the next, or is over.
+        /// The exchange is moving from one place to the next, or is over.
         case unassigned
         case queue(Pool.Ticket)
         case connection(Connection)
@@ -118,12 +118,12 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. Then the caller must remove the exchange
-    /// from the queue.
+    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. If so, the caller must remove the
+    /// exchange from the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // A connection may have become free since then. If that connection was lost, the exchange may be in the queue again. The
-            // later ticket is valid.
+            // Since the ticket was made, a connection may have taken the exchange and been lost, so the exchange may be queued
+            // again. The later ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -139,31 +139,33 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Moves the exchange off a connection that was lost before the server saw the request. Returns true once. Then the request may be sent
-    /// over another connection.
+    /// Moves the exchange off a connection that was lost before the server saw the request. Returns true at most once. If
+    /// the result is true, the request may be sent over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
         return moveOn(for: .lostConnection, after: delivery)
     }
 
-    /// Moves the exchange off a connection whose server reports that it has not processed the request. Returns true once. Then the request
-    /// may be sent over another connection, with any method ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Moves the exchange off a connection whose server reports that it has not processed the request. Returns true at most once. If the
+    /// result is true, the request may be sent over another connection, with any method
+    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     func moveOnAsUnprocessed() -> Bool { moveOn(for: .unprocessed) }
 
-    /// Moves the exchange off a connection whose server has refused the request as misdirected. Returns true once. Then the request may be
-    /// sent over another connection, with any method ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
+    /// Moves the exchange off a connection whose server has refused the request as misdirected. Returns true at most once. If the result
+    /// is true, the request may be sent over another connection, with any method
+    /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
     func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
 
-    /// Moves the exchange off a connection whose server requires HTTP/1.1. Returns true once. Then the request may be sent over a
-    /// connection of HTTP/1.1, with any method, because the server has not processed it.
+    /// Moves the exchange off a connection whose server requires HTTP/1.1. Returns true at most once. If the result is true, the
+    /// request may be sent over a connection of HTTP/1.1, with any method, because the server has not processed the request.
     func moveOnToHTTP1() -> Bool {
         guard moveOn(for: .needsHTTP1) else { return false }
         useHTTP1()
         return true
     }
 
-    /// Moves the exchange off a connection whose server has refused the expectation (417), and waits for no body. Returns true once. Then
-    /// the request may be sent without `Expect`, with any method
+    /// Moves the exchange off a connection whose server has refused the expectation (417) and does not wait for the body. Returns true
+    /// at most once. If the result is true, the request may be sent without `Expect`, with any method
     /// ([RFC 9110, section 10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
     func moveOnWithoutExpect() -> Bool {
         guard moveOn(for: .expectation) else { return false }
@@ -171,7 +173,7 @@ final class Exchange: Sendable {
         return true
     }
 
-    /// The request for the next attempt: without `Expect` after the server has refused the field.
+    /// The request for the next attempt. If the server has refused the `Expect` field, the request omits the field.
     var sentRequest: Request {
         var sent = request
         if hasLostExpect { sent.headers[.expect] = nil }
@@ -214,10 +216,11 @@ final class Exchange: Sendable {
         return result
     }
 
-    /// Claims the body for the task that is about to open it. After that, a body that can't be opened again stays with its connection.
+    /// Claims the body for the task that is about to open it. After the claim, a body that can't be opened again is not sent over
+    /// another connection.
     ///
     /// - Throws: `CancellationError` if the task was cancelled. A lost connection cancels the task before the exchange moves on, so that
-    ///   the task can't use up the body of the next connection.
+    ///   the task can't consume the body that the next connection has to send.
     func claimBody() throws {
         try state.withLock { state in
             try Task.checkCancellation()
@@ -271,8 +274,9 @@ final class Exchange: Sendable {
 
     private var elapsed: Duration { .nanoseconds((NIODeadline.now() - started).nanoseconds) }
 
-    /// Adds the delivery on earlier connections to a failure. If the server may have caused the failure, the message ends with the
-    /// server's address, such as ` (192.0.2.1:443)`, or with the proxy, such as ` (through the HTTP proxy proxy.example:3128)`.
+    /// Adds to a failure whether an earlier connection may have delivered the request. If the server may have caused the failure,
+    /// the message ends with the server's address, such as ` (192.0.2.1:443)`, or with the proxy, such as ` (through the HTTP
+    /// proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }
@@ -283,7 +287,7 @@ final class Exchange: Sendable {
         failure.message += failure.message.isEmpty ? "" : " "
         if let proxy = route.proxy {
             failure.message += "(through the \(proxy.shown))"
-            // The other side of the connection, and of its TLS, is the proxy.
+            // This side has a connection, and perhaps TLS, only with the proxy.
             if route.isForwarded, failure.code == .connectionLost || failure.code == .tls { failure.proxy = proxy.shown }
         } else {
             let address = peer.address.containsOctet(UInt8(ascii: ":")) ? "[\(peer.address)]" : peer.address

@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The body of a response that was not complete when its head was delivered.
 ///
-/// The connection's event loop appends the received data, one batch for each turn of the loop. A reader takes chunk by chunk. While the
-/// queue is full, the connection does not read.
+/// The connection's event loop appends the received data, one batch for each turn of the loop. A reader takes the data chunk by chunk.
+/// While the queue is full, the connection does not read.
 final class ExchangeBodySource: ReadyBodySource {
     private enum End: Sendable {
         case complete(trailers: HTTPFields?)

@@ -9,7 +9,7 @@ protocol ExchangeHandler: AnyObject {
     /// - Parameter connection: the connection of the handler. The handler still needs the connection after the channel has closed.
     func accept(_ exchange: Exchange, on connection: Connection)
 
-    /// Ends an exchange that the caller has given up, in any attempt.
+    /// Ends an exchange that the caller has given up, whichever attempt is in progress.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
     /// Ends an attempt whose reader has given up the response before it is complete. Does nothing if `attempt` is stale.
@@ -20,7 +20,7 @@ protocol ExchangeHandler: AnyObject {
     /// Receives more of a response, because its reader can take more data. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
-    /// Writes the queued pieces of a request's body, or its end. If `attempt` is stale, the pieces are dropped.
+    /// Writes the queued pieces of a request's body, or ends the body. If `attempt` is stale, the pieces are dropped.
     func writeQueued(_ queue: UploadQueue, of attempt: AttemptID)
 
     /// Writes the queued bytes of an upgraded stream, or ends writing.

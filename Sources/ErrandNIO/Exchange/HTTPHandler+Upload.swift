@@ -30,10 +30,10 @@ extension HTTPHandler {
         return batch
     }
 
-    /// Writes the pieces of a batch, and joins small pieces into larger writes. The window of the queue shrinks when the last write is
-    /// complete.
+    /// Writes the pieces of a batch, and joins small pieces into larger writes. When the last write is complete, the bytes of the
+    /// batch are removed from the window of the queue.
     ///
-    /// - Parameter write: writes the pieces of one write, which have `count` bytes together.
+    /// - Parameter write: the closure that performs one write; `count` is the total number of bytes in `pieces`.
     /// - Returns: the promise of the last write; `nil` if the batch has no pieces.
     func write(
         _ batch: UploadQueue.Batch, from queue: UploadQueue, of exchange: Exchange, _ attempt: AttemptID, _ context: ChannelHandlerContext,
@@ -46,7 +46,7 @@ extension HTTPHandler {
             let (pieces, count) = rest.takeFirst(upTo: limit)
             var promise = progress(of: exchange, attempt, context)
             if rest.isEmpty {
-                // Writes complete in their order. When the last write is complete, the whole batch was sent.
+                // The writes complete in order: when the last write is complete, the whole batch has been sent.
                 let written = promise ?? context.eventLoop.makePromise(of: Void.self)
                 let bytes = batch.bytes
                 written.futureResult.whenComplete { _ in queue.window.remove(bytes) }
@@ -66,10 +66,9 @@ extension HTTPHandler {
 
     /// Waits until the channel has sent the last byte of the request. Then the wait for the response begins.
     ///
-    /// The response may be complete before the last byte is sent. Then the exchange ends without the event that the request was
-    /// sent.
+    /// If the response is complete before the last byte is sent, the exchange ends without the event `requestSent`.
     ///
-    /// - Parameter left: the promise of the last write, which is needed only if the exchange is followed.
+    /// - Parameter left: the promise of the last write; may be `nil` if the exchange is not followed.
     func requestLeaves(_ left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
         guard let left, exchange.isFollowed else { return }
         left.futureResult.assumeIsolated().whenSuccess {
@@ -112,7 +111,7 @@ extension HTTPHandler {
 }
 
 extension ActiveExchange {
-    /// Takes the next piece of a body in memory out of the upload.
+    /// Removes the next piece of an in-memory body from the upload, and returns the piece.
     ///
     /// - Returns: `nil` if the whole body in memory was taken.
     mutating func takePiece() -> (bytes: Data, isLast: Bool)? {

@@ -12,7 +12,7 @@ internal import NIOCore
 /// gets a stale attempt does nothing.
 protocol HTTPHandler: AnyObject {
     var pool: Pool { get }
-    /// The context of the handler; `nil` while the handler is in no pipeline.
+    /// The context of the handler; `nil` while the handler is not in a pipeline.
     var context: ChannelHandlerContext? { get }
 
     /// Starts the exchange, ends the exchange, or returns the exchange to the pool.
@@ -30,10 +30,10 @@ protocol HTTPHandler: AnyObject {
     @discardableResult
     func change<Result>(_ attempt: AttemptID, _ body: (inout ActiveExchange) -> Result) -> Result?
 
-    /// Sets the alarm for the times of an exchange, at least one of which has changed.
+    /// Sets the alarm again after a due time of an exchange has changed.
     func setAlarm(of attempt: AttemptID)
 
-    /// The position of the exchange, for the error that ends it.
+    /// The position of the exchange, for the error that ends the exchange.
     func position(of attempt: AttemptID) -> ExchangePosition?
 
     /// Ends an attempt whose request body can't be sent.
@@ -42,7 +42,7 @@ protocol HTTPHandler: AnyObject {
     /// Writes as much of a body in memory as the connection takes.
     func writeMemory(of attempt: AttemptID)
 
-    /// Ends an exchange that the caller has given up, in any attempt.
+    /// Ends an exchange that the caller has given up, whichever attempt is in progress.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
     /// Ends an attempt whose reader has given up the response before it is complete. Does nothing if `attempt` is stale.
@@ -53,7 +53,7 @@ protocol HTTPHandler: AnyObject {
     /// Receives more of a response, because its reader can take more data. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
-    /// Writes the queued pieces of a request's body, or its end. If `attempt` is stale, the pieces are dropped.
+    /// Writes the queued pieces of a request's body, or ends the body. If `attempt` is stale, the pieces are dropped.
     func writeQueued(_ queue: UploadQueue, of attempt: AttemptID)
 
     /// Writes the queued bytes of an upgraded stream, or ends writing.
@@ -87,7 +87,7 @@ extension HTTPHandler {
 
     func perform(_ first: Pool.Machine.Release, on connection: Connection) {
         var release = first
-        // A loop, because each of many exchanges may end before it starts.
+        // Several exchanges in turn may end before they start, so a loop is needed.
         while true {
             switch release {
             case .begin(let exchange):

@@ -4,7 +4,7 @@ internal import ErrandFormats
 
 /// A request's body, and the way in which it is sent.
 struct OutgoingBody {
-    /// Bytes in memory up to this count are written with the head: 16 KiB.
+    /// The maximum size of an in-memory body that is written together with the head: 16 KiB.
     static let joinedBytes = 16 * 1024
 
     /// The time at which the body of a request follows its head.
@@ -26,7 +26,7 @@ struct OutgoingBody {
     let framing: RequestEncoder.BodyFraming
     let kind: Kind
 
-    /// - Parameter expects: whether the request's `Expect` is sent.
+    /// - Parameter expects: whether the `Expect` field of the request is sent.
     init(_ request: Request, expects: Bool = true) {
         let body = request.body
         if body.isEmpty {

@@ -8,7 +8,7 @@ struct PhaseLimit: Sendable {
     let duration: Duration
     var due: NIODeadline
 
-    /// - Parameter duration: the limit. If it is `nil`, the initializer returns `nil`.
+    /// - Parameter duration: the limit. `nil`: the initializer returns `nil`.
     init?(_ name: String, _ duration: Duration?) {
         guard let duration else { return nil }
         (self.name, self.duration, due) = (name, duration, .now() + duration.timeAmount)

@@ -2,7 +2,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The received and unread part of a body, and whether the connection waits for the reader: a value without locks and continuations.
+/// The received parts of a body that are not read yet, and whether the connection waits for the reader: a value without locks and
+/// continuations.
 struct ReadQueue: Sendable {
     /// The number of bytes received before the first read: 64 KiB. Over HTTP/2, the server may still fill the window of the stream, which
     /// is 1 MiB.
@@ -20,7 +21,7 @@ struct ReadQueue: Sendable {
 
     /// Appends received data. Returns whether the connection must wait before it reads more.
     ///
-    /// A connection may append several times before it waits. Only a read ends the wait: the connection does not ask again.
+    /// A connection may append several times before it waits. Only a read ends the wait, and the connection is notified.
     mutating func append(_ received: some Sequence<Data>) -> Bool {
         for chunk in received { chunks.append(chunk) }
         if chunks.bytes >= limitBytes { isHeldBack = true }
@@ -29,7 +30,7 @@ struct ReadQueue: Sendable {
 
     /// Removes and returns the first chunk; `nil` if the queue is empty.
     ///
-    /// - Returns: the chunk, and whether the connection may read more. Then the connection must be notified.
+    /// - Returns: the chunk, and whether the connection must be notified that it may read more.
     mutating func popFirst() -> (chunk: Data, isFree: Bool)? {
         isRead = true
         guard let chunk = chunks.popFirst() else { return nil }

@@ -1,8 +1,8 @@
 #if NIO
 internal import NIOCore
 
-/// The limit of sending the rest of a request whose whole response was received. The caller does not wait for the rest, and the request may
-/// have no deadline. But the upload occupies a connection and the source of the body.
+/// The limit for sending the rest of a request after its whole response was received. The caller does not wait for the rest, and the
+/// request may have no deadline. But the upload occupies a connection and the source of the body.
 struct RestLimit {
     /// The limits of the transport: 5 s without progress, and 60 s in all.
     struct Times: Sendable {
@@ -21,7 +21,7 @@ struct RestLimit {
         due = min(now + times.withoutProgress.timeAmount, end)
     }
 
-    /// Returns whether the rest is still sent; false if the upload is given up.
+    /// Returns whether the upload of the rest continues; false if the upload must stop.
     ///
     /// - Parameter hasProgress: whether a part of the rest was sent since the last call.
     mutating func goesOn(at now: NIODeadline, hasProgress: Bool) -> Bool {

@@ -30,7 +30,7 @@ struct UploadPump: Sendable {
             try Task.checkCancellation()
             if queue.finish(.complete(trailers: source.trailers)) { notify() }
         } catch {
-            // This task is cancelled when the exchange ends, or when its response needs no more of the request.
+            // This task is cancelled when the exchange ends, or when the rest of the request is no longer needed.
             if !Task.isCancelled, queue.finish(.failed(error)) { notify() }
         }
     }

@@ -10,7 +10,7 @@ final class UploadQueue: Sendable {
         case failed(any Error)
     }
 
-    /// The pieces that the connection writes next, and the end of the body.
+    /// The pieces that the connection writes next, and the end of the body if the body ends after these pieces.
     struct Batch: Sendable {
         fileprivate(set) var pieces: [Data] = []
         fileprivate(set) var bytes = 0
@@ -36,7 +36,7 @@ final class UploadQueue: Sendable {
             return batch.isEmpty
         }
 
-        /// Adds the end of the body. Returns whether the connection must be notified. A closed queue drops the end.
+        /// Marks the body as ended. Returns whether the connection must be notified. A closed queue ignores the call.
         mutating func finish(_ end: End) -> Bool {
             guard !isClosed else { return false }
             defer { batch.end = end }
@@ -63,12 +63,12 @@ final class UploadQueue: Sendable {
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
         try window.count(piece.count)
-        // The queue may have been closed since then. Only this lock decides.
+        // The queue may have been closed after the bytes were counted. Only this lock decides.
         guard let mustNotify = state.withLock({ $0.add(piece) }) else { throw CancellationError() }
         return mustNotify
     }
 
-    /// Adds the end of the body. Returns whether the connection must be notified.
+    /// Marks the body as ended. Returns whether the connection must be notified.
     func finish(_ end: End) -> Bool { state.withLock { $0.finish(end) } }
 
     // MARK: - The connection

@@ -1,7 +1,8 @@
 #if NIO
 internal import ErrandCore
 
-/// The source of the rest of a request's body. After a change of the protocol, the source of the written bytes.
+/// The source of the rest of a request's body. After a change of the protocol, the source of the bytes that are written to the
+/// upgraded stream.
 enum UploadSource {
     case none
     case memory(Data, offset: Int)

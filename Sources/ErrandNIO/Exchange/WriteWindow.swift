@@ -2,10 +2,10 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A limit on the bytes that a connection has not sent. Tasks wait while more bytes are on their way: the task that reads a request's
-/// body, and the tasks that write to an upgraded connection.
+/// A limit on the number of bytes that wait to be sent over a connection. While more bytes are unsent, these tasks wait: the task
+/// that reads a request's body, and the tasks that write to an upgraded connection.
 final class WriteWindow: Sendable {
-    /// The number of bytes that may be on their way to the network: 256 KiB, and one more write.
+    /// The number of unsent bytes up to which a task may write more: 256 KiB. One more write may exceed this number.
     static let limitBytes = 256 * 1024
 
     private struct Waiter: Sendable {
@@ -23,7 +23,7 @@ final class WriteWindow: Sendable {
 
     private let state = Mutex(State())
 
-    /// Counts bytes before they can be sent.
+    /// Adds the number of bytes that are about to be written.
     ///
     /// - Throws: the error with which the window was closed.
     func count(_ count: Int) throws {
@@ -33,7 +33,7 @@ final class WriteWindow: Sendable {
         }
     }
 
-    /// Waits until no more than `limitBytes` bytes are on their way.
+    /// Waits until no more than `limitBytes` bytes are unsent.
     ///
     /// - Throws: the error with which the window was closed; `CancellationError` if the task is cancelled.
     func wait(upTo limitBytes: Int = WriteWindow.limitBytes) async throws {

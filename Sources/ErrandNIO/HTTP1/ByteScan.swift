@@ -91,7 +91,7 @@ extension UnsafeBufferPointer<UInt8> {
         body(part(start..<count).trimmed)
     }
 
-    /// The number in decimal digits. `nil` if the text is empty, contains another byte, or exceeds `Int64`.
+    /// The number in decimal digits. `nil` if the text is empty or contains any other byte, or if the number exceeds `Int64`.
     var decimal: Int64? {
         guard !isEmpty else { return nil }
         var number: Int64 = 0
@@ -105,15 +105,16 @@ extension UnsafeBufferPointer<UInt8> {
         return number
     }
 
-    /// Returns the value of a field, read as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte. In a URL,
-    /// the bytes that are not ASCII are percent-encoded instead, as in browsers. A request for this URL then has the bytes that the
-    /// server has sent.
+    /// Returns the value of a field, decoded as UTF-8 if the bytes are valid, otherwise as ISO 8859-1, which has a character for every
+    /// byte. In a URL, the bytes that are not ASCII are percent-encoded instead, as in browsers. A request for this URL then contains
+    /// the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
         return HTTPField.textPreservingURLs(self, of: name)
     }
 
-    /// Returns the text, read as UTF-8 if it is valid, else as ISO 8859-1, which has a character for every byte.
+    /// Returns the text, decoded as UTF-8 if the bytes are valid, otherwise as ISO 8859-1, which has a character for every
+    /// byte.
     func text(isASCII: Bool) -> String {
         if isASCII { return String(decoding: self, as: UTF8.self) }
         if let text = String(validating: self, as: UTF8.self) { return text }

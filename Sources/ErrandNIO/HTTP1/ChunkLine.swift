@@ -3,7 +3,7 @@ internal import ErrandFormats
 
 /// The size line of a chunk ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
 struct ChunkLine {
-    /// The most hexadecimal digits of a size, so that it fits into 60 bits.
+    /// The maximum number of hexadecimal digits in a size: every such size fits into 60 bits.
     static let sizeDigits = 15
 
     /// The size of the chunk in bytes; 0 for the last chunk.

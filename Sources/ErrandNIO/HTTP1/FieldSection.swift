@@ -131,8 +131,8 @@ struct FieldSection {
 
     /// Returns the framing of the body of a response ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     ///
-    /// An invalid length is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the end of the
-    /// response is certain.
+    /// An invalid length is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the response
+    /// ends with its head.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
         // In a 2xx response to CONNECT, both fields must be ignored.
         if method == .connect, (200...299).contains(status) { return .none }

@@ -20,7 +20,7 @@ extension HTTP1Handler {
         alarm.set(due, on: context.eventLoop, ringAlarm)
     }
 
-    /// Sets the alarm if the exchange has limits of phases, one of which may have begun.
+    /// Sets the alarm for a phase limit that may have begun. Does nothing if the exchange has no phase limits.
     func setLimitAlarm() { if current?.exchange.limits != nil { setAlarm() } }
 
     func alarmRang() {
@@ -125,19 +125,19 @@ extension HTTP1Handler {
 
     /// Handles a refusal of the request as misdirected (421).
     ///
-    /// - Returns: whether the request is sent again. Then this connection is closed.
+    /// - Returns: whether the request is sent again. If so, this connection is closed.
     func moveOnAsMisdirected() -> Bool { moveOn { $0.moveOnAsMisdirected() } }
 
     /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
     ///
-    /// - Returns: whether the request is sent again without `Expect`. Then this connection is closed, because the server may still read the
-    ///   next bytes as the body.
+    /// - Returns: whether the request is sent again without `Expect`. If so, this connection is closed, because the server may still read
+    ///   the next bytes as the body.
     func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
 
     private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {
         guard let done = current, let connection else { return false }
-        // The upload stops first, so that its task can't open the body for this connection any more. The rest is not needed, whether or
-        // not the request is sent again.
+        // The upload stops first, so that its task can no longer open the body for this connection. Even if the request is not sent
+        // again, the rest of its body is not needed.
         stopUpload()
         guard mayMoveOn(done.exchange) else { return false }
         current = nil

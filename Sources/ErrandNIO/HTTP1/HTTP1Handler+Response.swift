@@ -26,7 +26,8 @@ extension HTTP1Handler {
         var buffer = unwrapInboundIn(data)
         guard buffer.readableBytes > 0 else { return }
         guard machine.receiveBytes() else {
-            // These bytes respond to no request. The connection closes, so that a later request does not get them as its response.
+            // These bytes are not the response to a request. The connection closes, so that a later request does not get them as
+            // its response.
             return lose(nil)
         }
         if machine.isUpgraded { return receiveUpgraded(buffer) }

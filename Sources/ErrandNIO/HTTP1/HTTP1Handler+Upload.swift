@@ -68,7 +68,7 @@ extension HTTP1Handler {
                 }
             }
             let left = exchange.isFollowed ? context.eventLoop.makePromise(of: Void.self) : nil
-            // Writes complete in their order. Therefore an empty write completes when the last bytes were sent.
+            // The writes complete in order, so an empty write completes when the last bytes have been sent.
             if isChunked || left != nil { context.write(wrapOutboundOut(last), promise: left) }
             context.flush()
             finishUpload(of: exchange, attempt, left)
@@ -76,7 +76,7 @@ extension HTTP1Handler {
         }
     }
 
-    /// Ends the upload, whose last byte the channel has taken.
+    /// Ends the upload after the channel has taken its last byte.
     ///
     /// - Parameter left: see ``HTTPHandler/requestLeaves(_:of:_:)``.
     private func finishUpload(of exchange: Exchange, _ attempt: AttemptID, _ left: EventLoopPromise<Void>?) {
@@ -96,7 +96,7 @@ extension HTTP1Handler {
     }
 }
 
-/// Buffers for a few writes, which are reused when their bytes were sent.
+/// A few write buffers. A buffer is reused after its bytes have been sent.
 struct WriteBuffers {
     static let count = 4
     private var buffers: [ByteBuffer] = []
@@ -114,7 +114,7 @@ struct WriteBuffers {
         } else {
             next = (next + 1) % Self.count
         }
-        // While the channel still writes a buffer, the buffer is not unique. Then clearing the buffer allocates.
+        // While the channel still writes a buffer, the buffer is not unique, and clearing the buffer allocates memory.
         buffers[next].clear(minimumCapacity: capacity)
         if isChunked { RequestEncoder.chunkHead(count, into: &buffers[next]) }
         for piece in pieces { buffers[next].writeBytes(piece) }

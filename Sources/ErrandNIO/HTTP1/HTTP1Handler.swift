@@ -5,7 +5,8 @@ internal import NIOFoundationEssentialsCompat
 
 /// The last handler of an HTTP/1.1 channel, which runs the exchanges of the connection one after the other.
 ///
-/// ``HTTP1Machine`` decides, and ``ResponseParser`` reads. All methods run on the channel's event loop.
+/// ``HTTP1Machine`` makes the decisions, and ``ResponseParser`` parses the responses. All methods run on the channel's event
+/// loop.
 final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
@@ -21,27 +22,28 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var current: ActiveExchange?
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// The bytes received and not yet parsed.
+    /// The received bytes that are not yet parsed.
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether a write is in progress that the kernel takes completely or not at all. If a larger write fails, or a write fails later, a
-    /// part of the bytes may have been sent.
+    /// Whether the write in progress is so small that the kernel takes either all of its bytes or none. If a larger or later write
+    /// fails, a part of the bytes may have been sent.
     var isWritingSmallHead = false
-    /// The most bytes that the kernel takes completely if the connection has no other bytes to send: 4 KiB.
+    /// The maximum size of a write of which the kernel takes all bytes or none, if the connection has no other bytes to send: 4
+    /// KiB.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
     /// The action of the alarm. The handler keeps the closure, so that an exchange does not allocate a new closure.
     private(set) var ringAlarm: (@Sendable () -> Void)?
     var idleDue: NIODeadline?
-    /// Whether the channel reads nothing until the reader of a response has room.
+    /// Whether the channel reads nothing until the reader of the response has taken more data.
     var isHeldBack = false
     var isReadWanted = false
-    /// Whether the response in progress ends with the connection.
+    /// Whether the end of the connection is also the end of the response in progress.
     var endsWithConnection = false
     /// ``ResponseHead/keepAliveSeconds`` of the response in progress.
     var keepAliveSeconds: Int?
-    /// The number of bytes received of the body of a proxy's challenge; `nil` unless the handler responds to a challenge.
+    /// The number of received bytes of the body of a proxy's challenge; `nil` unless the handler responds to a challenge.
     var challengeBytes: Int?
     /// The reason why the channel closes.
     var failure: (any Error)?
@@ -74,7 +76,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
 
     func start(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, machine.canStartAttempt else {
-            // The connection was lost while the exchange was on its way.
+            // The connection was lost before the exchange reached this handler.
             pool.remove(connection)
             pool.send(exchange)
             return true

@@ -3,9 +3,9 @@ internal import ErrandCore
 
 /// The decisions of one HTTP/1.1 connection, as a value without channels, tasks and timers.
 ///
-/// Each event is a method that returns the handler's next step. The connection's handler calls the method on its event loop, and takes
-/// the step. An exchange has two halves, which end independently: the upload and the response
-/// ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
+/// For each event, a method returns the handler's next step. The connection's handler calls the method on its event loop, and performs
+/// the step. An exchange has two halves, which end independently: the upload and the response ([RFC 9112, section
+/// 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
 struct HTTP1Machine: Sendable {
     enum Upload: Sendable, Equatable {
         /// The head was not written.
@@ -39,7 +39,7 @@ struct HTTP1Machine: Sendable {
     private(set) var state = State.idle
     /// The number of exchanges that have begun.
     private(set) var exchangesStarted = 0
-    /// Whether no further exchange may begin: a message ended in an unknown place, or one side asked for the end of the connection.
+    /// Whether no further exchange may begin: the end of a message is unknown, or one side asked to close the connection.
     private(set) var isDraining = false
 
     // MARK: The request
@@ -69,7 +69,7 @@ struct HTTP1Machine: Sendable {
 
     /// Records that the head is handed to the channel.
     ///
-    /// - Parameter closes: whether the request asks for the end of the connection.
+    /// - Parameter closes: whether the request asks the server to close the connection.
     mutating func writeHead(_ body: OutgoingBody.Kind, closes: Bool) {
         guard case .busy(.waiting, let download) = state else { return }
         if closes { isDraining = true }
@@ -151,7 +151,8 @@ struct HTTP1Machine: Sendable {
         /// Another exchange may use the connection.
         case reuse
         case close
-        /// The server accepted the request before it was complete. The rest is sent, and then the exchange is over.
+        /// The server accepted the request before the request was complete. After the rest of the request is sent, the exchange
+        /// is over.
         case uploadGoesOn
     }
 
@@ -186,21 +187,23 @@ struct HTTP1Machine: Sendable {
 
     var isUpgraded: Bool { if case .upgraded = state { true } else { false } }
 
-    /// Ends the server's direction of an upgraded connection. Returns whether both directions have ended. Then the connection is closed.
+    /// Ends the server's direction of an upgraded connection. Returns whether both directions have ended. If so, the caller closes the
+    /// connection.
     mutating func inputEnds() -> Bool {
         guard case .upgraded(_, let outputEnded) = state else { return false }
         state = .upgraded(inputEnded: true, outputEnded: outputEnded)
         return outputEnded
     }
 
-    /// Ends this side's direction of an upgraded connection. Returns whether both directions have ended. Then the connection is closed.
+    /// Ends this side's direction of an upgraded connection. Returns whether both directions have ended. If so, the caller closes the
+    /// connection.
     mutating func outputEnds() -> Bool {
         guard case .upgraded(let inputEnded, _) = state else { return false }
         state = .upgraded(inputEnded: inputEnded, outputEnded: true)
         return inputEnded
     }
 
-    /// Returns whether an upgraded connection that ends without an error ends in order.
+    /// Returns whether the end of an upgraded connection, if it comes without an error, is an orderly close.
     ///
     /// - Parameter isSecure: whether the connection has TLS. Over TLS, only a `close_notify` of the server ends the connection without an
     ///   error. Over TCP, a failed write also ends the connection without an error, unless this side has ended writing.

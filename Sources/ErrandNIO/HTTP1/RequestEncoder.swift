@@ -30,7 +30,7 @@ enum RequestEncodeError: SafelyDescribedError, Equatable {
         case .connect: "CONNECT is not for requests: set a proxy by the transport's configuration"
         case .preface: "PRI is not for requests: it begins a connection of HTTP/2 (RFC 9113, section 3.4)"
         case .headLongerThanFrame:
-            "the fields of the request may take more than 16384 bytes, which is the most over HTTP/2; HTTP/1.1 has no such limit"
+            "the fields of the request may take more than 16384 bytes, which is the limit over HTTP/2; HTTP/1.1 has no such limit"
         }
     }
 }
@@ -62,10 +62,12 @@ enum RequestEncoder {
     /// Writes the head of a request, up to the empty line.
     ///
     /// - Several `Cookie` fields are combined in one field.
-    /// - `Host` comes first: the request's own field if it has one, else its authority.
-    /// - `Proxy-Authorization` is written only for a proxy: not in the form `origin`, because an origin reads this form.
-    /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides. A POST, PUT or PATCH without a body
-    ///   has `Content-Length: 0` ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
+    /// - `Host` comes first: the request's own field if it has one, otherwise the request's authority.
+    /// - `Proxy-Authorization` is written only for a proxy. The form `origin` omits the field, because an origin reads a
+    ///   request in this form.
+    /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides which of these fields the head has.
+    ///   A POST, PUT or PATCH without a body has `Content-Length: 0` ([RFC 9110, section
+    ///   8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     static func write(
         _ head: HTTPRequest, framing: BodyFraming, form: TargetForm, into buffer: inout ByteBuffer
     ) throws(RequestEncodeError) {
@@ -234,7 +236,7 @@ private struct Target {
 
     init(_ head: HTTPRequest) { (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "") }
 
-    /// The most bytes that the target and `Host` together can have.
+    /// The maximum number of bytes in the target and the `Host` field together.
     var bytes: Int { scheme.utf8.count + 2 * authority.utf8.count + path.utf8.count }
 }
 

@@ -11,7 +11,7 @@ struct ResponseHead {
         case length(Int64)
         /// The body consists of chunks, and trailers may follow it.
         case chunked
-        /// The body ends with the connection.
+        /// The end of the connection is the end of the body.
         case untilClose
     }
 

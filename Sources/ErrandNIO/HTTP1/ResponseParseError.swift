@@ -76,7 +76,7 @@ extension ResponseParseError: CustomStringConvertible {
         case .invalidStatusCode(let code): "the status code \(code) is not from 100 to 999"
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
         case .bareLineFeed: "a line that must end with CR LF ends with LF alone"
-        case .bareCarriageReturn: "the response contains a CR that no LF follows"
+        case .bareCarriageReturn: "the response contains a CR without an LF after it"
         case .continuesNothing:
             "the first line of the response's fields begins with a space or a tab, and continues no field (RFC 9112, section 2.2)"
         case .fieldWithoutColon(let line): "line \(line) of the response's fields has no colon"
@@ -87,7 +87,7 @@ extension ResponseParseError: CustomStringConvertible {
         case .trailersTooLong(let limit): "the trailers of the response are longer than \(limit) bytes"
         case .tooManyTrailers(let limit): "the response has more than \(limit) trailer fields"
         case .invalidContentLength: "the response's Content-Length is not a number of digits below 2^63"
-        case .differentContentLengths: "the response has several values of Content-Length, which differ"
+        case .differentContentLengths: "the response has several different values of Content-Length"
         case .contentLengthAndTransferEncoding:
             "the response has both Content-Length and Transfer-Encoding, so its end is uncertain (RFC 9112, section 6.3)"
         case .transferEncodingInHTTP10: "the response has a Transfer-Encoding, which HTTP/1.0 does not know (RFC 9112, section 6.1)"
@@ -107,7 +107,7 @@ extension ResponseParseError: CustomStringConvertible {
         }
     }
 
-    /// The most bytes of a server's text that an error shows.
+    /// The maximum number of bytes of a server's text that an error shows.
     static let shownBytes = 32
 
     /// Returns a text of the server for an error: at most ``shownBytes`` bytes, with `\xNN` for each byte that is not printable ASCII.

@@ -21,7 +21,7 @@ internal import ErrandFormats
 /// ```
 ///
 /// The parser is strict: one space separates the parts of a status line, a field name is a token directly before its colon, and only CR LF
-/// ends the line of a chunk. The parser is lenient if many servers require it:
+/// ends the line of a chunk. The parser accepts these deviations, because many servers need them:
 ///
 /// - One empty line before a status line is ignored.
 /// - A status line without a reason phrase may end directly after the status code, without a space.
@@ -31,8 +31,8 @@ internal import ErrandFormats
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
-/// The work is linear in the number of bytes, even if every byte arrives alone. A line is read when it is complete. The search for
-/// the end of a line continues where the search stopped. After an error, every call throws the same error.
+/// The work is linear in the number of bytes, even if every byte arrives separately. A line is read when it is complete. Each
+/// search for the end of a line continues where the previous search stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
         /// The next event needs more bytes, or the end of the connection. The call may nevertheless consume bytes.
@@ -47,9 +47,9 @@ struct ResponseParser {
         case end(trailers: HTTPFields?)
     }
 
-    /// The most bytes of a line with a chunk size, with its line end.
+    /// The maximum number of bytes in a line with a chunk size, including the line end.
     static let chunkLineBytes = 4096
-    /// The most bytes of all chunk extensions of a response.
+    /// The maximum number of bytes in all chunk extensions of a response together.
     static let chunkExtensionBytes = 64 * 1024
 
     private enum State {
@@ -78,16 +78,16 @@ struct ResponseParser {
     private var hasSkippedEmptyLine = false
     /// The number of bytes of this head, or of these trailers, before the current line.
     private var sectionBytes = 0
-    /// The number of bytes of the current line that have been searched for its end.
+    /// The number of bytes of the current line that have already been searched for the line end.
     private var searched = 0
     /// The number of bytes of the body, or of the chunk, that are not received yet.
     private var remaining: Int64 = 0
     private var extensionBytes = 0
     /// Whether a byte of the current response was seen.
     private(set) var hasBegun = false
-    /// Whether another program may see the end of the current response at a different place. This is possible if a line of the response
-    /// ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. Then the connection is not
-    /// reused.
+    /// Whether another program may see the end of the current response at a different place. Such a difference is possible if a line of
+    /// the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. Then the
+    /// connection is not reused.
     private(set) var isDoubtful = false
     #if DEBUG
     /// The number of all bytes that were searched for a line end: a measure of the work.
@@ -216,7 +216,7 @@ struct ResponseParser {
     /// Returns the next line without its line end, and moves `position` after the line. `nil` if the line is incomplete.
     ///
     /// - Parameters:
-    ///   - limit: the most bytes of the line with its line end.
+    ///   - limit: the maximum number of bytes in the line, including its line end.
     ///   - mayEndWithLineFeed: whether LF alone also ends the line.
     private mutating func readLine(
         in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError, mayEndWithLineFeed: Bool
@@ -237,7 +237,7 @@ struct ResponseParser {
     /// Returns the next field line together with the lines that continue it, without the last line end, and moves `position` after these
     /// lines. `nil` if the field line is incomplete. A line that is not empty is complete when the first byte of the next line is known.
     ///
-    /// - Parameter limit: the most bytes of the lines with their line ends.
+    /// - Parameter limit: the maximum number of bytes in the lines, including their line ends.
     private mutating func readFieldLine(
         in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, limit: Int, _ tooLong: ResponseParseError
     ) throws(ResponseParseError) -> UnsafeBufferPointer<UInt8>? {

@@ -1,7 +1,7 @@
 #if NIO
 internal import ErrandCore
 
-/// The names of fields that most responses have, found by their bytes. These names need no check, and no new strings.
+/// The names of fields that most responses have, found by their bytes. For these names, no check and no new string is needed.
 struct UsualFieldNames {
     /// The meaning of a field to the reader of a head.
     enum Role {
@@ -12,7 +12,7 @@ struct UsualFieldNames {
         case keepAlive
         /// The field `Alt-Svc`.
         case alternatives
-        /// A field that has no meaning in trailers, and could be harmful in trailers.
+        /// A field that has no meaning in trailers and could be harmful there.
         case notInTrailers
 
         /// The role of the field with this name.
@@ -65,7 +65,7 @@ struct UsualFieldNames {
         (self.entries, self.text, self.slots) = (entries, text, slots)
     }
 
-    /// Returns the entry of a name that is written in the usual way or in lower case; `nil` for any other name.
+    /// Returns the entry of a name with its usual capitalization or in lower case; `nil` for any other name.
     func entry(_ name: UnsafeBufferPointer<UInt8>) -> Entry? {
         guard !name.isEmpty else { return nil }
         var slot = Self.slot(name)

@@ -1,36 +1,37 @@
 #if NIO
-/// Bounds the frames of a server that are not part of a message that this side reads: a value without channels and timers.
+/// The limits on the frames that a server sends in addition to the messages that this side reads: a value without channels and
+/// timers.
 ///
-/// The exchange of a stream bounds DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` bounds empty DATA. The other frames have no such
-/// bound, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
-/// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the bound.
+/// The exchange of a stream limits DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` limits empty DATA. The other frames have no such
+/// limit, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
+/// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the limit.
 ///
-/// A stream that this side has reset has no exchange. Until the server knows the reset, it may send as many bytes as the window of
-/// the stream allows. Therefore each such stream raises a bound for the bytes of all such streams.
+/// A stream that this side has reset has no exchange. Until the server has received the reset, the server may send as many bytes
+/// as the window of the stream allows. Therefore each such stream raises a limit on the bytes of all such streams.
 ///
-/// RST_STREAM has its own bound: one frame for each HEADERS and DATA frame of this side, whenever that frame was sent. An overloaded
+/// RST_STREAM has its own limit: one frame for each HEADERS and DATA frame of this side, whenever that frame was sent. An overloaded
 /// server may refuse every request, and some servers reset a stream again for each later DATA frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
-        /// The number of frames that a server may send in each `time`, even if this side has sent nothing.
+        /// The number of frames that a server may send in each period of length `time`, even if this side has sent nothing.
         let frames: Int
         /// The number of bytes that these frames may have together, including their headers.
         let bytes: Int
         /// The number of further frames that a server may send for each HEADERS and DATA frame of this side.
         let framesForEachSent: Int
-        /// The number of bytes of this side that allow one further frame.
+        /// The number of DATA bytes that this side must send before the server may send one further frame.
         let sentBytesForFrame: Int
         let time: Duration
         /// The number of RST_STREAM frames that a server may send beyond the number of HEADERS and DATA frames of this side.
         let spareResets: Int
-        /// The number of bytes that a server may send in each `time` on unread streams, including the headers of the frames. A frame
-        /// counts as at least ``leastUnreadBytes``.
+        /// The number of bytes that a server may send in each period of length `time` on unread streams, including the headers of
+        /// the frames. A frame counts as at least ``leastUnreadBytes``.
         let unreadBytes: Int
         /// The number of further bytes that a server may send on unread streams, for each stream that this side has reset.
         let unreadBytesForEachLeft: Int
     }
 
-    /// The bound that was exceeded.
+    /// The limit that was exceeded.
     enum Excess: Sendable, Hashable {
         case frames(limit: Int)
         case bytes(limit: Int)
@@ -40,7 +41,8 @@ struct FrameAllowance: Sendable {
 
     /// The length of WINDOW_UPDATE, in bytes.
     static let usualFrameBytes = 13
-    /// The lowest count for a frame on an unread stream, in bytes. A short frame costs this side as much work as a longer frame.
+    /// The minimum number of bytes that each frame on an unread stream counts as. A short frame costs this side as much work as
+    /// a longer frame.
     static let leastUnreadBytes = 64
 
     private let limits: Limits
@@ -50,7 +52,7 @@ struct FrameAllowance: Sendable {
     /// The number of frames that are allowed because of the frames sent since `start` and in the preceding period.
     private var earned = 0
     private var formerlyEarned = 0
-    /// The number of sent bytes that have not allowed a frame yet.
+    /// The number of sent bytes that have not yet added up to one further allowed frame.
     private var sentBytes = 0
     private var sentFrames = 0
     private var resets = 0
@@ -76,7 +78,7 @@ struct FrameAllowance: Sendable {
     /// Counts a stream that this side has reset before the end of its response.
     mutating func leave() { earnedUnread += limits.unreadBytesForEachLeft }
 
-    /// Counts a frame of a message on an unread stream. Returns the bound that is exceeded now; otherwise `nil`.
+    /// Counts a frame of a message on an unread stream. Returns the limit that is exceeded now; otherwise `nil`.
     mutating func receiveUnread(_ header: FrameHeader, at now: Duration) -> Excess? {
         beginTime(at: now)
         unreadBytes += max(Self.leastUnreadBytes, FrameHeader.bytes + header.length)
@@ -84,7 +86,7 @@ struct FrameAllowance: Sendable {
         return unreadBytes > limit ? .unread(limit: limit) : nil
     }
 
-    /// Counts a frame that is not part of a message. Returns the bound that is exceeded now; otherwise `nil`.
+    /// Counts a frame that is not part of a message. Returns the limit that is exceeded now; otherwise `nil`.
     mutating func receive(_ header: FrameHeader, at now: Duration) -> Excess? {
         guard !header.isReset else {
             resets += 1

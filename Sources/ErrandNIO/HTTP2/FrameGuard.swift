@@ -11,9 +11,9 @@ final class FrameGuard: ChannelInboundHandler {
 
     private var splitter = FrameSplitter(longestBytes: HTTP2Limits.frameBytes)
     private var allowance: FrameAllowance
-    /// The beginning of a frame.
+    /// The received beginning of an incomplete frame.
     private var kept = ByteBuffer()
-    /// The number of bytes that `kept` needs before it is examined again.
+    /// The number of bytes that `kept` still needs before the next examination.
     private var missing = 0
     private var fields = SlowFieldScan()
     /// The reason why the connection ends.

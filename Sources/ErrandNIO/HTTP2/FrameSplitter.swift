@@ -26,8 +26,8 @@ struct FrameHeader: Sendable, Hashable {
 /// Finds the frames in the bytes of an HTTP/2 server: a value without channels.
 ///
 /// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. After any
-/// other read, the parser keeps all bytes. Therefore bytes are passed on up to such a place. The rest of a read, at most one frame, waits
-/// for more bytes.
+/// other read, the parser keeps all bytes. Therefore the splitter passes on bytes only up to the last end of a frame, or up to a byte
+/// within DATA without padding. The rest of a read, at most one frame, waits for more bytes.
 struct FrameSplitter: Sendable {
     /// The next step with received bytes.
     struct Step: Sendable, Hashable {

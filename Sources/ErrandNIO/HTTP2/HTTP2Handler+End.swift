@@ -16,7 +16,7 @@ extension HTTP2Handler {
 
     func setAlarm(of number: Int32) { setAlarm(at: active[number]?.due) }
 
-    /// Sets the alarm if the exchange has limits of phases, one of which may have begun.
+    /// Sets the alarm for a phase limit that may have begun. Does nothing if the exchange has no phase limits.
     func setLimitAlarm(of number: Int32) { if active[number]?.exchange.limits != nil { setAlarm(of: number) } }
 
     func alarmRang() {
@@ -90,7 +90,7 @@ extension HTTP2Handler {
     }
 
     private func cancel(_ number: Int32, because error: (any Error)?) {
-        // A connection that is closed after its exchange needs no confirmation.
+        // If the connection is closed after its exchange, no ping has to confirm that the connection still works.
         let probe = pool.settings.idleTimeout > .zero ? machine.cancel(number) : .none
         settle(number, error, code: .cancel, probe)
     }
@@ -141,8 +141,8 @@ extension HTTP2Handler {
 
     /// Handles a refusal of the request as misdirected (421).
     ///
-    /// - Returns: whether the request is sent again. Then no further exchange begins on this connection, and the other exchanges
-    ///   continue. If the connection belongs to another origin, exchanges of that origin may still begin.
+    /// - Returns: whether the request is sent again. If so, no further exchange begins on this connection, and the other
+    ///   exchanges continue. If the connection belongs to another origin, exchanges of that origin may still begin.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         repeatElsewhere(number, isFresh: true) { exchange, connection in
             let isGuest = exchange.origin != connection.origin
@@ -173,8 +173,8 @@ extension HTTP2Handler {
         _ mayMoveOn: (Exchange, Connection) -> Bool
     ) -> Bool {
         guard let connection, let exchange = active[number]?.exchange else { return false }
-        // The upload stops first, so that its task can't open the body for this connection any more. The rest is not needed, whether or
-        // not the request is sent again.
+        // The upload stops first, so that its task can no longer open the body for this connection. Even if the request is not sent
+        // again, the rest of its body is not needed.
         stopUpload(of: AttemptID(number))
         guard mayMoveOn(exchange, connection) else { return false }
         _ = remove(number)
@@ -204,7 +204,7 @@ extension HTTP2Handler {
 
     // MARK: - The end of the connection
 
-    /// Closes the connection because the server breaks its rules.
+    /// Closes the connection because the server breaks the rules of HTTP/2.
     func breakConnection(_ code: HTTP2Code, _ error: HTTP2ConnectionError) {
         goAway(code)
         lose(error)
@@ -222,7 +222,7 @@ extension HTTP2Handler {
             if isClosing { context.closeAtOnce() } else { breakConnection(code, error) }
             return
         }
-        // `NIOHTTP2Handler` reports an error of the connection after it has sent a GOAWAY.
+        // For an error of the connection, `NIOHTTP2Handler` first sends a GOAWAY and then reports the error.
         if sentGoAway == nil, !isClosing {
             if keepHeadError(error) { return }
             let streamError = error as? NIOHTTP2Errors.StreamError
@@ -278,7 +278,8 @@ extension HTTP2Handler {
         return HTTP2ConnectionError.closed(code, text: text)
     }
 
-    /// A hint for a connection without any received frame: without TLS, the server did not choose HTTP/2.
+    /// A hint for a connection on which no frame was received. Without TLS, no handshake has shown that the server knows
+    /// HTTP/2.
     private var hint: String {
         machine.framesReceived == 0 && connection?.origin.scheme.isExactly("http") == true ? "; the server may not know HTTP/2" : ""
     }

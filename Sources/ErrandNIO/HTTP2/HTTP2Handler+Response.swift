@@ -186,11 +186,11 @@ extension HTTP2Handler {
     // MARK: - The connection
 
     private func receive(_ values: HTTP2Settings) {
-        // RFC 9113, section 6.5.2: a server must not send another value.
+        // RFC 9113, section 6.5.2: a server must send no value but 0.
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }
-        // Values are processed in their order. Therefore the last value applies (RFC 9113, section 6.5.3).
+        // The values are processed in order, so the last value applies (RFC 9113, section 6.5.3).
         guard let limit = values.last(where: { $0.parameter == .maxConcurrentStreams })?.value else { return }
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
     }
@@ -198,7 +198,7 @@ extension HTTP2Handler {
     private func received(goAway code: HTTP2Code, last: Int32) {
         let unprocessed = machine.receiveGoAway(last: last, code)
         guard let connection else { return }
-        // The pool drains the connection first, so that no request is sent over this connection again.
+        // The pool drains the connection first, so that no repeated request uses this connection.
         pool.drain(connection)
         for number in unprocessed { moveOn(number, .notProcessed(code)) }
     }

@@ -5,8 +5,8 @@ internal import NIOFoundationEssentialsCompat
 internal import NIOHPACK
 internal import NIOHTTP2
 
-/// The part of the handler that sends the bodies of requests. `NIOHTTP2Handler` holds DATA back until the server's windows have room. A
-/// write is complete when its bytes were sent.
+/// The part of the handler that sends the bodies of requests. `NIOHTTP2Handler` holds DATA back until the flow-control windows of the
+/// server allow the bytes. A write is complete when its bytes were sent.
 extension HTTP2Handler {
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool { machine.takes(callback, of: attempt) }
 
@@ -26,7 +26,7 @@ extension HTTP2Handler {
         sendBody(body, of: exchange, AttemptID(number), on: connection)
     }
 
-    /// Starts the upload of a stream whose head has left.
+    /// Starts the upload of a stream whose head has been sent.
     func startUpload(_ number: Int32) {
         guard let exchange = active[number]?.exchange, let connection, machine.isUploading(number) else { return }
         startUpload(exchange.outgoingBody, of: exchange, number, on: connection)
@@ -37,7 +37,7 @@ extension HTTP2Handler {
         if machine.continueUpload(number) { startUpload(number) }
     }
 
-    /// Writes piece by piece. The pieces are ahead of the network by no more than ``HTTP2Limits/unsentBytes`` and one piece.
+    /// Writes piece by piece. At most ``HTTP2Limits/unsentBytes`` plus one piece are written before the network has taken them.
     func writeMemory(of attempt: AttemptID) {
         let number = attempt.stream
         guard let context, let exchange = active[number]?.exchange else { return }
@@ -98,7 +98,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Ends the upload, whose last byte the channel has taken.
+    /// Ends the upload after the channel has taken its last byte.
     ///
     /// - Parameter left: see ``HTTPHandler/requestLeaves(_:of:_:)``.
     private func finishUpload(of exchange: Exchange, _ attempt: AttemptID, _ left: EventLoopPromise<Void>?) {

@@ -7,8 +7,8 @@ internal import NIOHTTP2
 /// The last handler of an HTTP/2 channel, after `NIOHTTP2Handler`. The handler runs each exchange of the connection on its own
 /// stream.
 ///
-/// ``HTTP2Machine`` decides. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the server's windows have room. Streams
-/// have no channels. All methods run on the channel's event loop.
+/// ``HTTP2Machine`` makes the decisions. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the flow-control windows of
+/// the server allow the bytes. Streams have no channels. All methods run on the channel's event loop.
 ///
 /// The handler flushes once at the end of a turn of the loop: after all received frames, or after the exchanges that began.
 final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
@@ -33,7 +33,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var pings: PingWatch?
     /// Whether frames are being received. Frames that are written during this time are flushed after the last received frame.
     var isReading = false
-    /// The time at which the wait for the response to a ping ends. The ping was sent with a reset.
+    /// The time at which the wait for the response to a ping ends, if the ping was sent together with RST_STREAM.
     var probeDue: NIODeadline?
     /// Whether the head of a request is being written.
     private var isWritingHead = false
@@ -123,13 +123,13 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     func start(_ exchange: Exchange, on connection: Connection) -> Bool {
         guard let context, context.channel.isActive, !machine.isClosed else {
-            // The connection was lost while the exchange was on its way.
+            // The connection was lost before the exchange reached this handler.
             pool.remove(connection)
             pool.send(exchange)
             return true
         }
         guard machine.canStartStream else {
-            // While the exchange was on its way, the server has sent GOAWAY, or has allowed fewer streams.
+            // Before the exchange reached this handler, the server has sent GOAWAY, or has reduced the number of streams.
             pool.send(exchange)
             return false
         }
@@ -189,7 +189,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     func isActive(_ exchange: Exchange, _ number: Int32) -> Bool { numbers[ObjectIdentifier(exchange)] == number }
 
-    /// Takes out an exchange that is over.
+    /// Removes and returns an exchange that is over.
     func remove(_ number: Int32) -> ActiveExchange? {
         guard let done = active.removeValue(forKey: number) else { return nil }
         numbers[ObjectIdentifier(done.exchange)] = nil
@@ -205,7 +205,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 }
 
 extension HTTP2Handler: NIOHTTP2FrameDelegate {
-    /// Counts a frame that `NIOHTTP2Handler` has sent. `NIOHTTP2Handler` may hold DATA back long after the write.
+    /// Counts a frame that `NIOHTTP2Handler` has sent, which may be long after the write: `NIOHTTP2Handler` may hold DATA back.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
         case .data(let data):

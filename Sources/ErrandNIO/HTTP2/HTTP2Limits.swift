@@ -7,8 +7,8 @@ enum HTTP2Limits {
     /// The number of bytes that a server may send on one stream before the response is read: 1 MiB. If the reader is fast enough,
     /// the server never has to pause.
     ///
-    /// The window of the connection does not wait for readers. Therefore a connection may keep 1 MiB for each stream whose response nobody
-    /// reads.
+    /// The window of the connection is enlarged without waiting for readers. Therefore a connection may hold 1 MiB of unread data for each
+    /// stream.
     static let streamWindowBytes = 1024 * 1024
     /// The number of bytes that a server may send on all streams before this side has received them: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
@@ -21,45 +21,47 @@ enum HTTP2Limits {
     /// limit, although the protocol then allows any number. `NIOHTTP2Handler` uses the same number, and would hold back further
     /// streams.
     static let firstStreams = 100
-    /// The most streams of one connection, even if the server allows more.
+    /// The maximum number of streams of one connection, even if the server allows more streams.
     static let mostStreams = 4096
     /// The number of malformed responses that a connection tolerates. Each malformed response resets its stream.
     static let malformedResponses = 100
-    /// The number of bytes of a body in memory that may be ahead of the network on one stream: 256 KiB, and one more write.
+    /// The number of unsent bytes of an in-memory body up to which a stream may write more: 256 KiB. One more write may exceed
+    /// this number.
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)
     /// The longest wait for a frame after a ping that is sent with a reset. After this time, no further exchange begins.
     static let probeTimeout = Duration.seconds(1)
-    /// The bounds of frames that are not part of a response that the client reads, in each 30 s.
+    /// The limits, for each period of 30 s, on frames that do not belong to a response that the client reads.
     ///
     /// - The server may send 4,000 frames, and 1 MiB in all these frames together.
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads allows one more frame. During
     ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they
     ///   read.
     /// - RST_STREAM frames are counted separately: the server may send 200 more of them than the client has sent HEADERS and DATA frames.
-    /// - On streams that the client has reset, the server may send 1 MiB, and two windows (2 MiB) more for each of these streams. The
-    ///   second window is for short frames, which count as 64 bytes each.
+    /// - On streams that the client has reset, the server may send 1 MiB in all, plus two windows (2 MiB) for each of these streams.
+    ///   The second window is for short frames, which count as 64 bytes each.
     ///
-    /// If a bound is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if it is idle.
+    /// If a limit is exceeded, the connection ends with ENHANCE_YOUR_CALM, even if the connection is idle.
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200,
         unreadBytes: 1024 * 1024, unreadBytesForEachLeft: 2 * streamWindowBytes)
-    /// The time for which a connection that this side closes waits for the end of the server's side: 100 ms. Bytes that arrive in this
-    /// time do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
+    /// After this side has closed its direction of a connection, the time to wait until the server closes the other direction: 100 ms.
+    /// Bytes that arrive in this time do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
     /// The factor by which a head may exceed the limit before the connection ends. Up to this factor, only the stream ends.
     static let headFactor = 4
 }
 
 extension NIOHTTP2Handler {
-    /// The frames of a client's connection. This module checks the messages itself, to describe errors in words.
+    /// Creates the handler of the frames of a client's connection. This module checks the messages itself, to describe errors
+    /// in words.
     ///
     /// - Parameter delegate: receives a call for each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
         var connection = ConnectionConfiguration()
-        // If `NIOHTTP2Handler` refuses a head, the connection ends. Therefore its limit is higher, and `HTTP2ResponseFields` applies the
-        // real limit.
+        // If `NIOHTTP2Handler` refuses a head, the connection ends. Therefore `NIOHTTP2Handler` gets a higher limit, and
+        // `HTTP2ResponseFields` applies the real limit.
         let headBytes = min(limits.headBytes, Int(UInt32.max) / HTTP2Limits.headFactor) * HTTP2Limits.headFactor
         connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),
@@ -69,14 +71,14 @@ extension NIOHTTP2Handler {
         connection.headerBlockValidation = .disabled
         connection.contentLengthValidation = .disabled
         connection.maximumSequentialContinuationFrames = max(5, headBytes / HTTP2Limits.frameBytes + 2)
-        // Frames that a server has sent before it knew of a reset must not end the connection.
+        // Frames that a server has sent before it received a reset must not end the connection.
         connection.maximumRecentlyResetStreams = 2048
         connection.maximumSequentialEmptyDataFrames = 100
         // Some servers send a ping with each batch of data.
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
         // This limit of `NIOHTTP2Handler` can't be switched off, but a window of 1 ns never contains 1,000 resets. An overloaded server
-        // refuses streams without malice. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
+        // may refuse many streams. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

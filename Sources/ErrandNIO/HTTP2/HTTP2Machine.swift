@@ -3,16 +3,17 @@ internal import ErrandCore
 
 /// The decisions of one HTTP/2 connection, as a value without channels, tasks and timers.
 ///
-/// Each event is a method that returns the handler's next step. The connection's handler calls the method on its event loop, and takes
-/// the step. An exchange is a stream with two halves, which end independently: the upload and the response
-/// ([RFC 9113, section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)). A stream leaves the table when its exchange ends.
+/// For each event, a method returns the handler's next step. The connection's handler calls the method on its event loop, and performs
+/// the step. An exchange is a stream with two halves, which end independently: the upload and the response ([RFC 9113, section
+/// 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)). A stream leaves the table when its exchange ends.
 struct HTTP2Machine: Sendable {
     enum Upload: Sendable, Equatable {
         /// The head was not written.
         case waiting
         case awaitingContinue
         case sending
-        /// The last byte was handed to `NIOHTTP2Handler`, which holds DATA back until the server's windows have room.
+        /// The last byte was handed to `NIOHTTP2Handler`, which holds DATA back until the flow-control windows of the server
+        /// allow the bytes.
         case written
         /// `NIOHTTP2Handler` has sent the end of the request.
         case sent
@@ -61,11 +62,11 @@ struct HTTP2Machine: Sendable {
         enum Effect: Sendable, Equatable {
             /// Delivers what these streams have received, and lets the server send more. A stream may be listed twice.
             case deliver([Int32])
-            /// Fails a stream that `NIOHTTP2Handler` has reset because of an error, and whose error was not reported.
+            /// Fails a stream that `NIOHTTP2Handler` has reset because of an error, if that error was not reported.
             case fail(Int32)
-            /// Starts the upload of a stream whose head has left.
+            /// Starts the upload of a stream whose head has been sent.
             case startUpload(Int32)
-            /// Completes an exchange whose request has left after its whole response.
+            /// Completes an exchange: the rest of the request has been sent after the whole response was received.
             case complete(Int32)
         }
 
@@ -125,7 +126,8 @@ struct HTTP2Machine: Sendable {
         }
     }
 
-    /// Records that the head has left. Returns whether the body waits for the head. Then the body follows at the end of the turn.
+    /// Records that the head has been sent. Returns whether the body waits for the head. If so, the body follows at the end of
+    /// the turn.
     mutating func open(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
         streams.change(number) { ($0.isOpen, $0.isUploadWaiting) = (true, false) }
@@ -239,7 +241,8 @@ struct HTTP2Machine: Sendable {
         ///
         /// - Parameter resets: whether the stream must be reset, because the rest of the request is not sent.
         case complete(resets: Bool)
-        /// The server accepted the request before it was complete. The rest is sent, and then the exchange is over.
+        /// The server accepted the request before the request was complete. After the rest of the request is sent, the exchange
+        /// is over.
         case uploadGoesOn
     }
 
@@ -249,7 +252,7 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
         guard stream.upload != .sending, stream.upload != .written else {
-            // Bytes that were sent before the end of the response are not progress of the rest.
+            // Bytes that were sent before the end of the response do not count as progress in sending the rest of the request.
             streams.change(number) { ($0.download, $0.hasProgress) = (.ended, false) }
             return .uploadGoesOn
         }
@@ -268,8 +271,8 @@ struct HTTP2Machine: Sendable {
     /// Records that a stream has received a part of its response.
     mutating func touch(_ number: Int32) { if turn.touched.last != number { turn.touched.append(number) } }
 
-    /// Records that `NIOHTTP2Handler` has closed a stream: because its request has left after its response, or because of an error, which
-    /// `NIOHTTP2Handler` reports later. Returns whether the exchange is complete at the end of the turn.
+    /// Records that `NIOHTTP2Handler` has closed a stream. The request was completely sent after the response, or `NIOHTTP2Handler` has
+    /// found an error, which it reports later. Returns whether the exchange is complete at the end of the turn.
     mutating func receiveClose(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
         if stream.download == .ended { turn.finished.append(number) } else { turn.broken.append(number) }
@@ -305,10 +308,11 @@ struct HTTP2Machine: Sendable {
         if number == 0 { windowBytes = bytes } else { streams.change(number) { $0.windowBytes = bytes } }
     }
 
-    /// Sets whether the connection receives no more data for the reader of a response.
+    /// Sets whether a stream is held back until the reader of its response has taken more data.
     mutating func holdBack(_ number: Int32, _ isHeldBack: Bool) { streams.change(number) { $0.isHeldBack = isHeldBack } }
 
-    /// Returns the number of bytes by which the window of a stream must grow now. `nil` if the reader has not used enough of the window.
+    /// Returns the number of bytes by which the window of a stream must grow now. `nil` if the window must not grow yet, for example
+    /// because more than half of the window is left.
     mutating func windowUpdate(_ number: Int32) -> Int? {
         guard let stream = streams[number], !stream.isHeldBack, stream.download != .ended else { return nil }
         guard stream.windowBytes <= streamWindowBytes / 2 else { return nil }
@@ -320,8 +324,8 @@ struct HTTP2Machine: Sendable {
     /// ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)). `NIOHTTP2Handler` checks the frame if the request
     /// is not complete, and ignores the frame if the request is complete.
     ///
-    /// - Returns: `nil` if the frame is valid. If the increment is 0, or all increments together exceed 2^31-1, the code for the reset
-    ///   of the stream.
+    /// - Returns: `nil` if the frame is valid; the code for the reset of the stream if the increment is 0, or all increments together
+    ///   exceed 2^31-1.
     mutating func receiveWindowUpdate(_ number: Int32, _ bytes: Int) -> HTTP2Code? {
         guard let stream = streams[number], stream.upload == .sent else { return nil }
         guard bytes > 0 else { return .protocolError }
@@ -358,7 +362,7 @@ struct HTTP2Machine: Sendable {
 
     /// Records a GOAWAY of the server ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
     ///
-    /// - Returns: the streams that the server has not processed, in their order. The other streams continue.
+    /// - Returns: the streams that the server has not processed, in the order of their identifiers. The other streams continue.
     mutating func receiveGoAway(last: Int32, _ code: HTTP2Code) -> [Int32] {
         (isDraining, goAwayCode) = (true, code)
         return streams.keys.filter { $0 > last }

@@ -14,10 +14,10 @@ struct HTTP2RequestFields {
 
     /// Returns the head of a request.
     ///
-    /// - `:authority` is the request's own `Host` if it has one, else its authority.
+    /// - `:authority` is the request's own `Host` if it has one, otherwise the request's authority.
     /// - The connection fields of HTTP/1.1, and the fields that `Connection` names, are not written. `TE` is written only as `trailers`
     ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
-    /// - The request's own `Content-Length` is not written: `framing` decides, as in HTTP/1.1.
+    /// - The request's own `Content-Length` is not written: `framing` decides whether the head has this field, as in HTTP/1.1.
     /// - `Proxy-Authorization` is not written: a proxy reads only requests of HTTP/1.1.
     /// - A priority other than the normal priority is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
@@ -90,7 +90,7 @@ struct HTTP2RequestFields {
     private static func fits(_ section: HPACKHeaders) -> Bool {
         var bytes = 0
         for (name, value, _) in section { bytes += name.utf8.count + value.utf8.count + fieldBytes }
-        // A byte takes at most 30 bits.
+        // A byte takes at most 30 bits in the Huffman code.
         if bytes <= HTTP2Limits.frameBytes / 4 { return true }
         var bits = 0
         for (name, value, _) in section {
@@ -101,7 +101,7 @@ struct HTTP2RequestFields {
         return bits <= HTTP2Limits.frameBytes * 8
     }
 
-    /// The most bytes that a field takes in addition to its name and value: two lengths and the kind of indexing.
+    /// The maximum number of bytes that a field takes in addition to its name and value: two lengths and the kind of indexing.
     private static let fieldBytes = 12
 
     /// An upper bound of the bits that a byte takes in the Huffman code
@@ -126,7 +126,8 @@ struct HTTP2RequestFields {
             var name = field.name.rawName
             throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
         }
-        // The HPACK encoder takes only strings. A value that is not UTF-8 is sent as the text that HTTP/1.1 would read from its bytes.
+        // The HPACK encoder takes only strings. If a value is not UTF-8, its bytes are decoded as ISO 8859-1, as in an HTTP/1.1
+        // response, and sent as that text.
         let value = isASCII ? field.value : field.withUnsafeBytesOfValue { $0.text(isASCII: false) }
         section.add(name: field.name.canonicalName, value: value, indexing: indexing(of: field, sensitivity))
     }

@@ -29,22 +29,22 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
     var description: String {
         switch self {
         case .missingStatus: "the response has no ':status'"
-        case .invalidStatus: "the response's ':status' is not a number of three digits from 100"
-        case .pseudoField(let name): "the response has the pseudo-field '\(name)' where only ':status' before all fields is allowed"
+        case .invalidStatus: "the response's ':status' is not a three-digit number from 100 to 999"
+        case .pseudoField(let name): "the response has the pseudo-field '\(name)'; only one ':status', before all fields, is allowed"
         case .fieldInUpperCase(let name): "the field name '\(name)' is not in lower case (RFC 9113, section 8.2.1)"
         case .invalidFieldName(let name): "the field name '\(name)' is not a token: letters, digits and !#$%&'*+-.^_`|~"
         case .invalidFieldValue(let name):
             "the value of the field '\(name)' contains a control character (RFC 9113, section 8.2.1)"
         case .connectionField(let name): "the response has the field '\(name)', which HTTP/2 does not allow (RFC 9113, section 8.2.2)"
         case .invalidContentLength: "the response's Content-Length is not a number of digits below 2^63"
-        case .differentContentLengths: "the response has several values of Content-Length, which differ"
+        case .differentContentLengths: "the response has several different values of Content-Length"
         case .tooManyFields(let limit): "the response has more than \(limit) fields in one section"
         case .headTooLong(let limit): "the fields of the response are longer than \(limit) bytes"
         case .switchingProtocols: "the server changed the protocol (101), which HTTP/2 does not have (RFC 9113, section 8.6)"
         case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final response"
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
-        case .dataBeforeHead: "the stream has a body, or its end, before the head of the response"
-        case .fieldsInBody: "the response has fields after its head that do not end it"
+        case .dataBeforeHead: "the body or the end of the stream comes before the head of the response"
+        case .fieldsInBody: "the response has fields after its head, but does not end with these fields"
         case .bodyTooLong: "the body is longer than the response's head allows"
         case .bodyTooShort(let missing): "the stream ended \(missing) bytes before the end of the body that Content-Length declares"
         case .streamError(let text): text
@@ -91,7 +91,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
             "the server sent SETTINGS_ENABLE_PUSH, which only a client may set (RFC 9113, section 6.5.2); the connection was closed with "
                 + "PROTOCOL_ERROR"
         case .tooManyMalformedResponses(let limit):
-            "more than \(limit) responses on one connection were malformed; it was closed with ENHANCE_YOUR_CALM"
+            "more than \(limit) responses on one connection were malformed; the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.frames(let limit)):
             "the server sent more than \(limit) frames that are not part of a response within "
                 + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"

@@ -110,8 +110,8 @@ struct HTTP2ResponseFields {
     /// Returns the length of the body of a response to `method`, in bytes. `nil` if the server did not declare the length.
     func bodyLength(to method: HTTPRequest.Method) -> Int64? { hasNoBody(to: method) ? 0 : contentLength }
 
-    /// Returns the length of the body, if it is known before the end of the body. In a response without a body, the declared length
-    /// describes a body that is not sent.
+    /// Returns the length of the body; `nil` if the length is not known before the end of the body. In a response without a body,
+    /// the declared length describes a body that is not sent.
     func expectedLength(to method: HTTPRequest.Method, ends: Bool) -> Int64? {
         if method == .head || status == 304 { return nil }
         return ends ? 0 : bodyLength(to: method)

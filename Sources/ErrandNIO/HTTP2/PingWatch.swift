@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The decision when to check a connection with a ping: after the server was silent for some time. A value without timers.
+/// The decisions about a connection whose server is silent: when to send a ping, and when the connection is lost. A value without timers.
 struct PingWatch: Sendable {
     enum Action: Sendable, Equatable {
         case none
@@ -17,7 +17,7 @@ struct PingWatch: Sendable {
     private var frames = 0
     /// The time of the last received frame, to the precision of the checks.
     private var heard: NIODeadline
-    /// The time at which a ping was sent that has no response yet; `nil` if no ping is in flight.
+    /// The time at which the unanswered ping was sent; `nil` if no ping is in flight.
     private var sent: NIODeadline?
 
     init(every interval: Duration, from now: NIODeadline) {

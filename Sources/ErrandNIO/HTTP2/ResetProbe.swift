@@ -1,9 +1,10 @@
 #if NIO
-/// The decision after the reset of a stream whose server was silent since the request was sent: a value without timers.
+/// The decision after the reset of a stream, if the server has been silent since the request was sent: a value without timers.
 ///
 /// Without a check, requests would still be sent to a lost server, and their callers would cancel each of them. A server that is alive may
-/// punish fast sequences of resets. Therefore a ping is sent with the reset, and the stream uses up the server's limit of streams until
-/// the response to the ping. If neither this response nor another frame is received in time, no further request begins on the connection.
+/// punish fast sequences of resets. Therefore a ping is sent with the reset, and until the response to the ping, the stream counts toward
+/// the server's limit on streams. If neither this response nor another frame is received in time, no further request begins on the
+/// connection.
 ///
 /// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between such frames, and close
 /// the connection after a few pings.

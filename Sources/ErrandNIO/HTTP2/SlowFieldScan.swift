@@ -9,12 +9,12 @@
 struct SlowFieldScan: Sendable {
     /// The longest name, in encoded bytes: 1 KiB.
     static let nameBytes = 1024
-    /// The most bytes outside ASCII in the value of `:status`: 1 KiB.
+    /// The maximum number of non-ASCII bytes in the value of `:status`: 1 KiB.
     static let statusBytes = 1024
     /// The longest Huffman-coded value of `:status`, in encoded bytes: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
     static let codedStatusBytes = 16 * 1024
-    /// The most entries of the dynamic table: an entry takes at least 32 of its 4,096 bytes
-    /// ([RFC 7541, section 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
+    /// The maximum number of entries in the dynamic table: an entry takes at least 32 of its 4,096 bytes ([RFC 7541, section
+    /// 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
     private static let tableEntries = 128
     /// The name `:status` as plain text. `codedStatusName` is its Huffman code.
     private static let statusName = Array(":status".utf8)
@@ -23,7 +23,7 @@ struct SlowFieldScan: Sendable {
     /// The verdict about a part of a section of fields.
     enum Verdict: Sendable, Hashable {
         case quick
-        /// A field would take a long time.
+        /// The comparison of a field would take a long time.
         case slow
         /// A number has more than 32 bits. The section is unreadable.
         case invalid
@@ -169,7 +169,8 @@ struct SlowFieldScan: Sendable {
             nameMatch = 0
             state = .length(isName: true)
         } else {
-            // The static table has `:status` from 8 to 14, and ends with 61. The newest entry of the dynamic table is 62.
+            // In the static table, the entries 8 to 14 are named `:status`, and the last entry is 61. The newest entry of the
+            // dynamic table is 62.
             let entry = table.count - 1 - (index - 62)
             beginValue(ofStatus: index < 62 ? (8...14).contains(index) : entry < 0 || table[entry])
         }

@@ -1,8 +1,8 @@
 #if NIO
 /// A hash table of values by the identifiers of streams, which are positive.
 ///
-/// Identifiers are consecutive. Therefore the place of an identifier is a part of its number. Unlike in a dictionary, a change in
-/// place allocates nothing.
+/// Identifiers are consecutive odd numbers, so their low bits serve as the hash. Unlike in a dictionary, a change in place
+/// allocates nothing.
 struct StreamTable<Value> {
     /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place or at a later place,
     /// without a free place between the two.
@@ -76,7 +76,7 @@ struct StreamTable<Value> {
         for case (let number, let value?) in former { insert(value, for: number) }
     }
 
-    /// Frees a place. Values after the place that are not at their own places move up.
+    /// Frees a place. If a later value is not at its own place, the value moves up.
     private mutating func free(_ place: Int) {
         var free = place
         numbers[free] = 0

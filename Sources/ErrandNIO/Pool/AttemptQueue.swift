@@ -26,8 +26,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The number of attempts without a ticket.
     private var preconnects = 0
     /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number of the last connection. `nil`
-    /// before the first connection, if the number is unknown. Then one attempt is made, and its connection shows the number of further
-    /// attempts.
+    /// before the first connection, if the number is unknown. In that case, one attempt is made, and its connection shows how many further
+    /// attempts are needed.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?
@@ -48,7 +48,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     /// Sets the expected number of exchanges per connection.
     ///
-    /// - Parameter streams: the number of the connection that was opened last. Zero is ignored, because servers set zero only temporarily.
+    /// - Parameter streams: the number of exchanges that the last opened connection takes at a time. Zero is ignored, because servers set
+    ///   zero only temporarily.
     mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
 
     /// Expects one exchange per connection after an attempt has failed: the capacity of the next connection is unknown. Each waiter then

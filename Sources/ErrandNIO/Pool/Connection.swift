@@ -46,7 +46,7 @@ final class Connection: Sendable {
 
     /// Hands an exchange to the handler, on the event loop of the connection.
     func dispatch(_ exchange: Exchange) {
-        // A closure for the event loop would be an allocation.
+        // On the event loop, the handler is called directly, because a closure would need an allocation.
         if loop.inEventLoop { return handler.value.accept(exchange, on: self) }
         onLoop { [self] in $0.accept(exchange, on: self) }
     }

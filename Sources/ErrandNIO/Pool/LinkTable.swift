@@ -30,12 +30,14 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         fileprivate(set) var isDraining = false
         /// Whether the connection drains to make room for another origin.
         fileprivate var makesRoom = false
-        /// Whether the server has sent data since the connection was idle. If the value is false, the connection may be lost.
+        /// Whether the server has sent data since the connection was last idle. If the value is false, the connection may be
+        /// lost.
         var isProven = true
         /// The time at which an idle connection becomes unusable.
         var expiry = Duration.zero
         fileprivate(set) var place = Place.none
-        /// The other keys whose exchanges may begin on the connection, or could begin earlier: see ``PoolMachine/share(_:with:at:)``.
+        /// The other keys whose exchanges may begin on the connection now, or were allowed to at an earlier time: see
+        /// ``PoolMachine/share(_:with:at:)``.
         var guests: [Key] = []
 
         var hasRoom: Bool { inUse < streams && !isDraining }
@@ -127,7 +129,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         }
     }
 
-    /// Returns the most recently used connection in a list of its origin that satisfies the condition.
+    /// Returns the most recently used connection that satisfies the condition, from a list of an origin.
     func last(of chain: Chain, where isWanted: (Entry) -> Bool) -> Int? {
         var next = chain.last
         while let slot = next {
@@ -137,7 +139,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         return nil
     }
 
-    /// Returns the number of connections in a list of an origin that satisfy the condition.
+    /// Returns the number of connections that satisfy the condition, in a list of an origin.
     func count(in chain: Chain, where isWanted: (Entry) -> Bool) -> Int {
         var (count, next) = (0, chain.last)
         while let slot = next {
@@ -147,7 +149,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         return count
     }
 
-    /// The connection that was idle for the longest time.
+    /// The connection that has been idle for the longest time.
     var oldestIdle: Int? { allIdle.first }
 }
 #endif

@@ -26,8 +26,9 @@ extension NIOTransport.Configuration {
         return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
     }
 
-    /// Returns whether a route may share connections with other origins, as a host or as a guest. Such a route is direct, has TLS and a
-    /// host that is a name, and uses the default checks of the server.
+    /// Returns whether exchanges with other origins may use the connections of a route, and the exchanges of the route may use
+    /// connections of other origins. Such a route is direct, has TLS and a host that is a name, and uses the default checks of the
+    /// server.
     func mayShareConnections(of route: Route) -> Bool {
         let (origin, host) = (route.origin, route.origin.host)
         guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }
@@ -35,8 +36,8 @@ extension NIOTransport.Configuration {
         return !tls.trustsAnyCertificateForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
     }
 
-    /// Returns whether a connection will use HTTP/2 without a choice by the server, because it has no TLS. A proxy that reads requests
-    /// gets them over HTTP/1.1.
+    /// Returns whether a connection will use HTTP/2 without a choice by the server, because it has no TLS. If a proxy reads the
+    /// requests, the requests are sent over HTTP/1.1.
     func isKnownToUseHTTP2(for route: Route) -> Bool {
         usesHTTP2WithoutTLS && route.origin.scheme != "https" && !route.needsHTTP1 && !route.isForwarded
     }

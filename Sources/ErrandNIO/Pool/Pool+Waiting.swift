@@ -2,8 +2,8 @@
 internal import ErrandCore
 
 extension Pool {
-    /// The reason why an exchange is queued. If the exchange waits for an attempt to connect, or attempts occupy all places, also the
-    /// attempt.
+    /// The reason why an exchange is queued, and the attempt to connect: the attempt that the exchange waits for, or an attempt if
+    /// attempts occupy all places.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
     /// Adds the reason of the wait to the failure of an exchange that was queued too long: a step of connecting, or a full pool.

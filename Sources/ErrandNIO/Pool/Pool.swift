@@ -113,8 +113,8 @@ final class Pool: Sendable {
         setAlarm(&state)
     }
 
-    /// Starts the limit for connecting of an exchange. Until now, the exchange waited for a used connection; now a connection is opened
-    /// for it.
+    /// Starts the connect limit of an exchange. Until now, the exchange waited for a used connection; now a connection is opened for
+    /// it.
     private func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
         guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
         guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }
@@ -284,7 +284,8 @@ final class Pool: Sendable {
     /// Closes everything that an attempt has opened. Until then, the attempt is included in the number of connections.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
         made.close().whenComplete { _ in
-            // Objects that the attempt holds may call the pool when they are released. Therefore they are released after the lock.
+            // When the attempt is released, objects that it holds may call the pool. Therefore the attempt is released after the
+            // lock.
             let (ended, promises) = self.state.withLock { state in (state.attempts.removeValue(forKey: attempt), state.takeClosed()) }
             withExtendedLifetime(ended) { for promise in promises { promise.succeed() } }
         }
@@ -294,7 +295,7 @@ final class Pool: Sendable {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: failure(exchange)) }
         if work.connect.isEmpty { return perform(work) }
-        // The work runs in a later turn. If an attempt failed immediately, it would start the next attempt recursively.
+        // The work runs in a later turn. Otherwise, an attempt that fails immediately would start the next attempt recursively.
         group.next().execute { self.perform(work) }
     }
 
@@ -302,7 +303,8 @@ final class Pool: Sendable {
 
     /// Returns a connection to the pool after an exchange. Must be called on the connection's event loop.
     ///
-    /// - Returns: the next exchange, or the time for which the connection is kept unused, or that the connection must be closed.
+    /// - Returns: the next step of the connection: another exchange, a time for which the connection is kept unused, or its
+    ///   close.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
         let (release, more) = state.withLock { state in
@@ -354,8 +356,8 @@ final class Pool: Sendable {
     }
 
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
-        // The former observer may hold an object that calls the pool when it is released. Therefore the observer is released after the
-        // lock.
+        // When the former observer is released, an object that it holds may call the pool. Therefore the observer is released after
+        // the lock.
         _ = state.withLock { $0.observers.updateValue(observer, forKey: id) }
     }
 

@@ -8,7 +8,8 @@ extension PoolMachine {
         case begin(Waiter)
         /// The connection is kept unused for this time.
         case idle(Duration)
-        /// The connection must be closed, because an exchange with another origin needs the room.
+        /// The connection must be closed, because an exchange with another origin needs the place of the connection in the
+        /// pool.
         case close(Work)
         /// The connection must be closed, because it is no longer needed, or the pool is shut down.
         case refuse
@@ -60,8 +61,8 @@ extension PoolMachine {
     /// Sets the number of exchanges that a connection takes at a time, after its server has changed the number
     /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
     ///
-    /// - Parameter count: the new number. If it is zero, no exchange begins on the connection until the next change. Exchanges in
-    ///   progress continue.
+    /// - Parameter count: the new number. If the number is zero, no exchange begins on the connection until the next change.
+    ///   Exchanges in progress continue.
     mutating func setStreams(_ link: Link, of key: Key, to count: Int, at now: Duration) -> Work {
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
         table[slot].streams = max(0, count)
@@ -117,15 +118,15 @@ extension PoolMachine {
     /// Returns whether a connection makes room for another origin, because the oldest queued exchange of that origin came before all
     /// queued exchanges of the connection's origin.
     ///
-    /// Therefore no origin waits forever because another origin is busy. A connection makes room after ``minimumExchanges`` exchanges. A
-    /// connection with other exchanges in progress drains first. The number of draining connections is at most one more than the number
-    /// of waiting origins.
+    /// This rule prevents a busy origin from making other origins wait forever. A connection makes room after ``minimumExchanges``
+    /// exchanges. A connection with other exchanges in progress drains first. The number of draining connections is at most one more
+    /// than the number of waiting origins.
     private mutating func givesWay(_ slot: Int, in index: Dictionary<Key, Group>.Index, of key: Key) -> Bool {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.minimumExchanges else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
-            // The oldest origin in the queue for room is the connection's own origin. The origin uses this connection for its queued
-            // exchange. Therefore the origin moves to the end of the queue.
+            // The connection's own origin is the oldest starved origin, and uses this connection for its queued exchange. Therefore
+            // the origin moves to the end of the queue of starved origins.
             _ = starved.remove(place)
             groups.values[index].starvedPlace = starved.append(key, lane: 0)
         }

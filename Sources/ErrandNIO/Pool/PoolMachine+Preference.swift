@@ -1,7 +1,7 @@
 #if NIO
 /// The choice between two keys that an exchange could use.
 extension PoolMachine {
-    /// Prefers a key. Exchanges that could also use connections of another key use connections of this key, as long as this key has
+    /// Prefers a key. If an exchange can use connections of this key or of another key, it uses this key, as long as this key has
     /// connections or waiters.
     mutating func prefer(_ key: Key) {
         guard let index = groups.index(forKey: key), !groups.values[index].isPreferred else { return }

@@ -3,14 +3,15 @@ internal import ErrandCore
 
 /// The sharing of connections between keys.
 ///
-/// A connection belongs to one key, its host, and is included in the host's number of connections. Exchanges of another key, a guest,
+/// A connection belongs to one key (the host), and is included in the host's number of connections. Exchanges of another key (a guest)
 /// begin on the connection while it has room, and never wait for the connection. If the connection has no room, the guest opens its own
 /// connections.
 extension PoolMachine {
     /// Shares a connection with another key, as long as the connection is open. Queued exchanges of the key begin now, while the
     /// connection has room.
     ///
-    /// - Returns: `nil` if the connection is not shared: no exchange is queued, the connection has no room, or the key was kept apart.
+    /// - Returns: `nil` if the connection is not shared: no exchange is queued, the connection has no room, or the key is excluded
+    ///   from sharing.
     mutating func share(_ link: Link, with key: Key, at now: Duration) -> Work? {
         guard !isShutDown, apart[key] == nil, let group = groups[key], !group.queue.isEmpty else { return nil }
         guard let slot = table.slot(of: link), table[slot].key != key, canBegin(slot, isFresh: group.needsProof, at: now) else {

@@ -21,7 +21,7 @@ extension PoolMachine {
         }
     }
 
-    /// The use of the places of connections.
+    /// The connections and attempts that occupy the allowed places of a pool or an origin.
     struct Occupancy: Sendable, Equatable {
         /// The number of open connections.
         let open: Int

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.
 ///
-/// Each event is a method that returns the work to do. A `Key` is a route to an origin. A `Waiter` is an exchange that waits for a
+/// For each event, a method returns the work to do. A `Key` is a route to an origin. A `Waiter` is an exchange that waits for a
 /// connection. A `Link` is a connection: it takes one exchange at a time (HTTP/1.1), or several, each on a separate stream (HTTP/2).
 struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject & Sendable>: Sendable {
     struct Limits: Sendable {
@@ -63,11 +63,11 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var connections: Int { open + queue.attempts.count }
     }
 
-    /// The number of exchanges after which a connection may make room for another origin although exchanges of its own origin are queued.
+    /// The number of exchanges after which a connection may make room for another origin, even if exchanges of its own origin are queued.
     /// These exchanges share the cost of opening the connection.
     static var minimumExchanges: Int { 8 }
-    /// The machine remembers the number of exchanges that the connections of a key took at a time. This is the number of
-    /// remembered keys without connections.
+    /// The maximum number of keys without connections for which the machine remembers how many exchanges a connection took at a
+    /// time.
     static var rememberedKeys: Int { 1024 }
 
     let limits: Limits
@@ -75,7 +75,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var table = LinkTable<Key, Link>()
     /// The number of connections and attempts of all origins.
     var total = 0
-    /// The origins whose exchanges wait because of the limit on all connections.
+    /// The starved origins: their exchanges wait because of the limit on all connections.
     var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
@@ -106,7 +106,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     ///   - loop: the event loop on which the task of the exchange runs; `nil` if the task does not run on an event loop. A
     ///     connection of this loop is preferred. If the pool has room, a connection on this loop is opened, unless the origin has
     ///     connections that take several exchanges.
-    ///   - isFresh: whether to skip connections that have received no data since they were idle.
+    ///   - isFresh: whether to skip connections that have received no data since they were last idle.
     ///   - now: the time, on the clock of the caller.
     mutating func lease(
         _ waiter: Waiter, for key: Key, lane: Int, on loop: ObjectIdentifier?, isFresh: Bool, at now: Duration
@@ -217,7 +217,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         feedStarved(&work)
     }
 
-    /// Cancels all surplus attempts, which the waiters don't need.
+    /// Cancels all surplus attempts, which no waiter needs.
     mutating func dropSurplusAttempts(of key: Key, _ work: inout Work) {
         guard let queue = groups[key]?.queue, queue.hasSurplusAttempt else { return }
         for attempt in queue.dispensableAttempts where groups[key]?.queue.hasSurplusAttempt == true {
@@ -296,13 +296,13 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return true
     }
 
-    /// Queues an origin for room, after the waiting origins, if the origin can use room.
+    /// Adds an origin to the end of the queue of starved origins, if the origin can use a connection.
     private mutating func starve(_ key: Key) {
         guard groups[key]?.starvedPlace == nil, canUseConnection(key) else { return }
         groups[key]?.starvedPlace = starved.append(key, lane: 0)
     }
 
-    /// Closes the connection that was idle for the longest time.
+    /// Closes the connection that has been idle for the longest time.
     private mutating func evictIdle(_ work: inout Work) -> Bool {
         guard let slot = table.oldestIdle else { return false }
         let key = table[slot].key
@@ -312,15 +312,15 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return true
     }
 
-    /// Opens connections to `key` if there is room, and more connections are needed. Origins that have waited longer for room come first.
+    /// Opens connections to `key` if more connections are needed and allowed. Origins that have been starved for longer come first.
     mutating func refill(_ key: Key, _ work: inout Work) {
         starve(key)
         feedStarved(&work)
         removeGroupIfEmpty(key)
     }
 
-    /// Gives free room to the starved origins. In rotation, each of these origins gets one connection, as long as it can use
-    /// connections.
+    /// Opens connections to the starved origins while the pool has room. In rotation, each of these origins gets one
+    /// connection, as long as it can use connections.
     mutating func feedStarved(_ work: inout Work) {
         while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil
@@ -329,7 +329,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         }
     }
 
-    /// Returns whether another origin needs the room of a connection. Origins without queued exchanges leave the queue for room.
+    /// Returns whether a starved origin needs the place of a connection. Origins without queued exchanges leave the queue of
+    /// starved origins.
     mutating func isRoomNeeded() -> Bool {
         guard total >= limits.connections else { return false }
         while let key = starved.oldest() {
@@ -401,7 +402,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var waiterCount: Int { groups.values.reduce(0) { $0 + $1.queue.count } }
     /// The number of queued exchanges of each key that has queued exchanges.
     var waiterCounts: [Key: Int] { groups.mapValues(\.queue.count).filter { $0.value > 0 } }
-    /// The number of origins in the queue for room. Some of them may no longer need room.
+    /// The number of origins in the queue of starved origins. Some of these origins may no longer need a connection.
     var starvedCount: Int { starved.count }
     /// The number of idle connections.
     var idleCount: Int { table.idleCount }

@@ -4,9 +4,9 @@ internal import ErrandCore
 /// The route of an exchange to its origin, which is the key of the pool. An exchange uses only connections of its own route, unless the
 /// settings allow sharing a connection of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
 ///
-/// Each origin has its own connections, also through an HTTP proxy, although one connection to a proxy could carry requests without TLS
-/// to all origins ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)). Therefore a response that belongs to
-/// another request can't come from another origin. Limits and gauges have the same meaning with and without a proxy.
+/// Each origin has its own connections, even through an HTTP proxy. One connection to a proxy could carry requests without TLS to all
+/// origins ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)). But with separate connections, a wrongly
+/// assigned response always comes from the same origin. Limits and gauges have the same meaning with and without a proxy.
 struct Route: Sendable, Hashable {
     let origin: Origin
     /// The proxy; `nil` if the connection is direct.
@@ -29,7 +29,7 @@ struct Route: Sendable, Hashable {
     /// Creates a route through a proxy.
     ///
     /// - Parameter needsTunnel: whether a tunnel is needed although the origin has no TLS. An upgrade needs a tunnel, because a proxy
-    ///   does not pass it on.
+    ///   does not pass on the upgrade.
     init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool, needsHTTP1: Bool = false) {
         (self.origin, self.proxy, self.needsHTTP1) = (origin, proxy, needsHTTP1)
         isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5

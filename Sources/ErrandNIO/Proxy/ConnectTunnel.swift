@@ -7,12 +7,13 @@ internal import NIOCore
 /// The request carries only the host, and the credentials for the proxy. The body of a refusal is not read. The body of a challenge is read
 /// up to ``bodyLimitBytes``, so that the connection can be used for the next request.
 struct ConnectTunnel: Tunnel {
-    /// The most bytes of the body of a challenge that are read: 64 KiB. A longer body costs more than a new connection.
+    /// The maximum number of bytes that are read of a challenge's body: 64 KiB. Reading a longer body costs more than a new
+    /// connection.
     static let bodyLimitBytes = 64 * 1024
 
     private enum State {
         case head
-        /// The body of a challenge is being read. The number counts the bytes so far.
+        /// The body of a challenge is being read. The value is the number of bytes read so far.
         case body(Int)
         case over
     }
@@ -59,7 +60,7 @@ struct ConnectTunnel: Tunnel {
                     state = .over
                     return .open
                 case (.end, .body):
-                    // Further bytes belong to no request.
+                    // Further bytes do not belong to a request.
                     guard bytes.readableBytes == 0 else { return again() }
                     return .write(try begin())
                 case (.body, _), (.end, .over): return .wait

@@ -4,8 +4,8 @@ internal import NIOCore
 
 /// The response to challenges (407) of a proxy that reads the requests.
 extension HTTP1Handler {
-    /// The longest request body after whose refusal the connection is reused, in bytes. Some proxies read neither the rest of a longer
-    /// body nor a further request: squid 5.7 reads 64 KiB.
+    /// The maximum size, in bytes, of a request body for which the connection is reused after a refusal. Some proxies read neither the
+    /// rest of a longer body nor a further request: squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
     /// Handles the head of a proxy's response with the status 407. The proxy has not passed on the request. The request is sent again with
@@ -15,7 +15,7 @@ extension HTTP1Handler {
     /// connection.
     func challenged(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
-        // The upload stops first, so that its task can't open the body for this connection any more.
+        // The upload stops first, so that its task can no longer open the body for this connection.
         if machine.isUploading { stopUpload() }
         let failure: TransportError?
         do throws(ProxyAuthorizationError) {

@@ -4,12 +4,14 @@ internal import ErrandFormats
 
 /// The authentication of one request, or one tunnel, to a proxy: a value without connections.
 ///
-/// The first request is sent with the authenticator's value for the last known challenges of the proxy, or else with the credentials for
-/// Basic. The dialog responds to each challenge once, and to no more than ``challengeLimit`` challenges.
+/// The first request is sent with the authenticator's value for the last known challenges of the proxy. Without such a value, the
+/// request is sent with the credentials for Basic. The dialog responds to each challenge once, and to no more than ``challengeLimit``
+/// challenges.
 struct ProxyDialog: Sendable {
-    /// The most challenges that the dialog responds to: a first challenge, and a second challenge after a stale nonce.
+    /// The maximum number of challenges that the dialog responds to: a first challenge, and a second challenge after a stale
+    /// nonce.
     static let challengeLimit = 2
-    /// The most bytes that an authenticator may return: 64 KiB. A ticket of a large Kerberos realm can be this long.
+    /// The maximum size of a value that an authenticator returns: 64 KiB. A ticket of a large Kerberos realm can be this long.
     static let valueLimitBytes = 64 * 1024
 
     /// The value for the next request after a challenge; `nil` if there is no value.
@@ -55,7 +57,7 @@ struct ProxyDialog: Sendable {
         to fields: HTTPFields, of proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
     ) throws(ProxyAuthorizationError) -> Bool {
         let challenges = AuthenticationChallenge.parse(fields[values: .proxyAuthenticate])
-        // A new challenge in place of an earlier challenge does not refuse the credentials.
+        // If the proxy sends a new challenge in place of an earlier challenge, the proxy has not refused the credentials.
         let isReplaced = areEarlier && challenges != lastChallenges
         areEarlier = false
         if sent != nil, !isReplaced { refusals += 1 }

@@ -8,7 +8,7 @@ protocol Tunnel {
     /// Returns the bytes to write first.
     mutating func begin() throws -> ByteBuffer
 
-    /// Reads received bytes, and removes the bytes read from `bytes`. After ``TunnelStep/write(_:)``, the handler calls this method again.
+    /// Reads the received bytes, and removes them from `bytes`. After ``TunnelStep/write(_:)``, the handler calls this method again.
     mutating func receive(_ bytes: inout ByteBuffer) -> TunnelStep
 
     /// Records that the proxy has closed the connection.

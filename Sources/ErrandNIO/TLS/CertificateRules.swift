@@ -5,8 +5,8 @@ internal import ErrandFormats
 /// The parts of a certificate that can make BoringSSL refuse it although its authority is known. The parts are read from the
 /// certificate's bytes in DER.
 ///
-/// NIOSSL does not report why a chain was refused. These parts only choose the words for a refusal, and never accept or refuse a
-/// certificate.
+/// NIOSSL does not report why a chain was refused. These parts only determine the words of the error, and never decide
+/// whether a certificate is accepted.
 struct CertificateRules {
     /// The bytes of the names, in DER.
     let issuer: ArraySlice<UInt8>

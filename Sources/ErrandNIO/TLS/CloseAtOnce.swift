@@ -9,12 +9,12 @@ extension ChannelHandlerContext {
     /// which comes after all unread bytes. A client does not need this message
     /// ([RFC 8446, section 6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
     ///
-    /// HTTP/2 first closes slowly: it continues to read for ``HTTP2Limits/closeTimeout``. A connection that is closed with unread
-    /// bytes is reset. The reset can delete the GOAWAY frame before the other side has read the frame. No caller waits for this
-    /// time, because a shutdown closes immediately.
+    /// An HTTP/2 connection first closes slowly: the connection continues to read for ``HTTP2Limits/closeTimeout``. A connection
+    /// that is closed with unread bytes is reset. The reset can delete the GOAWAY frame before the other side has read the frame.
+    /// No caller waits for this time, because a shutdown closes immediately.
     func closeAtOnce() {
-        // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler belongs to the proxy. A close from its
-        // context goes to the socket, past both handlers.
+        // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler belongs to the proxy. A close from the
+        // context of the first handler bypasses both handlers and closes the socket.
         let tls = try? pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
         close(promise: nil)
         tls?.close(promise: nil)

@@ -17,7 +17,8 @@ struct TLSIdentity: Sendable {
     /// Creates an identity with the default settings.
     init(allowsHTTP2: Bool = false) { self.init(TLSSettings(), TLSSettings().baseConfiguration, allowsHTTP2: allowsHTTP2) }
 
-    /// Reads the files of the settings. The roots of the system are read at the first connection, because that takes 100 ms.
+    /// Reads the files of the settings. The roots of the system are read at the first connection, because reading the roots
+    /// takes about 100 ms.
     ///
     /// - Throws: ``ErrandCore/TLSSettingsError``.
     init(_ settings: TLSSettings, allowsHTTP2: Bool) throws {
@@ -57,19 +58,19 @@ struct TLSIdentity: Sendable {
         return .andAllSucceed(handshakes.map { contexts[$0.kind].value(on: loop).map { _ in } }, on: loop)
     }
 
-    /// Adds the handlers of TLS with the other side of a channel, the origin or the proxy, if there is TLS.
+    /// Adds the TLS handlers for the peer of a channel (the origin or the proxy), if the peer uses TLS.
     func prepare(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
         guard route.peer.scheme.isExactly("https") else { return channel.eventLoop.makeSucceededVoidFuture() }
         return prepare(channel, for: route.proxy.map { handshake(with: $0) } ?? handshake(withOriginOf: route))
     }
 
-    /// Adds the handlers of TLS with the origin to a channel whose tunnel is open.
+    /// Adds the TLS handlers for the origin to a channel whose tunnel is open.
     func prepareTunnel(_ channel: any Channel, for route: Route) -> EventLoopFuture<Void> {
         prepare(channel, for: handshake(withOriginOf: route))
     }
 
-    /// Adds the handlers of TLS to a channel as soon as the context is loaded. If the handler that waits for the handshake is in the
-    /// pipeline, the handlers of TLS come before it.
+    /// Adds the TLS handlers to a channel as soon as the context is loaded. If the handler that waits for the handshake is in the
+    /// pipeline, the TLS handlers come before that handler.
     private func prepare(_ channel: any Channel, for handshake: Handshake) -> EventLoopFuture<Void> {
         contexts[handshake.kind].value(on: channel.eventLoop).flatMapThrowing { context in
             try addHandlers(to: channel.pipeline.syncOperations, context, for: handshake)

@@ -18,16 +18,16 @@ final class ValidatedChain {
         }
     }
 
-    /// Returns the pins of the chain, the server's own first, and forgets the certificates.
+    /// Returns the pins of the chain, beginning with the pin of the server's own certificate, and forgets the certificates.
     func takePins() -> [String] {
         defer { certificates = [] }
         return certificates.reversed().map(\.pin)
     }
 }
 
-/// The initializer of NIOSSL that takes a callback per certificate. NIOSSL deprecates the initializer, because newer callbacks can
-/// replace the validation by BoringSSL. But pins must be checked in addition to this validation. A call through this protocol gives no
-/// warning.
+/// The initializer of NIOSSL whose callback is called for each certificate. NIOSSL deprecates the initializer, because newer callbacks
+/// can replace the validation by BoringSSL. But pins must be checked in addition to this validation. A call through this protocol
+/// gives no warning.
 protocol ValidationFollowing {
     init(context: NIOSSLContext, serverHostname: String?, verificationCallback: NIOSSLVerificationCallback?) throws
 }

@@ -15,9 +15,9 @@ final class AlternativeServiceTable: Sendable {
         let received: Duration
     }
 
-    /// The largest number of origins. The origin that was received or requested least recently is removed first.
+    /// The largest number of origins. The origin whose services were announced or requested least recently is removed first.
     static let originLimit = 1024
-    /// The longest value of the field that is kept: 4 KiB. A longer value is treated as `clear`.
+    /// The maximum length of a field value that is kept: 4 KiB. A longer value is treated as `clear`.
     static let valueBytes = 4096
 
     private let entries = Mutex(BoundedTable<Origin, Entry>(limit: originLimit))
@@ -25,8 +25,8 @@ final class AlternativeServiceTable: Sendable {
     /// Records the field `Alt-Svc` of a response. The field replaces all earlier announcements of the origin
     /// ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
     ///
-    /// The field is ignored without TLS, because anyone may have written it, and in a response of a wrong server (421;
-    /// [RFC 7838, section 6](https://www.rfc-editor.org/rfc/rfc7838#section-6)).
+    /// The field is ignored if the connection has no TLS, because anyone may have written the field. The field is also ignored
+    /// in a response of the wrong server (421; [RFC 7838, section 6](https://www.rfc-editor.org/rfc/rfc7838#section-6)).
     ///
     /// - Parameter now: the time, on the clock of the caller.
     func receive(_ response: HTTPResponse, from origin: Origin, at now: Duration) {

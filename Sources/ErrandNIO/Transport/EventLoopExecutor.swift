@@ -3,7 +3,7 @@ internal import ErrandFormats
 public import NIOCore
 internal import Synchronization
 
-/// Runs tasks on an event loop, so that a call does not change threads between its task and the connection that sends it.
+/// Runs tasks on an event loop, so that a call does not change threads between its task and its connection.
 ///
 /// ```swift
 /// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
@@ -12,8 +12,8 @@ internal import Synchronization
 /// If the caller runs on one of the transport's event loops, the transport prefers, and opens, connections of this loop. Code that runs
 /// on an event loop must not block, because every connection of the loop waits for that code.
 ///
-/// The event loops of SwiftNIO are serial executors, for actors. A job of a serial executor is enqueued again where a function without an
-/// actor continues. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all queued jobs.
+/// The event loops of SwiftNIO are serial executors, for actors. If a function without an actor continues, the job of a serial executor
+/// is enqueued again. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all queued jobs.
 public final class EventLoopExecutor: TaskExecutor {
     private let queue: JobQueue
     private let turn: @Sendable () -> Void
@@ -28,7 +28,7 @@ public final class EventLoopExecutor: TaskExecutor {
     /// The event loop.
     public var eventLoop: any EventLoop { queue.loop }
 
-    /// Runs a job on the event loop, after the jobs that were added before. Swift's runtime calls it.
+    /// Runs a job on the event loop, after the jobs that were added before. Swift's runtime calls this method.
     public func enqueue(_ job: consuming ExecutorJob) {
         if queue.add(UnownedJob(job), of: asUnownedTaskExecutor()) { queue.loop.execute(turn) }
     }

@@ -11,9 +11,9 @@ extension NIOTransport {
         /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: the transport uses only HTTP/1.1, for `http`
         /// URLs too.
         ///
-        /// The server limits the number of concurrent requests on a connection of HTTP/2. The transport uses 100 if the server states no
-        /// limit, and never more than 4096. In HTTP/2, a response whose body nobody reads takes up to 1 MiB of memory. In HTTP/1.1, such a
-        /// response takes up to 64 KiB, and up to 512 KiB after the first read.
+        /// The server limits the number of concurrent requests on a connection of HTTP/2. If the server states no limit, the transport
+        /// sends up to 100 concurrent requests. The transport never sends more than 4096. In HTTP/2, a response whose body nobody reads
+        /// takes up to 1 MiB of memory. In HTTP/1.1, such a response takes up to 64 KiB, and up to 512 KiB after the first read.
         public var allowsHTTP2 = true
         /// Whether the transport uses HTTP/2 for `http` URLs, without negotiation: false by default. The servers must support this use
         /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to
@@ -21,29 +21,34 @@ extension NIOTransport {
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks up its addresses. If an open connection of another host has one of these addresses and the
-        /// same port, and its certificate names both hosts, the request uses this connection, and no new connection is opened ([RFC 9113,
-        /// section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)). A connection that opens during the lookup can also be
-        /// used. If the shared connection has no room, a request gets a connection to its own host.
-        /// ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared connection is open, later
-        /// requests use it without a lookup.
+        /// The first request to a host looks up its addresses. The request uses an open connection of another host, and no new
+        /// connection is opened ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)), if:
         ///
-        /// Only `https` origins with a name share connections, not IP addresses, and only direct connections, not connections through a
-        /// proxy. Hosts with ``ErrandCore/TLSSettings/pins``, or in ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have
-        /// separate connections.
+        /// - the open connection has one of these addresses and the same port, and
+        /// - the certificate of the open connection names both hosts.
         ///
-        /// The risks: one address and one certificate may belong to servers of several tenants. A server may choose the host only by the
-        /// name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110, section
-        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server responds with a wrong response.
-        /// After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The host then shares
-        /// no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all its hosts.
+        /// A connection that opens during the lookup can also be used. If the shared connection has no room, a request gets a connection
+        /// to its own host. ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared connection is
+        /// open, later requests use it without a lookup.
         ///
-        /// The setting requires ``allowsHTTP2``. Neither ``unixSocketPath`` nor a client certificate may be set.
+        /// Only `https` origins whose host is a name share connections, and only direct connections are shared. IP addresses, and
+        /// connections through a proxy, are excluded. Hosts with ``ErrandCore/TLSSettings/pins``, or in
+        /// ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have separate connections.
+        ///
+        /// The risks: one address and one certificate may belong to servers of several tenants. A server may decide which host to serve
+        /// only by the name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110,
+        /// section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server responds with a wrong
+        /// response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The host
+        /// then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all its
+        /// hosts.
+        ///
+        /// The setting requires ``allowsHTTP2``. This setting can't be combined with ``unixSocketPath`` or a client
+        /// certificate.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. If the transport
-        /// then receives nothing within the same time, but at most 10 s, it closes the connection. The exchanges of the connection fail
-        /// or are sent again. `nil` (the default): a ping is sent only with the reset of a request that was cancelled while the server
-        /// was silent.
+        /// then receives nothing within the same time, or within 10 s if the time is longer, the transport closes the connection. The
+        /// exchanges of the connection fail or are sent again. `nil` (the default): a ping is sent only with the reset of a request
+        /// that was cancelled while the server was silent.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
         /// also applies.
@@ -59,7 +64,7 @@ extension NIOTransport {
         public var maxConnectionsPerOrigin = 256
         /// The number of connections in all: 1024 by default, at least 1. Further requests queue.
         public var maxConnections = 1024
-        /// The bounds of the head of a response.
+        /// The limits on the head of a response.
         public var responseLimits = ResponseLimits()
         /// Finds the addresses of hosts; the system's resolver with a cache of 30 s by default. A configuration has its own cache, which
         /// all transports that are created from it share.
@@ -73,11 +78,11 @@ extension NIOTransport {
         /// or after 250 ms. The first connection that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
         public var resolver: any HostResolver = SystemHostResolver().cached()
         /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. The
-        /// transport then connects only to addresses of the same kind, IPv4 or IPv6. This setting can't be combined with
-        /// ``unixSocketPath``.
+        /// transport then connects only to addresses of the same address family, IPv4 or IPv6. This setting can't be combined
+        /// with ``unixSocketPath``.
         public var localAddress: IPAddress?
-        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine the time of a
-        /// check; on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and keeps a
+        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine when a check is
+        /// made: on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and keeps a
         /// firewall from dropping the connection. A connection without an exchange usually reaches its ``idleTimeout`` before a check.
         ///
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. The transport does
@@ -93,11 +98,11 @@ extension NIOTransport {
         /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
         /// ```
         ///
-        /// Requests with TLS, and upgrades, go through a tunnel, and the TLS handshake is made with the origin (CONNECT, [RFC 9110,
-        /// section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5, [RFC
-        /// 1928](https://www.rfc-editor.org/rfc/rfc1928)). Other requests go to an HTTP proxy with their whole URL ([RFC 9112, section
-        /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), by HTTP/1.1. Through a tunnel, the transport uses HTTP/2 as
-        /// without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel. Events report the tunnel
+        /// Requests with TLS, and upgrades, go through a tunnel (CONNECT, [RFC 9110, section
+        /// 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5, [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)).
+        /// The TLS handshake is made with the origin. Other requests go to an HTTP proxy with their whole URL ([RFC 9112, section
+        /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), over HTTP/1.1. Through a tunnel, the transport can use HTTP/2,
+        /// as without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel. Events report the tunnel
         /// as a part of connecting, and the proxy as the peer. A connection through a proxy is used for one origin alone, and
         /// ``maxConnectionsPerOrigin`` applies.
         ///
@@ -162,7 +167,7 @@ extension NIOTransport {
             guard let unixSocketPath else { return }
             guard !unixSocketPath.isEmpty else { throw UnusableSettingError("unixSocketPath", "it is empty") }
             guard !unixSocketPath.utf8.contains(0) else {
-                throw UnusableSettingError("unixSocketPath", "'\(unixSocketPath.shownSafely())' contains a NUL, which would end it")
+                throw UnusableSettingError("unixSocketPath", "'\(unixSocketPath.shownSafely())' contains a NUL, which would end the path")
             }
             do {
                 _ = try SocketAddress(unixDomainSocketPath: unixSocketPath)
@@ -181,7 +186,7 @@ extension NIOTransport {
     }
 }
 
-/// The error for a setting of a transport that can't be used. It is thrown when the transport is created.
+/// The error for an unusable setting of a transport. Creating the transport throws this error.
 ///
 /// The description names the setting, its bound and its value:
 ///
@@ -198,7 +203,7 @@ public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomSt
 
     /// The setting and the reason.
     public var description: String { "the setting \(setting) can't be used: \(reason)" }
-    /// A sentence for people, with the setting.
+    /// A sentence for people that names the setting.
     public var errorDescription: String? { "The setting \(setting) can't be used." }
     /// The reason.
     public var failureReason: String? { reason.asSentence }

@@ -23,9 +23,9 @@ internal import Synchronization
 ///
 /// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams
 /// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
-/// response is received before its body is read; a body that is not read holds back no other response. A request that the server reports
-/// as not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent
-/// once more, with any method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A
+/// response is received before its body is read. An unread body does not hold back other responses. A request that the server reports as
+/// not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once
+/// more, with any method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A
 /// request that a server refuses with `HTTP_1_1_REQUIRED` ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is
 /// sent once more over a connection of HTTP/1.1. Further requests to the origin use HTTP/1.1 as long as that connection is open.
 ///
@@ -59,7 +59,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 
     /// The transport enforces deadlines and the limits of phases, streams response bodies, and reports the phases of an exchange and
-    /// informational responses. The transport sends and returns trailer fields. Over HTTP/1.1, it changes protocols.
+    /// informational responses. The transport sends and returns trailer fields. Over HTTP/1.1, the transport supports changes of the
+    /// protocol.
     public var capabilities: TransportCapabilities {
         [.deadlines, .phaseTimeouts, .streamingDownload, .phaseEvents, .informationalResponses, .trailers, .upgrades]
     }
@@ -67,12 +68,12 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     /// The connections that are open now, in use and idle.
     public var openConnections: [OpenConnection] { owner.pool.openConnections }
 
-    /// The number of exchanges that wait for a connection now, for each origin with such exchanges: they are queued, or a connection is
-    /// being opened.
+    /// The number of exchanges that now wait for a connection, for each origin with waiting exchanges. A waiting exchange is queued, or
+    /// a connection is being opened for it.
     public var waitingExchanges: [Origin: Int] { owner.pool.waitingExchanges }
 
-    /// The alternative services of an `https` origin, by the field `Alt-Svc` of the last response with this field, in the order of
-    /// preference, each with its remaining lifetime ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+    /// Returns the alternative services of an `https` origin, in the order of preference, each with its remaining lifetime ([RFC
+    /// 7838](https://www.rfc-editor.org/rfc/rfc7838)). The services are those of the last response with the field `Alt-Svc`.
     ///
     /// ```swift
     /// let offersHTTP3 = transport.alternativeServices(for: origin).contains { $0.protocolID == "h3" }
@@ -89,7 +90,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     }
 
     /// Reports each connection that closes after this call to `observer`, on the connection's event loop. `observer` must be quick, and
-    /// must not hold the transport.
+    /// must not keep a reference to the transport.
     public func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
         owner.pool.observeClosedConnections(as: id, observer)
     }
@@ -142,7 +143,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
     ///
     /// The transport opens connections until the origin has `count` idle connections. This number includes connections that are being
     /// opened. The limits ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is opened
-    /// beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Requests may use them before that.
+    /// beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Until then, requests may use the
+    /// connections.
     ///
     /// - Parameters:
     ///   - origin: the scheme, host and port to connect to.
@@ -186,8 +188,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringC
         precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
         let deadline = ContinuousClock.now + limit.bounded
         owner.isDraining.store(true, ordering: .relaxed)
-        // While an exchange moves from one connection to another, it is for a moment at neither connection. Therefore one check
-        // is not enough.
+        // While an exchange moves from one connection to another, the exchange briefly belongs to neither connection. Therefore
+        // one check is not enough.
         var quietLooks = 0
         while quietLooks < 2, ContinuousClock.now < deadline {
             quietLooks = owner.pool.hasExchanges ? 0 : quietLooks + 1

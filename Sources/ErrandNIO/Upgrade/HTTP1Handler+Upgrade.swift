@@ -52,7 +52,7 @@ extension HTTP1Handler {
             flushUpgraded(exchange, context) { [count] _ in output.window.remove(count) }
         }
         guard ends, current?.exchange === exchange else { return }
-        // If the other direction has ended, the end of this direction closes the connection. Therefore all bytes must be sent before.
+        // If the other direction has ended, the end of this direction closes the connection. Therefore all bytes must be sent first.
         flushUpgraded(exchange, context) { handler in
             output.window.remove(1)
             handler.endOutput(exchange)

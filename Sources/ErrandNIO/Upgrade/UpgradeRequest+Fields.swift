@@ -4,7 +4,7 @@ internal import ErrandFormats
 
 /// The fields of an upgrade in HTTP/1.1 ([RFC 9110, section 7.8](https://www.rfc-editor.org/rfc/rfc9110#section-7.8)).
 extension UpgradeRequest {
-    /// The reason why `request` can't ask for this protocol, in words; `nil` if the request can.
+    /// The reason why `request` can't ask for this protocol, in words; `nil` if the request can ask for this protocol.
     func problem(of request: Request) -> String? {
         guard request.body.isEmpty else { return "a request that changes the protocol can't have a body" }
         let parts = protocolName.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -25,7 +25,7 @@ extension UpgradeRequest {
         return head
     }
 
-    /// Returns whether a 101 (Switching Protocols) names this protocol alone, in any case.
+    /// Returns whether a 101 (Switching Protocols) names only this protocol, ignoring case.
     func isAccepted(by head: HTTPResponse) -> Bool {
         head.headerFields[.upgrade]?.isExactlyIgnoringCase(protocolName) ?? false
     }
@@ -38,7 +38,7 @@ enum UnexpectedUpgrade: SafelyDescribedError, Equatable {
 
     var description: String {
         switch self {
-        case .notRequested: "the server changed the protocol (101), and the request did not ask for that"
+        case .notRequested: "the server changed the protocol (101), but the request did not ask for a change"
         case .otherProtocol(let requested): "the server changed the protocol (101), but not to '\(requested)', which the request asks for"
         }
     }

@@ -20,7 +20,7 @@ struct UpgradedWrites: Sendable {
         return schedule()
     }
 
-    /// Adds the end of writing.
+    /// Marks the output as ended.
     ///
     /// - Parameter failure: the error for bytes that are added later.
     /// - Returns: whether the connection must be notified to call ``take()``; false if it was already notified.
@@ -46,12 +46,12 @@ struct UpgradedWrites: Sendable {
     mutating func close(_ failure: any Error) { (chunks, ends, self.failure) = ([], false, failure) }
 }
 
-/// The written half of an upgraded connection. Any task adds bytes, and the connection's event loop takes them.
+/// The written half of an upgraded connection. Any task may add bytes, and the connection's event loop takes them.
 ///
 /// The event loop takes all bytes in one turn. Therefore bytes are written in the order of the calls, from the event loop and from other
 /// threads.
 final class UpgradedOutput: Sendable {
-    /// Holds writers while 256 KiB are on their way.
+    /// Makes writers wait while more than 256 KiB are unsent.
     let window = WriteWindow()
     private let writes = Mutex(UpgradedWrites())
 

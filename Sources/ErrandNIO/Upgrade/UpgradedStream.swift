@@ -36,7 +36,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
 
     // MARK: - Writing
 
-    /// Writes `data`. Returns when at most 256 KiB are on their way to the network.
+    /// Writes `data`. Returns when at most 256 KiB of written bytes are unsent.
     ///
     /// A call that is cancelled before it begins writes nothing. A call that is cancelled while it waits has queued all of `data`. These
     /// bytes are written after the bytes of earlier calls.
@@ -50,10 +50,10 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
         try await output.window.wait()
     }
 
-    /// Adds bytes, or the end, to the output.
+    /// Adds bytes to the output, or marks the output as ended.
     ///
     /// - Parameters:
-    ///   - count: the number of bytes, which are counted before the connection can write them.
+    ///   - count: the number of bytes. The window counts them before the connection can write them.
     ///   - append: returns whether the connection must be notified.
     private func add(_ count: Int, _ append: () throws -> Bool) throws {
         try output.window.count(count)
@@ -70,7 +70,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// - Throws: the errors of ``write(_:)``. A second call also throws.
     func finishWriting() async throws {
         try Task.checkCancellation()
-        // The end counts as one byte, which is sent last.
+        // The window counts the end of writing as one byte, which is sent last.
         try add(1) { try output.appendEnd(failure("writing was finished before")) }
         try await output.window.wait(upTo: 0)
     }

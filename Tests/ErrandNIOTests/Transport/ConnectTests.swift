@@ -120,7 +120,7 @@ extension NIOTransportTests {
                 $0.localAddress = other
             } _: { transport in
                 let error = await failure(transport, url)
-                #expect(error?.message == "'x.example' has no address of the same kind as localAddress (192.0.2.77)")
+                #expect(error?.message == "'x.example' has no address of the same address family as localAddress (192.0.2.77)")
             }
             try await server.stop()
         }
@@ -319,7 +319,7 @@ extension NIOTransportTests {
             let empty = error { $0.unixSocketPath = "" }
             #expect(empty?.description == "the setting unixSocketPath can't be used: it is empty")
             let ended = error { $0.unixSocketPath = "/a\0b" }
-            #expect(ended?.description.hasSuffix("contains a NUL, which would end it") == true)
+            #expect(ended?.description.hasSuffix("contains a NUL, which would end the path") == true)
             let both = error {
                 $0.unixSocketPath = "/x"
                 $0.localAddress = IPAddress(octets: [127, 0, 0, 1] as [UInt8])

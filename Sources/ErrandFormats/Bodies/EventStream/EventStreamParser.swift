@@ -14,9 +14,9 @@
 /// The parser refuses a text with more than 128 combining marks in a row. Swift takes quadratic time to compare such a text, as in
 /// `event.type == "added"`.
 ///
-/// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The same bytes give the same items.
-/// A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An event is complete at its empty
-/// line. If the stream ends before the empty line, the event and its ID are dropped.
+/// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The chunks in which the bytes
+/// arrive do not change the items. A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An
+/// empty line completes an event. If the stream ends before the empty line, the event and its ID are dropped.
 public struct EventStreamParser: Sendable {
     /// The default limit of an event: 1 MiB.
     public static let defaultMaxEventBytes = 1024 * 1024
@@ -43,7 +43,7 @@ public struct EventStreamParser: Sendable {
     private var isBegun = false
     private var failure: EventTooLargeError?
 
-    // The following properties are the incomplete event.
+    // The following properties hold the incomplete event.
     private var id: String
     private var type: String?
     /// The values of the `data` lines, joined by LF.

@@ -1,7 +1,7 @@
 /// Splits newline-delimited JSON (`application/x-ndjson`, JSON Lines) into its lines. Chunks can end anywhere.
 ///
-/// A line ends with LF; a CR before it is white space of JSON. Lines of only white space are dropped, but counted. A byte order mark
-/// is not removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
+/// A line ends with LF; a CR before the LF counts as JSON white space. Lines that contain only white space are dropped, but counted.
+/// A byte order mark is not removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
 public struct JSONLineSplitter: Sendable {
     /// The default limit of a line: 1 MiB.
     public static let defaultMaxLineBytes = 1024 * 1024
@@ -21,7 +21,7 @@ public struct JSONLineSplitter: Sendable {
 
     /// Creates a splitter at the beginning of a text.
     ///
-    /// - Parameter maxLineBytes: the largest line without its ending, at least 1. Default: 1 MiB.
+    /// - Parameter maxLineBytes: the largest size of a line without its ending, in bytes, at least 1. Default: 1 MiB.
     public init(maxLineBytes: Int = defaultMaxLineBytes) {
         precondition(maxLineBytes > 0, "maxLineBytes must be at least 1 (is \(maxLineBytes))")
         self.maxLineBytes = maxLineBytes
@@ -46,7 +46,7 @@ public struct JSONLineSplitter: Sendable {
     /// Returns the last line if it has no ending, and is not empty. Call this method at the end of the text, after ``next()``
     /// returned `nil`.
     ///
-    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it, or if the last line exceeds the limit.
+    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown this error, or if the last line exceeds the limit.
     public mutating func finish() throws(JSONTextTooLargeError) -> Line? {
         if let failure { throw failure }
         guard let line = lines.finish() else { return nil }

@@ -14,7 +14,7 @@ public struct JSONSequenceSplitter: Sendable {
         public let number: Int
         /// The bytes of the text, with its white space.
         public let bytes: [UInt8]
-        /// Whether the text is cut off, because it does not end where its outermost value ends. A number, `true`, `false` or `null`
+        /// Whether the text is cut off: the text ends before its outermost value is complete. A number, `true`, `false` or `null`
         /// without white space after it is cut off, too ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
         public let isCutOff: Bool
     }
@@ -26,7 +26,7 @@ public struct JSONSequenceSplitter: Sendable {
     private var number = 0
     private var failure: JSONTextTooLargeError?
 
-    // The following properties are the state of the value at the end of the text so far.
+    // The following properties hold the state of the value after the bytes read so far.
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
@@ -36,7 +36,7 @@ public struct JSONSequenceSplitter: Sendable {
 
     /// Creates a splitter at the beginning of a sequence.
     ///
-    /// - Parameter maxTextBytes: the largest text with its white space, at least 1. Default: 1 MiB.
+    /// - Parameter maxTextBytes: the largest size of a text with its white space, in bytes, at least 1. Default: 1 MiB.
     public init(maxTextBytes: Int = defaultMaxTextBytes) {
         precondition(maxTextBytes > 0, "maxTextBytes must be at least 1 (is \(maxTextBytes))")
         self.maxTextBytes = maxTextBytes
@@ -78,9 +78,10 @@ public struct JSONSequenceSplitter: Sendable {
         return nil
     }
 
-    /// Returns the last text, if the end of the sequence ends a text. Call this method after ``next()`` returned `nil`.
+    /// Returns the last text, if the sequence ends without an LF after this text. Call this method after ``next()`` returned
+    /// `nil`.
     ///
-    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown it.
+    /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown this error.
     public mutating func finish() throws(JSONTextTooLargeError) -> Item? {
         if let failure { throw failure }
         return take(isWhole: hasValue && depth == 0 && !isInString && isClosed)

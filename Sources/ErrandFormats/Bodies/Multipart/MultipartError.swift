@@ -17,7 +17,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public static let notMultipart = Reason(name: "notMultipart")
         /// The content of a part was read after the next part was requested.
         public static let readAfterNextPart = Reason(name: "readAfterNextPart")
-        /// The media type of a part to be sent can't be the value of a field.
+        /// The media type of a part to be sent is not a valid field value.
         public static let invalidContentType = Reason(name: "invalidContentType")
         /// A part to be sent contains the boundary.
         public static let boundaryInContent = Reason(name: "boundaryInContent")

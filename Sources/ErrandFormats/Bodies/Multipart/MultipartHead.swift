@@ -8,14 +8,14 @@ public struct MultipartHead: Sendable, Hashable {
     /// Creates a head.
     public init(headers: HTTPFields) { self.headers = headers }
 
-    /// The `Content-Disposition`; `nil` if it is missing or invalid. Of several fields, the first is used.
+    /// The `Content-Disposition`; `nil` if it is missing or invalid. If a part has several such fields, the first is used.
     public var disposition: ContentDisposition? { headers.single(.contentDisposition).flatMap { ContentDisposition($0) } }
     /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
     public var name: String? { disposition?.name }
     /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. To save a file, use
     /// ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
-    /// The media type; `nil` if it is missing or invalid. Of several fields, the first is used.
+    /// The media type; `nil` if it is missing or invalid. If a part has several such fields, the first is used.
     public var contentType: MediaType? { headers.single(.contentType).flatMap { MediaType($0) } }
 
     /// The largest number of fields in one head.

@@ -19,8 +19,8 @@
 /// Text before the first delimiter and after the closing delimiter is ignored. A delimiter is at the beginning of a line, after CR LF.
 /// Spaces and tabs may follow the delimiter on its line.
 ///
-/// The reader keeps at most one chunk, and less than the longest head. The content of parts is not limited. Code that keeps the
-/// content must limit its size.
+/// The reader keeps at most one chunk, plus fewer bytes than the limit of a head. The content of parts is not limited. Code
+/// that keeps the content must limit its size.
 public struct MultipartReader: Sendable {
     /// The default limit of the head of a part: 16 KiB.
     public static let defaultMaxHeadBytes = 16 * 1024
@@ -190,7 +190,7 @@ public struct MultipartReader: Sendable {
     private mutating func delimiterLine(isPadded: Bool) throws(MultipartError) -> Bool {
         guard start < buffer.count else { return false }
         if !isPadded, buffer[start] == UInt8(ascii: "-") {
-            // There are two hyphens, because `delimiter()` has checked the second.
+            // The next byte is a hyphen too: `delimiter()` has checked that byte.
             state = .epilogue
             buffer = []
             (start, searched) = (0, 0)

@@ -1,7 +1,7 @@
 /// A part of a multipart body ([RFC 2046, section 5.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1)): its position, name and type.
 ///
-/// For readers of external data, see ``MultipartReader``, which is strict. `MultipartSection` finds all bytes that any reader could
-/// read as a part.
+/// To read external data, use ``MultipartReader``, which is strict. `MultipartSection` finds all bytes that any reader could read
+/// as a part.
 ///
 /// Delimiters are found only at the beginning of lines, and a boundary has at most 70 bytes, so reading takes linear time.
 package struct MultipartSection: Sendable {
@@ -107,7 +107,7 @@ package struct MultipartSection: Sendable {
         return found
     }
 
-    /// Returns the range from the end of the line before the first empty line to after the empty line.
+    /// Returns the range of the first empty line, together with the line ending before it.
     private static func blankLine(in bytes: [UInt8], _ range: Range<Int>) -> Range<Int>? {
         bytes.withUnsafeBufferPointer { bytes in
             var index = range.lowerBound

@@ -27,7 +27,7 @@ package struct MultipartWriter: Sendable {
         if let fileName { text += "; filename=\"\(Self.escaped(fileName))\"" }
         if let contentType {
             guard HTTPField.isValidValue(contentType), !contentType.isEmpty else {
-                throw MultipartError(.invalidContentType, "the media type of a part must be the value of a field, on one line")
+                throw MultipartError(.invalidContentType, "the media type of a part must be a valid field value on one line")
             }
             text += "\r\nContent-Type: \(contentType)"
         }
@@ -45,7 +45,8 @@ package struct MultipartWriter: Sendable {
     /// Returns whether `bytes` contain the boundary after two hyphens. Such bytes can't be in a part.
     package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
 
-    /// Returns a name in the form for quotation marks: only `"`, CR and LF are escaped ([HTML, multipart/form-data encoding
+    /// Returns a name in the form that is written between quotation marks: only `"`, CR and LF are escaped ([HTML,
+    /// multipart/form-data encoding
     /// algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
     ///
     /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that read a backslash as an escape

@@ -1,6 +1,7 @@
 /// A bare item of a structured field ([RFC 9651, section 3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)).
 ///
-/// Serializing a value that its case can't represent throws an error. A parsed value is always valid.
+/// A case can hold values that a field can't represent, such as an integer of 16 digits. Serializing such a value throws an
+/// error. A parsed value is always valid.
 public enum StructuredBareItem: Sendable, Hashable {
     /// An integer of at most 15 digits.
     case integer(Int64)
@@ -17,7 +18,7 @@ public enum StructuredBareItem: Sendable, Hashable {
     case boolean(Bool)
     /// A date of at most 15 digits. Other implementations may not read dates outside the years 1 to 9999.
     case date(secondsSinceEpoch: Int64)
-    /// Any text for people. The text may imitate other text: don't compare it.
+    /// Any text for people. Don't compare the text, because different texts may look the same.
     case displayString(String)
 
     /// The value of an integer; otherwise `nil`.
@@ -159,8 +160,8 @@ public struct StructuredList: Sendable, Hashable {
 public typealias StructuredDictionary = StructuredPairs<StructuredMember>
 
 extension StructuredPairs where Value == StructuredMember {
-    /// Reads the value of a field that is a dictionary. An empty value is an empty dictionary. Of several members with one key, the
-    /// value of the last is kept, at the position of the first. See ``StructuredItem/init(parsing:)``.
+    /// Reads the value of a field that is a dictionary. An empty value is an empty dictionary. If several members have the same
+    /// key, the last value is kept, at the position of the first member. See ``StructuredItem/init(parsing:)``.
     ///
     /// - Throws: ``StructuredFieldError``.
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {

@@ -49,7 +49,7 @@ public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAcces
 }
 
 extension StructuredPairs: ExpressibleByDictionaryLiteral {
-    /// Creates a collection from a literal. Of several values with one key, the last is kept.
+    /// Creates a collection from a literal. If several values have the same key, the last value is kept.
     public init(dictionaryLiteral elements: (String, Value)...) {
         self.init()
         for (key, value) in elements { self[key] = value }
@@ -57,7 +57,7 @@ extension StructuredPairs: ExpressibleByDictionaryLiteral {
 }
 
 extension StructuredPairs: Hashable {
-    /// Whether both have the same pairs in the same order.
+    /// Whether both collections have the same pairs in the same order.
     public static func == (first: Self, second: Self) -> Bool {
         first.pairs.count == second.pairs.count && zip(first.pairs, second.pairs).allSatisfy { $0 == $1 }
     }
