@@ -44,8 +44,8 @@ import Testing
         values["timeout(_:)"] = HTTPStack.default.layers.contains { $0.label.hasPrefix("timeout") } ? "some" : "none"
         values["NIOTransport.Configuration.connectTimeout"] = configuration.connectTimeout.inWords
         values["PhaseTimeouts"] = Mirror(reflecting: PhaseTimeouts()).children.contains { $0.value is Duration } ? "some" : "none"
-        values["Resilience.totalTimeout"] = Resilience.standard.totalTimeout.inWords
-        values["Resilience.attemptTimeout"] = Resilience.standard.attemptTimeout.inWords
+        values["ResiliencePolicy.totalTimeout"] = ResiliencePolicy.standard.totalTimeout.inWords
+        values["ResiliencePolicy.attemptTimeout"] = ResiliencePolicy.standard.attemptTimeout.inWords
         values["Response.releaseLimit"] = Response.releaseLimit.inWords
         values["TransferProgress"] = try stated(
             "100 ms", in: "ErrandCore/Bodies/TransferProgress.swift", by: "every interval: Duration = .milliseconds(100)")

@@ -59,7 +59,7 @@ struct MaintenanceMiddleware: HTTPMiddleware {
         guard request.body.canBeSent,
             let wait = policy.wait(status: response.status, isMarked: isMarked, remaining: request.deadline?.remaining)
         else { return response }
-        response.body.abandon()              // a response that is dropped must be released
+        response.discard()                   // a response that is dropped must be released
         try await clock.sleep(for: wait)     // throws CancellationError: let it through
         return try await next.send(request)
     }

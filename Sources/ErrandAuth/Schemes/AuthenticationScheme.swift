@@ -14,7 +14,7 @@ internal import ErrandFormats
 ///     func proof(for request: Request) async throws -> AuthenticationProof? {
 ///         let ticket = try await tickets.current()
 ///         return AuthenticationProof(
-///             headers: [.authorization: "Ticket \(ticket.text)"], identity: CredentialIdentity(scheme: "ticket", account: ticket.owner))
+///             headers: [.authorization: "QueueTicket \(ticket.text)"], identity: CredentialIdentity(scheme: "ticket", account: ticket.owner))
 ///     }
 /// }
 ///

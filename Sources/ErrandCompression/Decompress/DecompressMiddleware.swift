@@ -66,7 +66,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
         do {
             codings = try ContentCoding.toDecode(response.head, to: request.method, atMost: limits.maxCodings)
         } catch {
-            response.body.abandon()
+            response.discard()
             throw ContentDecodingError(error, request: request, response: response.head)
         }
         guard !codings.isEmpty else { return response }

@@ -27,7 +27,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         var flights: [Key: Flight] = [:]
         var nextNumber = 0
         /// The callers of ``drained()``, by number.
-        var drains: [Ticket: CheckedContinuation<Void, any Error>] = [:]
+        var drains: [QueueTicket: CheckedContinuation<Void, any Error>] = [:]
 
         /// Removes and returns the callers of ``drained()`` if no run is in progress.
         mutating func endedDrains() -> [CheckedContinuation<Void, any Error>] {

@@ -54,7 +54,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
 
     /// Records that the caller of a ticket has left, removes its waiter, and returns it; `nil` if the caller was not queued. Call
     /// this function in the `leave` closure of ``waitInQueue(_:leave:)``.
-    public mutating func cancel(_ ticket: Ticket) -> Waiter? {
+    public mutating func cancel(_ ticket: QueueTicket) -> Waiter? {
         ticket.isCancelled = true
         return ticket.place.flatMap { remove($0) }
     }

@@ -8,7 +8,7 @@ final class PhaseWatch: EventSink {
         var since: Duration
         /// The number of times that the timer has started again, for example for a new phase.
         var generation = 0
-        var waiter: (ticket: Ticket, continuation: CheckedContinuation<Void, any Error>)?
+        var waiter: (ticket: QueueTicket, continuation: CheckedContinuation<Void, any Error>)?
     }
 
     private let limits: PhaseTimeouts

@@ -4,7 +4,7 @@ internal import Synchronization
 /// The slots of each key, and the queued requests.
 final class ConcurrencyLimiter: Sendable {
     private struct Waiter: Sendable {
-        let ticket: Ticket
+        let ticket: QueueTicket
         let continuation: CheckedContinuation<Void, any Error>
     }
 

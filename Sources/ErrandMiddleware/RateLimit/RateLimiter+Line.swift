@@ -17,7 +17,7 @@ extension RateLimiter {
     }
 
     struct Waiter: Sendable {
-        let ticket: Ticket
+        let ticket: QueueTicket
         let call: Call
         let continuation: CheckedContinuation<QueueOutcome, any Error>
     }

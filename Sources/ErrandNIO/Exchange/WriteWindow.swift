@@ -9,7 +9,7 @@ final class WriteWindow: Sendable {
     static let limitBytes = 256 * 1024
 
     private struct Waiter: Sendable {
-        let ticket: Ticket
+        let ticket: QueueTicket
         let limitBytes: Int
         let continuation: CheckedContinuation<Void, any Error>
     }

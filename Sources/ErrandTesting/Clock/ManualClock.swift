@@ -31,8 +31,8 @@ public final class ManualClock: Clock, Sendable {
     private struct State {
         var now = Instant(sinceStart: .zero)
         var nextNumber = 0
-        var sleepers: [Ticket: Sleeper] = [:]
-        var watchers: [Ticket: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var sleepers: [QueueTicket: Sleeper] = [:]
+        var watchers: [QueueTicket: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
 
         /// Removes and returns the watchers whose count is reached.
         mutating func satisfiedWatchers() -> [CheckedContinuation<Void, any Error>] {

@@ -18,7 +18,7 @@ public final class RecordingEventSink: EventSink {
 
     private struct State {
         var events: [ExchangeEvent] = []
-        var waiters: [Ticket: Waiter] = [:]
+        var waiters: [QueueTicket: Waiter] = [:]
     }
 
     private let state = Mutex(State())

@@ -5,7 +5,7 @@ internal import Synchronization
 package final class Signal: Sendable {
     private struct State {
         var hasCome = false
-        var waiters: [Ticket: CheckedContinuation<Void, any Error>] = [:]
+        var waiters: [QueueTicket: CheckedContinuation<Void, any Error>] = [:]
     }
 
     private let state = Mutex(State())
@@ -38,12 +38,12 @@ package final class Signal: Sendable {
     package func waitIgnoringCancellation() async {
         // Only the event resumes this waiter.
         try? await withCheckedThrowingContinuation { continuation in
-            if let result = add(Ticket(), continuation) { continuation.resume(with: result) }
+            if let result = add(QueueTicket(), continuation) { continuation.resume(with: result) }
         }
     }
 
     /// Queues a waiter. Returns success if the event has already happened.
-    private func add(_ ticket: Ticket, _ continuation: CheckedContinuation<Void, any Error>) -> Result<Void, any Error>? {
+    private func add(_ ticket: QueueTicket, _ continuation: CheckedContinuation<Void, any Error>) -> Result<Void, any Error>? {
         state.withLock { state in
             if state.hasCome { return .success(()) }
             state.waiters[ticket] = continuation

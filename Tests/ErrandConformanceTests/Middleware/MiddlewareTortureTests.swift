@@ -72,7 +72,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         throw TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
     }
     private static let hedging =
-        (try? Resilience(retry: RetryPolicy(backoff: .immediate), hedge: HedgePolicy(.fixed(.seconds(5))))) ?? .standard
+        (try? ResiliencePolicy(retry: RetryPolicy(backoff: .immediate), hedge: HedgePolicy(.fixed(.seconds(5))))) ?? .standard
     private static let atOnce = RetryPolicy(backoff: .immediate)
     /// No more for five seconds.
     private static let refusedFirst = Stub().responds(

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResilienceTests {
     @Test func standsInTheCanonicalOrder() throws {
-        let stack = StubTransport().standardResilience(try Resilience(hedge: .standard))
+        let stack = StubTransport().standardResilience(try ResiliencePolicy(hedge: .standard))
         #expect(
             stack.layers.map { $0.label.prefix { $0 != "(" } } == [
                 "timeout", "retry", "hedge", "circuitBreaker", "concurrencyLimit", "phaseTimeouts", "StubTransport",
@@ -16,39 +16,39 @@ import Testing
     }
 
     @Test func theStandardOneIsSound() throws {
-        let built = try Resilience()
-        #expect(built.description == Resilience.standard.description)
+        let built = try ResiliencePolicy()
+        #expect(built.description == ResiliencePolicy.standard.description)
     }
 
     /// As the type's documentation has it.
     @Test func theSampleIsSound() throws {
         let transport = StubTransport()
         let stack = transport.standardResilience()
-        let patient = try Resilience(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
+        let patient = try ResiliencePolicy(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
         let other = transport.standardResilience(patient)
         #expect(stack.orderProblems.isEmpty && other.description.hasPrefix("timeout(1 min)"))
     }
 
-    static let unsound: [(what: String, build: @Sendable () throws -> Resilience, problem: String)] = [
+    static let unsound: [(what: String, build: @Sendable () throws -> ResiliencePolicy, problem: String)] = [
         (
-            "attempt", { try Resilience(totalTimeout: .seconds(5), attemptTimeout: .seconds(5)) },
+            "attempt", { try ResiliencePolicy(totalTimeout: .seconds(5), attemptTimeout: .seconds(5)) },
             "attemptTimeout must be less than totalTimeout (are 5 s and 5 s)"
         ),
         (
-            "window", { try Resilience(totalTimeout: .seconds(90), attemptTimeout: .seconds(20)) },
+            "window", { try ResiliencePolicy(totalTimeout: .seconds(90), attemptTimeout: .seconds(20)) },
             "circuitBreaker.window must be at least twice attemptTimeout (are 30 s and 20 s)"
         ),
-        ("zero", { try Resilience(totalTimeout: .zero) }, "totalTimeout and attemptTimeout must be more than zero (are 0 s and 10 s)"),
+        ("zero", { try ResiliencePolicy(totalTimeout: .zero) }, "totalTimeout and attemptTimeout must be more than zero (are 0 s and 10 s)"),
         (
-            "backoff", { try Resilience(retry: RetryPolicy(backoff: .constant(.seconds(40)))) },
+            "backoff", { try ResiliencePolicy(retry: RetryPolicy(backoff: .constant(.seconds(40)))) },
             "the first wait of retry.backoff must be less than totalTimeout (are 40 s and 30 s)"
         ),
         (
-            "slow", { try Resilience(circuitBreaker: CircuitBreakerPolicy(slowCallThreshold: .seconds(15))) },
+            "slow", { try ResiliencePolicy(circuitBreaker: CircuitBreakerPolicy(slowCallThreshold: .seconds(15))) },
             "circuitBreaker.slowCallThreshold must be less than attemptTimeout (are 15 s and 10 s)"
         ),
         (
-            "hedge", { try Resilience(hedge: HedgePolicy(.fixed(.seconds(11)))) },
+            "hedge", { try ResiliencePolicy(hedge: HedgePolicy(.fixed(.seconds(11)))) },
             "the delay of hedge must be less than attemptTimeout (are 11 s and 10 s)"
         ),
     ]
@@ -61,7 +61,7 @@ import Testing
 
     @Test func allThatIsWrongIsNamedAtOnce() {
         let error = #expect(throws: ResilienceError.self) {
-            try Resilience(
+            try ResiliencePolicy(
                 totalTimeout: .seconds(5), attemptTimeout: .seconds(20),
                 circuitBreaker: CircuitBreakerPolicy(slowCallThreshold: .seconds(30)))
         }

@@ -5,10 +5,10 @@ public import ErrandCore
 ///
 /// ```swift
 /// let stack = transport.standardResilience()                              // 30 s in total, 3 attempts of at most 10 s
-/// let patient = try Resilience(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
+/// let patient = try ResiliencePolicy(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
 /// let other = transport.standardResilience(patient)
 /// ```
-public struct Resilience: Sendable, CustomStringConvertible {
+public struct ResiliencePolicy: Sendable, CustomStringConvertible {
     /// The timeout of the whole call, including all attempts, waits and the body: 30 s by default.
     public let totalTimeout: Duration
     /// The timeout of each attempt, from the moment when the attempt has its slot: 10 s by default.
@@ -43,7 +43,7 @@ public struct Resilience: Sendable, CustomStringConvertible {
     }
 
     /// 30 s in total, 3 attempts of at most 10 s, the standard breaker, and 1,000 exchanges at each origin.
-    public static let standard = Resilience(unchecked: .seconds(30), .seconds(10), .standard, .standard, .fixed(1_000), nil)
+    public static let standard = ResiliencePolicy(unchecked: .seconds(30), .seconds(10), .standard, .standard, .fixed(1_000), nil)
 
     /// The problems of the settings; each problem is a sentence. Empty for every value that an initializer has created.
     var problems: [String] {
@@ -90,7 +90,7 @@ public struct Resilience: Sendable, CustomStringConvertible {
     }
 }
 
-/// The error of incompatible settings. Thrown when a ``Resilience`` is created, not when it is used.
+/// The error of incompatible settings. Thrown when a ``ResiliencePolicy`` is created, not when it is used.
 public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
     /// The problems of the settings; each problem is a sentence with the values. Never empty.
     public let problems: [String]
@@ -116,13 +116,13 @@ extension HTTPSender {
     /// attempt's time. Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
     ///
     /// - Parameters:
-    ///   - resilience: the settings. Default: ``Resilience/standard``.
+    ///   - resilience: the settings. Default: ``ResiliencePolicy/standard``.
     ///   - budget: the budget that retry and hedging share. Default: a new budget for this stack. `nil`: no budget limits the
     ///     retries, and hedging gets a new budget.
     ///   - breaker: a breaker to share or to inspect, whose policy replaces `resilience.circuitBreaker`. Default: `nil`, a new breaker.
     ///   - clock: the clock that measures all durations.
     public func standardResilience(
-        _ resilience: Resilience = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,
+        _ resilience: ResiliencePolicy = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
         let guarded = phaseTimeouts(attempt: resilience.attemptTimeout, clock: clock)

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The shared state of the two sides of a queued wait: the waiter and its cancellation. The state is read and changed only
 /// under the queue's lock.
-public final class Ticket: Sendable {
+public final class QueueTicket: Sendable {
     private let state = Mutex<(place: Int?, isCancelled: Bool)>((nil, false))
 
     package init() {}
@@ -20,8 +20,8 @@ public final class Ticket: Sendable {
     }
 }
 
-extension Ticket: Hashable {
-    public static func == (one: Ticket, other: Ticket) -> Bool { one === other }
+extension QueueTicket: Hashable {
+    public static func == (one: QueueTicket, other: QueueTicket) -> Bool { one === other }
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
@@ -34,10 +34,10 @@ extension Ticket: Hashable {
 ///     removes the continuation from the queue and returns the continuation; `nil` if the continuation is not queued.
 /// - Throws: `CancellationError`; the error with which the queue resumes the caller.
 public func waitInQueue<Outcome: Sendable>(
-    _ enter: (Ticket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,
-    leave: @escaping @Sendable (Ticket) -> CheckedContinuation<Outcome, any Error>?
+    _ enter: (QueueTicket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,
+    leave: @escaping @Sendable (QueueTicket) -> CheckedContinuation<Outcome, any Error>?
 ) async throws -> Outcome {
-    let ticket = Ticket()
+    let ticket = QueueTicket()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
             if let result = enter(ticket, continuation) {
