@@ -416,7 +416,9 @@ import Testing
                 "GET https://a.example/x?token=REDACTED: status 401, refused by 'token' after 1 retry; no further attempt: all attempts are used up",
                 "The response of the server a.example was not accepted.",
                 "Status 401, refused by 'token' after 1 retry: all attempts are used up.", "Sign in again, then try again."))
-        let resilience = #expect(throws: ResilienceError.self) { try ResiliencePolicy(totalTimeout: .seconds(1), attemptTimeout: .seconds(10)) }
+        let resilience = #expect(throws: ResilienceError.self) {
+            try ResiliencePolicy(totalTimeout: .seconds(1), attemptTimeout: .seconds(10))
+        }
         let error = try #require(resilience)
         #expect(error.localizedDescription == "The settings for retries and timeouts do not fit each other.")
         #expect(error.failureReason == error.description.asSentence && error.recoverySuggestion == nil)

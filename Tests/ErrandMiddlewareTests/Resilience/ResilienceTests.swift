@@ -38,7 +38,10 @@ import Testing
             "window", { try ResiliencePolicy(totalTimeout: .seconds(90), attemptTimeout: .seconds(20)) },
             "circuitBreaker.window must be at least twice attemptTimeout (are 30 s and 20 s)"
         ),
-        ("zero", { try ResiliencePolicy(totalTimeout: .zero) }, "totalTimeout and attemptTimeout must be more than zero (are 0 s and 10 s)"),
+        (
+            "zero", { try ResiliencePolicy(totalTimeout: .zero) },
+            "totalTimeout and attemptTimeout must be more than zero (are 0 s and 10 s)"
+        ),
         (
             "backoff", { try ResiliencePolicy(retry: RetryPolicy(backoff: .constant(.seconds(40)))) },
             "the first wait of retry.backoff must be less than totalTimeout (are 40 s and 30 s)"
