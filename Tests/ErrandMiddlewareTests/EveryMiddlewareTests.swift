@@ -100,7 +100,7 @@ import Testing
         try await behavior.check(middleware)
     }
 
-    @Test(arguments: middleware) func passesTheRequestInAndTheResponseOutInOrder(_ middleware: MiddlewareUnderTest) async throws {
+    @Test(arguments: middleware) func layersRunInOrder(_ middleware: MiddlewareUnderTest) async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let inner = stub.wrapped(by: RecordingMiddleware(name: "inner", list: passage))
@@ -119,7 +119,7 @@ import Testing
         #expect(stack.orderProblems.isEmpty)
     }
 
-    @Test func theDescriptionNamesAnOrderThatDefeatsOne() {
+    @Test func theDescriptionNamesAWrongOrder() {
         let stack = StubTransport().validateStatus().retry()
         #expect(stack.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
         #expect(stack.description.contains("retry would see an error"))

@@ -50,7 +50,7 @@ import Testing
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    @Test(arguments: OptionRow.all) func saysWhatIdentifies(_ row: OptionRow) throws {
+    @Test(arguments: OptionRow.all) func eachOptionDeclaresItsIdentity(_ row: OptionRow) throws {
         let (one, other) = (try row.request().options, try row.request().options)
         #expect(one.keys.map { String(describing: $0) } == [row.key])
         switch row.identity {
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test(arguments: OptionRow.all) func saysWhetherItLeavesItsOrigin(_ row: OptionRow) throws {
+    @Test(arguments: OptionRow.all) func eachOptionDeclaresItsReach(_ row: OptionRow) throws {
         var options = try row.request().options
         options.removeOriginBoundOptions()
         #expect(options.keys.isEmpty == !row.crossesOrigins)
@@ -74,7 +74,7 @@ import Testing
         "ValidatorsKey": "validators",
     ]
 
-    @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
+    @Test(arguments: OptionRow.all) func eachOptionDeclaresItsMiddleware(_ row: OptionRow) async throws {
         let request = try row.request()
         if !row.requiredCapabilities.isEmpty {
             let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
@@ -181,7 +181,7 @@ import Testing
     private static func key(_ request: Request) -> CoalesceKey? { CoalesceKey(request, by: .all, own: nil) }
 
     @Test(arguments: OptionRow.all.filter { !$0.isComparedByItself })
-    func whatChangesTheExchangeIsInTheKey(_ row: OptionRow) async throws {
+    func optionsThatChangeTheExchangeAreInTheKey(_ row: OptionRow) async throws {
         #expect(try await Self.isToldApart(row.request(), from: Request(.get, url: "https://a.example/x")))
     }
 
@@ -190,7 +190,7 @@ import Testing
         "AttemptTimeoutKey", "PhaseTimeoutsKey", "CircuitBreakerKey", "ConcurrencyLimitKey", "DelayOptionKey", "HedgeOptionKey",
         "RateLimitKey", "RedirectOptionKey", "TransformOptionKey", "RecordingOptionKey",
     ])
-    func theLayersNotice(_ key: String) async throws {
+    func layersOfTheTableSeeTheirOption(_ key: String) async throws {
         let plain = try await Self.exchanges(of: Request(.get, url: "https://a.example/x"))
         var differs = false
         for row in OptionRow.all where row.key == key {
@@ -200,7 +200,7 @@ import Testing
     }
 
     /// They are no key, and compared as fields.
-    @Test func fieldsToFallBackOnAreInTheKey() async throws {
+    @Test func fallbackFieldsAreInTheKey() async throws {
         let plain = try Request(.get, url: "https://a.example/x")
         var request = plain
         request.options.fallbackHeaders = [.accept: "a/b"]
@@ -214,7 +214,7 @@ import Testing
         static func identity(of value: String?) -> OptionIdentity { .ignored }
     }
 
-    @Test func aKeyThatHidesItsChangeIsFound() async throws {
+    @Test func aChangeHiddenFromTheKeyIsFound() async throws {
         let plain = try Request(.get, url: "https://a.example/x")
         var hiding = plain
         hiding.options[HidingKey.self] = "fr"

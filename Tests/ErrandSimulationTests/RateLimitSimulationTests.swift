@@ -31,7 +31,7 @@ import Testing
     private let clock = ManualClock()
     private let origin = "https://a.example"
 
-    @Test func fiftyASecondAreNeverExceeded() async throws {
+    @Test func aLimitOfFiftyPerSecondIsNeverExceeded() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let record = Record(clock)
@@ -58,7 +58,7 @@ import Testing
     }
 
     /// A hundred callers, each of whom sends again as soon as it may.
-    @Test func underOverloadEachGetsTheSameAndNothingIsWasted() async throws {
+    @Test func callersShareTheLimitEquallyUnderOverload() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let record = Record(clock)
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// Three callers at a time are more urgent than one that waits: it has its turn all the same.
-    @Test func theLeastUrgentHasItsTurnUnderOverload() async throws {
+    @Test func theLeastUrgentRequestIsSentUnderOverload() async throws {
         let simulation = Simulation()
         let record = Record(simulation.clock)
         let stack = HTTPStack(record).rateLimit(.perSecond(1), clock: simulation.clock)
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// Three thousand calls, a third of them cancelled at any moment: nobody is lost, and nobody who leads leaves the line without a lead.
-    @Test(arguments: [false, true]) func manyWhoComeAndGoLoseNobody(_ isRemote: Bool) async throws {
+    @Test(arguments: [false, true]) func cancelledCallersLoseNoOtherCaller(_ isRemote: Bool) async throws {
         let executor = QueueExecutor(isConcurrent: true)
         try await withTaskExecutorPreference(executor) { try await self.manyComeAndGo(isRemote, on: executor) }
     }

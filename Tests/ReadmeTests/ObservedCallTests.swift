@@ -147,7 +147,7 @@ import Testing
         },
     ]
 
-    @Test(arguments: ends) func anObserverSeesWhatTheLogSees(_ end: End) async throws {
+    @Test(arguments: ends) func anObserverAndTheLogSeeTheSame(_ end: End) async throws {
         let entries = Mutex<[AuditEntry]>([])
         let (logger, lines) = recordingLogger()
         try await end.play { stack in

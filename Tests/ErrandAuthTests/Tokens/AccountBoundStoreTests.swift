@@ -83,7 +83,7 @@ private final class Hits: Sendable {
     // MARK: Identities
 
     /// Two processes sign two accounts in, in opposite order, and share a store.
-    @Test func noAccountIsServedWhatIsStoredForAnotherInAThousandRuns() async throws {
+    @Test func noAccountGetsResponsesOfAnotherAccountInAThousandRuns() async throws {
         let store = SharedStore()
         let server = StubTransport(
             Stub().responds(.custom { request in (HTTPResponse(status: .ok), Data((request.headers[.authorization] ?? "").utf8)) }))
@@ -103,7 +103,7 @@ private final class Hits: Sendable {
         #expect(wrong == 0 && hits.total == 9_990 && server.requests.count == 10 && store.keys.count == 10)
     }
 
-    @Test func nothingOfAVolatileIdentityReachesAStoreThatOutlivesTheProcess() async throws {
+    @Test func aVolatileIdentityReachesNoDurableStore() async throws {
         let (store, hits) = (SharedStore(), Hits())
         let server = StubTransport(Stub().responds(.status(.ok, text: "private")))
         for _ in 0..<3 {
@@ -156,7 +156,7 @@ private final class Hits: Sendable {
         #expect(tokens.current == nil)
     }
 
-    @Test func everyStoreIsToldAlsoIfOneThrowsAndTheFirstErrorIsThrown() async throws {
+    @Test func everyStoreIsClearedAndTheFirstErrorIsThrown() async throws {
         let (first, second) = (SharedStore.Broken(name: "first"), SharedStore.Broken(name: "second"))
         let stores = [SharedStore(), SharedStore(failure: first), SharedStore(failure: second), SharedStore()]
         let tokens = source("joe", account: "service/joe")
@@ -166,7 +166,7 @@ private final class Hits: Sendable {
         #expect(tokens.current == nil)
     }
 
-    @Test func everyStoreIsToldAlsoIfTheTokenCannotBeRemoved() async throws {
+    @Test func everyStoreIsClearedIfTheTokenCannotBeRemoved() async throws {
         struct Stuck: TokenStore {
             func load() -> AccessToken? { AccessToken("kept") }
             func save(_ token: AccessToken) {}
@@ -178,7 +178,7 @@ private final class Hits: Sendable {
         #expect(error?.reason == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })
     }
 
-    @Test func everyStoreIsToldAlsoIfTheCallerIsCancelled() async throws {
+    @Test func everyStoreIsClearedIfTheCallerIsCancelled() async throws {
         let (begun, mayGo) = (Signal(), Signal())
         let stores = [
             SharedStore {
@@ -204,7 +204,7 @@ private final class Hits: Sendable {
         #expect(stores.allSatisfy { $0.toldOf.count == 2 })
     }
 
-    @Test func theStoresAreToldOfTheAccountThatTheStoreHad() async throws {
+    @Test func aSignOutClearsTheAccountOfTheStoredToken() async throws {
         let (memory, store) = (MemoryTokenStore(AccessToken("stored")), SharedStore())
         let tokens = TokenSource(store: memory, account: "service/joe") { _ in throw CancellationError() }
         try await tokens.signOut(clearing: [store])

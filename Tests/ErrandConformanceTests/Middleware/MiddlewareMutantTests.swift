@@ -19,13 +19,13 @@ import Testing
         }
     }
 
-    @Test(arguments: Catch.all) func catches(_ each: Catch) async throws {
+    @Test(arguments: Catch.all) func eachBehaviorCatchesItsFault(_ each: Catch) async throws {
         await withKnownIssue {
             try await each.behavior.check(each.mutant.underTest, patience: each.mutant.patience)
         }
     }
 
-    @Test func everyBehaviorNamesAFaultThatItCatches() {
+    @Test func everyBehaviorNamesAFault() {
         // The stack itself looks for cancellation before anything else: no middleware can do it wrong.
         let seenToByTheStack: Set = ["CancelledBefore"]
         let caught = Set(MiddlewareMutant.all.flatMap(\.caughtBy))
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// What a middleware declares is not asked for.
-    @Test func aDeclaredChangeIsNoFault() async throws {
+    @Test func aDeclaredChangePasses() async throws {
         let changes: [(MiddlewareUnderTest.Changes, MiddlewareMutant.Send)] = [
             (.target, { try await $1.send($0.with { $0.head.path = "/other" }) }),
             (.requestFields, { try await $1.send($0.with { $0.head.headerFields = HTTPFields() }) }),
@@ -93,7 +93,7 @@ import Testing
         ("keeps the last response", "ReleasesUnread", "the middleware keeps a response, or its body"),
         ("adds a field to each request", "SendsTheWholeRequest", "a middleware that does so on purpose declares `.addedFields`"),
     ])
-    func anIssueSaysWhatIsWrong(_ mutant: String, _ name: String, _ words: String) async throws {
+    func anIssueDescribesTheFault(_ mutant: String, _ name: String, _ words: String) async throws {
         let mutant = try #require(MiddlewareMutant.all.first { $0.name == mutant })
         let behavior = try #require(MiddlewareBehavior.all.first { $0.name == name })
         let issues = Mutex<[String]>([])
@@ -109,14 +109,14 @@ import Testing
         #expect(texts.count < 10, "\(texts)")
     }
 
-    @Test func aPatienceBeyondAllClocksIsBounded() async throws {
+    @Test func aHugePatienceIsBounded() async throws {
         let plain = MiddlewareUnderTest("plain", switchOff: { _ in }) { HTTPStack($0) }
         let behavior = try #require(MiddlewareBehavior.all.first { $0.name == "PassesOn" })
         try await behavior.check(plain, patience: .seconds(Int64.max))
     }
 
     /// What never ends is an issue of the behavior, and not the end of the test run.
-    @Test func aCheckEndsAlthoughTheMiddlewareDoesNot() async throws {
+    @Test func aCheckOfAHangingMiddlewareEnds() async throws {
         let release = Signal()
         let deaf = MiddlewareUnderTest("deaf", switchOff: { _ in }) { sender in
             sender.wrapped(

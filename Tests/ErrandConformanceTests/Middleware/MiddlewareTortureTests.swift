@@ -8,7 +8,7 @@ import Testing
 /// Each middleware of the library under cancellation at every point, over a stub with a body in pieces.
 @Suite(.serialized, .timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false))
 struct MiddlewareTortureTests {
-    @Test(arguments: Scenario.all) func isCancelledAtEveryPoint(_ scenario: Scenario) async throws {
+    @Test(arguments: Scenario.all) func eachMiddlewareIsCancelledAtEveryPoint(_ scenario: Scenario) async throws {
         let stages = Stages()
         let before = LiveWork.allCases.map(\.count)
         let torture = CancellationTorture(leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)

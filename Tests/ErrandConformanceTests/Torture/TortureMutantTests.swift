@@ -50,7 +50,7 @@ import Testing
         #expect(violation.what.contains("jobs ran after the cancellation") || violation.what.contains("and at least"), "\(violation)")
     }
 
-    @Test func workInTasksOfItsOwnIsSeen() async throws {
+    @Test func workInUnstructuredTasksIsSeen() async throws {
         let violation = try await violation {
             $0.stub.wrapped(
                 by: MiddlewareMutant.Middleware { request, next in

@@ -121,7 +121,7 @@ private final class Seen: Sendable {
         #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).observed { _ in }.expectedLength == 2)
     }
 
-    @Test func anObserverHearsOfTrailersWithTheEnd() async throws {
+    @Test func anObserverGetsTrailersWithTheEnd() async throws {
         for body in bodies("abcd", trailers: [.eTag: "x"]) {
             let seen = Seen()
             _ = try await body.observed(seen.note).transformed(by: Pairs()).collect()
@@ -129,7 +129,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func stagesStandInOrder() async throws {
+    @Test func stagesRunInOrder() async throws {
         for body in bodies("abcd") {
             let (inner, outer) = (Seen(), Seen())
             let made = body.observed(inner.note).transformed(by: Pairs()).observed(outer.note).transformed(by: Framed())
@@ -150,7 +150,7 @@ private final class Seen: Sendable {
         #expect(try await text(body) == "aabbccdd" && seen.all == ["abcd", "complete"])
     }
 
-    @Test func whatFailsInMemoryFailsWhenItIsRead() async throws {
+    @Test func aFailureInMemoryIsThrownToTheReader() async throws {
         let seen = Seen()
         let body = ResponseBody(Data("abcde".utf8)).observed(seen.note).transformed(by: Pairs())
         #expect(body.bufferedData == nil && seen.all.isEmpty)
@@ -164,7 +164,7 @@ private final class Seen: Sendable {
     }
 
     @Test(arguments: [(1024 * 1024, true), (1024 * 1024 + 1, false)])
-    func whatIsTooLargeForMemoryBecomesAStream(_ size: Int, _ isInMemory: Bool) async throws {
+    func aBodyOverTheMemoryLimitBecomesAStream(_ size: Int, _ isInMemory: Bool) async throws {
         let body = ResponseBody(Data("a".utf8), trailers: [.eTag: "x"]).transformed(by: Blowing(left: size, pieceBytes: 64 * 1024))
         #expect((body.bufferedData != nil) == isInMemory)
         #expect(try await body.collect().count == size && body.trailers == [.eTag: "x"])
@@ -183,7 +183,7 @@ private final class Seen: Sendable {
         #expect(count == size)
     }
 
-    @Test func outputIsHandedOnBeforeMoreIsRead() async throws {
+    @Test func outputIsDeliveredBeforeMoreInputIsRead() async throws {
         let source = ScriptedBodySource(["a", "b"])
         var iterator = ResponseBody(source).transformed(by: Blowing(left: 30, pieceBytes: 10)).makeAsyncIterator()
         for _ in 0..<3 {
@@ -226,7 +226,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func anObserverOfBytesInMemorySeesThemGo() async throws {
+    @Test func anObserverSeesBytesInMemoryInChunks() async throws {
         let sizes = Mutex<[Int]>([])
         let body = RequestBody.data(Data(count: 10_000_000)).observed { event in
             if case .chunk(let chunk) = event { sizes.withLock { $0.append(chunk.count) } }
@@ -303,7 +303,7 @@ private final class Seen: Sendable {
 
     enum LettingGo: CaseIterable { case abandoned, dropped, half, halfAbandoned }
 
-    @Test(arguments: LettingGo.allCases) func nobodyReadsOn(_ how: LettingGo) async throws {
+    @Test(arguments: LettingGo.allCases) func anUnfinishedBodyIsReportedAsAbandonedOnce(_ how: LettingGo) async throws {
         for inMemory in [true, false] {
             let seen = Seen()
             let source = ScriptedBodySource(["ab", "cd"])
@@ -341,7 +341,7 @@ private final class Seen: Sendable {
     }
 
     /// An `AsyncStream` ends for a reader that is cancelled, and says nothing of that.
-    @Test func aSourceThatEndsWhereItIsCancelledIsNotWhole() async throws {
+    @Test func aSourceThatEndsOnCancellationIsIncomplete() async throws {
         let (stream, continuation) = AsyncStream<Data>.makeStream()
         continuation.yield(Data("ab".utf8))
         let response = Seen()
@@ -371,7 +371,7 @@ private final class Seen: Sendable {
         #expect(request.all == ["opened 0", "ab", "failed CancellationError"])
     }
 
-    @Test func whatIsGivenUpWhileItIsReadIsNotWholeForAnObserver() async throws {
+    @Test func anObserverSeesABodyAbandonedDuringAReadAsIncomplete() async throws {
         let seen = Seen()
         let source = ScriptedBodySource(then: .endWhenAbandoned)
         let body = ResponseBody(source).observed(seen.note).transformed(by: Framed())
@@ -386,7 +386,7 @@ private final class Seen: Sendable {
         #expect(seen.all == ["abandoned"])
     }
 
-    @Test func whatATransformInMemorySwallowsWasSeen() async throws {
+    @Test func anObserverSeesChunksThatATransformSwallows() async throws {
         for body in bodies("abc") {
             let seen = Seen()
             let swallowed = body.observed(seen.note).transformed(by: Swallowing(returnsEmpty: false))
@@ -396,7 +396,7 @@ private final class Seen: Sendable {
     }
 
     /// Its closure gives up the body that it observes.
-    @Test func anObserverThatGivesTheBodyUpHearsOfTheEndNext() async throws {
+    @Test func anObserverThatAbandonsTheBodyGetsTheEndNext() async throws {
         for inMemory in [true, false] {
             let seen = Seen()
             let body = Mutex<ResponseBody?>(nil)
@@ -420,7 +420,7 @@ private final class Seen: Sendable {
 
     // MARK: One reader
 
-    @Test func theBodyThatWasTransformedIsUsedUp() async throws {
+    @Test func theOriginalOfATransformedBodyIsUsedUp() async throws {
         for body in bodies("abcd") {
             let made = body.transformed(by: Pairs())
             await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
@@ -432,12 +432,12 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func eachCopyOfATransformBeginsAnew() async throws {
+    @Test func eachCopyOfATransformStartsFresh() async throws {
         let framed = Framed()
         for body in bodies("ab") + bodies("ab") { #expect(try await text(body.transformed(by: framed)).hasSuffix("b>")) }
     }
 
-    @Test func aCopyOfAnIteratorThatIsBehindIsRefused() async throws {
+    @Test func aStaleCopyOfAnIteratorIsRefused() async throws {
         var first = ResponseBody(ScriptedBodySource(["ab", "cd", "ef"])).transformed(by: Pairs()).makeAsyncIterator()
         _ = try await first.next()
         var copy = first
@@ -455,7 +455,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func aCopyOfAnIteratorThatIsBehindHasNoEnd() async throws {
+    @Test func aStaleCopyOfAnIteratorThrowsAtTheEnd() async throws {
         var first = ResponseBody(ScriptedBodySource(["ab"])).transformed(by: Pairs()).makeAsyncIterator()
         var copy = first
         while try await first.next() != nil {}
@@ -474,7 +474,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func whoGivesUpABodyGivesUpWhatStandsInItsPlace() async throws {
+    @Test func abandoningABodyAbandonsItsTransformedCopy() async throws {
         let source = ScriptedBodySource(["ab"])
         let response = Response(
             head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
@@ -492,7 +492,7 @@ private final class Seen: Sendable {
         mutating func next(_ input: inout Data) -> Data? { Data("x".utf8) }
     }
 
-    @Test func cancellationAndTheDeadlineEndWhatNeedsNoRead() async throws {
+    @Test func cancellationAndTheDeadlineEndAnEndlessTransform() async throws {
         let reading = Task {
             var count = 0
             for try await _ in ResponseBody(ScriptedBodySource(["a"])).transformed(by: Endless()) {
@@ -533,7 +533,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func whatATransformCutsOffIsLetGoOf() async throws {
+    @Test func bytesCutOffByATransformAreReleased() async throws {
         let longest = Watched(0)
         let chunks = Array(repeating: [UInt8](repeating: 1, count: 150), count: 1_000)
         let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: Cutting(longest: longest))
@@ -543,7 +543,7 @@ private final class Seen: Sendable {
 
     // MARK: Requests
 
-    @Test func aRequestsBodyIsTransformedAnewEachTime() async throws {
+    @Test func aRequestBodyIsTransformedForEachSending() async throws {
         let file = RequestBody.stream(length: 4, replay: .seekable) { offset in
             ScriptedBodySource(["abcd".dropFirst(Int(offset)).description])
         }
@@ -567,7 +567,7 @@ private final class Seen: Sendable {
         return String(decoding: all, as: UTF8.self)
     }
 
-    @Test func aRequestsBodyIsObserved() async throws {
+    @Test func aRequestBodyIsObserved() async throws {
         let seen = Seen()
         let body = RequestBody.text("abcd").observed(seen.note)
         #expect(body.length == 4 && body.replay == .seekable)

@@ -37,14 +37,14 @@ import Testing
         }
     }
 
-    @Test func aChunkAtHandIsNotRaced() async throws {
+    @Test func anAvailableChunkIsNotRaced() async throws {
         let source = raced(Ready(["a", "b"]))
         #expect(try await source.next() == Data("a".utf8))
         #expect(try await source.next() == Data("b".utf8))
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func aReadThatWaitsIsRaced() async throws {
+    @Test func aWaitingReadIsRaced() async throws {
         let exchange = ExchangeLifetime()
         let source = raced(Ready([]), exchange)
         let reading = Task { try await source.next() }
@@ -55,7 +55,7 @@ import Testing
         #expect(error.code == .timedOut)
     }
 
-    @Test func aChunkAtHandIsNotTakenAfterTheDeadline() async throws {
+    @Test func anAvailableChunkIsNotTakenAfterTheDeadline() async throws {
         let ready = Ready(["a"])
         let late = raced(Waiting(ready), deadline: Deadline(after: .seconds(-1), clock: clock))
         await #expect(throws: TransportError.self) { try await late.next() }
@@ -71,7 +71,7 @@ import Testing
         func abandon() {}
     }
 
-    @Test func lettingGoReachesTheSource() {
+    @Test func abandonmentAndFailureReachTheSource() {
         let ready = Ready([])
         let source = raced(ready)
         source.abandon()

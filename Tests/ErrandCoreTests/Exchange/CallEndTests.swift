@@ -51,7 +51,7 @@ import Testing
         func send(_ request: Request) async throws -> Response { try await next.send(request, observedBy: observer) }
     }
 
-    @Test func whoAsksAfterTheEndHearsOfADiscardedResponse() async throws {
+    @Test func anObserverAfterTheEndGetsADiscardedResponse() async throws {
         let end = CallEnd()
         end.end(.decoded)
         let response = try await observed(isTyped: true, after: end)
@@ -99,7 +99,7 @@ import Testing
         #expect(reports.all.count == 1)
     }
 
-    @Test func aResponseThatIsDiscardedEndedWithItsExchange() async throws {
+    @Test func aResponseDiscardedAfterItsExchangeEndedWithTheExchange() async throws {
         let response = try await observed(isTyped: true)
         clock.advance(by: .seconds(1))
         exchange.end(.complete)
@@ -108,7 +108,7 @@ import Testing
         #expect(reports.all == ["complete at 1.0"])
     }
 
-    @Test func oneThatIsDiscardedBeforeItsExchangeIsOverEndsWithIt() async throws {
+    @Test func aResponseDiscardedBeforeItsExchangeEndsWithTheExchange() async throws {
         let response = try await observed(isTyped: true)
         response.discard()
         #expect(reports.all.isEmpty)
@@ -117,7 +117,7 @@ import Testing
         #expect(reports.all == ["abandoned at 1.0"])
     }
 
-    @Test func oneThatNobodyDecodesEndsWithItsLastCopy() async throws {
+    @Test func anUndecodedResponseEndsWithItsLastCopy() async throws {
         var response: Response? = try await observed(isTyped: true)
         exchange.end(.complete)
         #expect(response != nil && reports.all.isEmpty)

@@ -40,7 +40,7 @@ import Testing
         return sink.all
     }
 
-    @Test func progressThatWaitsIsReplacedByWhatComesAfterIt() {
+    @Test func queuedProgressIsReplacedByLaterProgress() {
         let events = told { log in
             for bytes in 1...100_000 { log.record(.responseBytesReceived, bytes: Int64(bytes)) }
             log.record(.requestSent)
@@ -52,7 +52,7 @@ import Testing
         #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
     }
 
-    @Test func whatMayComeInAnyNumberIsLeftOutBeyondTheLimitAndTheRestIsKept() {
+    @Test func repeatableEventsAreDroppedBeyondTheLimit() {
         let events = told { log in
             for bytes in 1...20_000 {
                 log.record(.requestBytesSent, bytes: Int64(bytes))
@@ -134,7 +134,7 @@ import Testing
         #expect(sink.events.map(\.kind) == [.start, .timings, .end] && sink.events[1].timings == timings)
     }
 
-    @Test func whatWaitsIsToldInOrderAndInTimeInProportionToItsNumber() {
+    @Test func queuedEventsAreDeliveredInOrderInLinearTime() {
         let events = told { log in for _ in 0..<5_000 { log.record(.connectionAcquired) } }
         #expect(events.count == 5_001)
         #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
@@ -168,7 +168,7 @@ import Testing
                 "connectionAcquired end start connectStart connectEnd connectionAcquired"
             ),
         ] as [([Act], String)])
-    private func aStepOfConnectingThatBeganEndsBeforeAllElse(_ acts: [Act], _ expected: String) {
+    private func aConnectingStepEndsBeforeOtherEvents(_ acts: [Act], _ expected: String) {
         let sink = RecordingEventSink()
         let log = ExchangeEventLog(sink, request: RequestID())
         log.record(.start)

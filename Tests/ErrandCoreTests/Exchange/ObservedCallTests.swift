@@ -70,7 +70,7 @@ import Testing
     // MARK: Ends
 
     /// As the error keeps the exchange, the end of the call can't wait for it.
-    @Test(arguments: [false, true]) func aRefusedStatusIsTheEndWhateverTheExchangeDoes(isLong: Bool) async throws {
+    @Test(arguments: [false, true]) func aRefusedStatusEndsTheCallBeforeTheExchange(isLong: Bool) async throws {
         struct Endless: HTTPSender {
             let exchange: ExchangeLifetime
             let body: Data
@@ -120,7 +120,7 @@ import Testing
 
     // MARK: What an observer costs, and leaves
 
-    @Test func withoutAnObserverNothingIsMade() async throws {
+    @Test func aCallWithoutAnObserverMakesNoObservation() async throws {
         let made = RecordingList<Bool>()
         let stack = stub(.ok).transformResponse { response in
             made.record(response.metadata.callEnd != nil || response.request.options.call.observation != nil)
@@ -132,7 +132,7 @@ import Testing
         #expect(made.all == [false, true])
     }
 
-    @Test func theRequestComesBackWithoutTheObserver() async throws {
+    @Test func aReturnedRequestHasNoObserver() async throws {
         let sink = RecordingEventSink()
         let observer = Observer(outcomes: outcomes, eventSink: sink)
         let response = try await stub(.ok).send(.sample(), observedBy: observer)
@@ -143,7 +143,7 @@ import Testing
         #expect(error?.request?.options.call.observation == nil && error?.request?.options.eventSink == nil)
     }
 
-    @Test func theSinkOfAnObserverGetsTheEventsBesideTheSinkOfTheRequest() async throws {
+    @Test func sinksOfTheObserverAndTheRequestGetTheEvents() async throws {
         let (own, others) = (RecordingEventSink(), RecordingEventSink())
         var request = Request.sample()
         request.options.eventSink = others

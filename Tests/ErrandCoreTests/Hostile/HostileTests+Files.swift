@@ -67,7 +67,7 @@ extension HostileTests {
     }
 
     @Test(arguments: ["read", "abandoned", "buffered and read", "dropped", "buffered and dropped"])
-    func aSinkOfABodyThatIsUsedLearnsOfIt(how: String) async throws {
+    func aSinkOfAUsedBodyIsNotified(how: String) async throws {
         let sink = Telling()
         do {
             let isBuffered = how.hasPrefix("buffered")
@@ -89,7 +89,7 @@ extension HostileTests {
     }()
 
     /// "The owner of the file alone can read it (mode 0600)."
-    @Test func aJournalThatOthersMayReadIsMadePrivateOrRefused() throws {
+    @Test func aJournalReadableByOthersIsMadePrivateOrRefused() throws {
         let folder = try TestFolder("hostile")
         let path = try folder.write(Data("ERRJRNL1".utf8), to: "journal")  // 0644
         let journal = try? JournalFile(path: path, calls: Self.quick)
@@ -129,7 +129,7 @@ extension HostileTests {
         }
     }
 
-    @Test func lengthsThatLieAllocateNothing() throws {
+    @Test func falseLengthsAllocateNothing() throws {
         let folder = try TestFolder("hostile")
         for length in [UInt32.max, UInt32.max - 7, 1 << 31, 1 << 30] {
             var data = Data("ERRJRNL1".utf8)
@@ -141,7 +141,7 @@ extension HostileTests {
         }
     }
 
-    @Test func aFileThatIsNoneIsRefused() throws {
+    @Test func aLinkFolderOrDeviceIsRefusedAsAFile() throws {
         let folder = try TestFolder("hostile")
         let target = try folder.write("ERRJRNL1", to: "target")
         let link = folder.file("link")
@@ -174,7 +174,7 @@ extension HostileTests {
         }
     }
 
-    @Test func theLimitOfAJournalHoldsForReplacementsToo() throws {
+    @Test func theLimitOfAJournalAppliesToReplacements() throws {
         let folder = try TestFolder("hostile")
         let journal = try JournalFile(path: folder.file("journal"), limitBytes: 64, calls: Self.quick)
         try journal.append(Data("old".utf8))

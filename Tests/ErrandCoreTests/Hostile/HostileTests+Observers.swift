@@ -16,7 +16,7 @@ extension HostileTests {
     // MARK: Observers
 
     /// Two calls that share an exchange are two calls: each ends when its own value was decoded.
-    @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
+    @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
         let (inner, outer) = (RecordingList<CallOutcome>(), RecordingList<CallOutcome>())
         let (arrived, gate) = (Watched(0), Signal())
         let transport = ScriptedTransport { request in
@@ -56,7 +56,7 @@ extension HostileTests {
     }
 
     /// Two calls share a refused response. If one call drops its own response, the other call does not end.
-    @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
+    @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
         let (outer, gate) = (RecordingList<CallOutcome>(), Signal())
         let discarded = Signal()
         let transport = ScriptedTransport { request in
@@ -132,7 +132,7 @@ extension HostileTests {
     }
 
     /// A call that was refused inside an observer is over: neither its observer nor its body is kept, once the app has let go of the error.
-    @Test(arguments: [true, false]) func nothingIsKeptOfARefusedCall(isRefusedInside: Bool) async throws {
+    @Test(arguments: [true, false]) func aRefusedCallReleasesItsObserverAndBody(isRefusedInside: Bool) async throws {
         final class Sink: EventSink {
             let live: Counter
             init(_ live: Counter) { self.live = live; live.add(1) }
@@ -187,7 +187,7 @@ extension HostileTests {
     }
 
     /// A request is sent twice at the same time inside a call. The call has one end, which is the last event.
-    @Test func aRequestThatIsSentTwiceAtOnceHasOneEnd() async throws {
+    @Test func aRequestSentTwiceConcurrentlyHasOneEnd() async throws {
         let outcomes = RecordingList<CallOutcome>()
         for _ in 0..<300 {
             let sink = RecordingEventSink()

@@ -68,7 +68,7 @@ extension HostileTests {
     }
 
     /// The failures in `attempts` must not keep the call: its observers, its sink and its deadline.
-    @Test func nothingOfTheObserverIsKeptByTheErrorOfTheCall() async throws {
+    @Test func theErrorOfACallKeepsNoObserver() async throws {
         weak var observer: Watching?
         let outcomes = RecordingList<CallOutcome>()
         let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
@@ -104,7 +104,7 @@ extension HostileTests {
 
     // MARK: Another origin
 
-    @Test func nothingSecretCrossesOrigins() throws {
+    @Test func noSecretCrossesOrigins() throws {
         let secret = "s3cret"
         let names = [
             "Authorization", "authorization", "AUTHORIZATION", "Proxy-Authorization", "Cookie", "cookie", "Set-Cookie", "X-Auth-Token",

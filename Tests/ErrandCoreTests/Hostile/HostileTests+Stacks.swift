@@ -16,7 +16,7 @@ extension HostileTests {
     // MARK: Sorted stacks
 
     /// "sort their layers, in whatever order they are written": no layer of the app may be lost.
-    @Test func aConditionalLayerOfTheAppSurvivesALaterOneOfItsPlace() async throws {
+    @Test func aConditionalLayerSurvivesALaterLayerOfItsPlace() async throws {
         func passed(_ make: (HTTPStack, RecordingList<String>) -> HTTPStack) async throws -> [String] {
             let passed = RecordingList<String>()
             let start = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
@@ -34,7 +34,7 @@ extension HostileTests {
         #expect(Set(first) == Set(second), "the same two modifiers, in two orders")
     }
 
-    @Test func twoDefaultsOfOnePlaceAreNotOneSilently() {
+    @Test func twoDefaultsOfOnePlaceAreKeptOrReported() {
         let stack = HTTPStack.ordered(around: ok()) {
             TimeoutMiddleware(.seconds(1))
             TimeoutMiddleware(.seconds(2))
@@ -42,7 +42,7 @@ extension HostileTests {
         #expect(labels(stack).count == 2 || !stack.orderProblems.isEmpty, "\(stack)")
     }
 
-    @Test func nestedConditionsOverADefault() async throws {
+    @Test func nestedConditionsReplaceADefault() async throws {
         for (outer, inner, expected) in [
             (Self.always, Self.always, "app"), (Self.always, Self.never, "default"), (Self.never, Self.always, "default"),
         ] {
@@ -61,7 +61,7 @@ extension HostileTests {
     }
 
     /// A default that supports what its conditional replacement does not: an option is refused, or supported.
-    @Test func anAlternativeSupportsWhatBothSupport() {
+    @Test func anAlternativeSupportsTheOptionsOfBothBranches() {
         struct Serving: HTTPMiddleware {
             var place: MiddlewarePlace { .redirect }
             var supportedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
@@ -72,7 +72,7 @@ extension HostileTests {
     }
 
     /// A timeout of some requests alone does not excuse the stack from obeying the option for all others.
-    @Test func aConditionalTimeoutDoesNotObeyTheOptionOfOthers() async throws {
+    @Test func aConditionalTimeoutIgnoresTheOptionOfOtherRequests() async throws {
         let deadlines = RecordingList<Bool>()
         let transport = ScriptedTransport { request in
             deadlines.record(request.deadline != nil)
@@ -88,14 +88,14 @@ extension HostileTests {
         #expect(deadlines.all == [true, true])
     }
 
-    @Test func aTimeoutByRuleIsNoSecondOneAndOneInABaseNeither() {
+    @Test func aTimeoutByRuleOrInABaseIsNotReportedTwice() {
         let byRule = HTTPStack.ordered(around: ok()).timeout(.seconds(2)).wrapped(by: TimeoutMiddleware(.seconds(1)), inside: .redirect)
         #expect(!byRule.description.contains("another timeout"), "\(byRule)")
         let base = HTTPStack.ordered(around: HTTPStack.ordered(around: ok()).timeout(.seconds(1))).timeout(.seconds(2))
         #expect(!base.description.contains("another timeout"), "\(base)")
     }
 
-    @Test func outsideTheOutermostOfSeveralRules() {
+    @Test func theOutermostOfSeveralRulesDecides() {
         let rules: [MiddlewareNeighbor] = [.outside(.sign, because: "x"), .outside(.server, because: "x"), .outside(.retry, because: "x")]
         let stack = HTTPStack.ordered(around: ok()).wrapped(by: Named("own", rules)).wrapped(by: Named("s", at: .server))
             .wrapped(by: Named("r", at: .retry))
@@ -105,7 +105,7 @@ extension HostileTests {
         #expect(labels(moved) == ["r", "s"])
     }
 
-    @Test func rulesThatContradictEachOtherAreReportedAndTheStackWorks() async throws {
+    @Test func contradictoryRulesAreReportedAndTheStackWorks() async throws {
         let odd: [MiddlewareNeighbor] = [
             .inside(.sign, because: "a"), .outside(.server, because: "b"), .inside(.unplaced, because: "c"),
             .outside(.unplaced, because: "d"),
@@ -153,7 +153,7 @@ extension HostileTests {
         static var requiredCapabilities: TransportCapabilities { [.trailers, .networkAccess] }
     }
 
-    @Test func whatATransportLacksIsRefusedByNameInEveryForm() async throws {
+    @Test func aMissingCapabilityIsRefusedByNameInEveryForm() async throws {
         let lacking = ScriptedTransport(capabilities: [.trailers]) { Response(head: HTTPResponse(status: .ok), request: $0) }
         let having = ScriptedTransport(capabilities: [.trailers, .networkAccess]) { Response(head: HTTPResponse(status: .ok), request: $0) }
         func stacks(_ transport: ScriptedTransport) -> [HTTPStack] {

@@ -69,13 +69,13 @@ import Testing
         #expect(options { $0[NumberKey.self] = 1 }.identity != nil)
     }
 
-    @Test func anOverrideThatInheritsIsNotSetAndOffIsEqualToOff() {
+    @Test func anInheritedOverrideIsNotSetAndOffEqualsOff() {
         #expect(options { $0[UnequalOverrideKey.self] = .inherited }.identity == RequestOptions().identity)
         let off = options { $0[UnequalOverrideKey.self] = .off }.identity
         #expect(off != nil && off != RequestOptions().identity && off == options { $0[UnequalOverrideKey.self] = .off }.identity)
     }
 
-    @Test func anOptionThatActsOutsideDoesNotIdentify() {
+    @Test func anOptionOutsideTheExchangeDoesNotIdentify() {
         #expect(options { $0[OutsideKey.self] = 1 }.identity == RequestOptions().identity)
     }
 
@@ -89,7 +89,7 @@ import Testing
 
     // MARK: Origins
 
-    @Test func whatStaysWithItsOriginIsRemovedAlone() {
+    @Test func onlyOriginBoundOptionsAreRemoved() {
         var options = options {
             $0[TenantKey.self] = "blue"
             $0[OutsideKey.self] = 1
@@ -114,7 +114,7 @@ import Testing
         return request
     }
 
-    @Test func limitsByClocksOfTwoKindsAreTwo() {
+    @Test func limitsOfDifferentClocksDiffer() {
         func limits(by clock: any Clock<Duration>) -> RequestOptions.Identity? {
             options { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(1), clock: clock)) }.identity
         }
@@ -122,7 +122,7 @@ import Testing
         #expect(limits(by: ContinuousClock()) != limits(by: SuspendingClock()))
     }
 
-    @Test func theDefaultValueAsksForNobody() async throws {
+    @Test func aDefaultValueNeedsNoMiddleware() async throws {
         #expect(try await HTTPStack(stub).send(request { $0[RequiringKey.self] = 3 }).status == .ok)
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[RequiringKey.self] = 4 }) }
     }
@@ -195,13 +195,15 @@ import Testing
         #expect(Set(flags.map(\.rawValue)).count == flags.count)
     }
 
-    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: OptionOverride<RetryPolicy>)
+    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func anOverrideOfOffNeedsNoMiddleware(
+        _ retry: OptionOverride<RetryPolicy>
+    )
         async throws
     {
         #expect(try await HTTPStack(stub).send(request { $0.retry = retry }).status == .ok)
     }
 
-    @Test func anOptionThatIsSetToItsDefaultNeedsNobody() async throws {
+    @Test func anOptionSetToItsDefaultNeedsNoMiddleware() async throws {
         let request = request {
             $0.idempotencyKey = nil
             $0.validators = []
@@ -214,7 +216,7 @@ import Testing
         #expect(try await stack.send(request { $0.hedge = .use(.standard) }).status == .ok)
     }
 
-    @Test func aSenderThatIsNoTransportMaySupportAnything() async throws {
+    @Test func anOpaqueSenderMaySupportEveryOption() async throws {
         let inner = Opaque(stack: stub.hedge())
         #expect(try await inner.retry().send(request { $0.hedge = .use(.standard) }).status == .ok)
         // The outer stack supports what the inner one does not.
@@ -239,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func whatALayerSetsIsNotCheckedInAFallbackEither() async throws {
+    @Test func anOptionOfALayerIsNotCheckedInAFallback() async throws {
         let failing = StubTransport(
             Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
         let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: Asking())
@@ -267,7 +269,7 @@ import Testing
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(again) }
     }
 
-    @Test func nilNeedsNobodyAndTellsNothingApart() async throws {
+    @Test func nilNeedsNoMiddlewareAndDoesNotIdentify() async throws {
         let request = request { $0[NothingKey.self] = nil }
         #expect(request.options.identity != nil && request.options.identity == RequestOptions().identity)
         #expect(try await HTTPStack(stub).send(request).status == .ok)
@@ -300,7 +302,7 @@ import Testing
         func shutdown() async throws {}
     }
 
-    @Test func aTimeoutHoldsWithoutALayer() async throws {
+    @Test func aTimeoutAppliesWithoutALayer() async throws {
         let transport = Deadlines()
         let hour = request { $0.timeout = .use(.seconds(3600)) }
         _ = try await HTTPStack(transport).send(hour)
@@ -327,7 +329,7 @@ import Testing
         #expect(transport.all.value[1]?.continuousInstant != nil, "the layer was not for this request")
     }
 
-    @Test func aTimeoutHoldsForTheOtherSenderOfAFallback() async throws {
+    @Test func aTimeoutAppliesToTheOtherSenderOfAFallback() async throws {
         let (failing, other) = (StubTransport(Stub().responds(.status(.serviceUnavailable))), Deadlines())
         let stack = failing.timeout(.seconds(5)).fallback(to: other, statuses: [503])
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })

@@ -10,7 +10,7 @@ import Testing
         try await overrides.addresses(of: host, port: port).map(\.description)
     }
 
-    @Test func entriesOfOneHostGoBeforeThoseOfEveryHost() async throws {
+    @Test func entriesOfOneHostPrecedeWildcardEntries() async throws {
         let overrides = try HostOverrides(
             ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: Elsewhere())
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.2", "::1"])
@@ -36,7 +36,7 @@ import Testing
             ("a..example:443:127.0.0.1", "not a host name"), ("a b:443:127.0.0.1", "not a host name"),
             ("127.0.0.1:443:127.0.0.2", "never looked up"), ("[::1]:443:127.0.0.1", "the form is"),
         ] as [(String, String)])
-    func otherTextIsRefused(_ entry: String, _ reason: String) {
+    func anInvalidEntryIsRefused(_ entry: String, _ reason: String) {
         let error = #expect(throws: InvalidHostOverrideError.self) { try HostOverrides([entry]) }
         #expect(error?.reason.contains(reason) == true, "\(error as Any)")
         #expect(error?.description.hasPrefix("invalid host override '") == true)
@@ -48,7 +48,7 @@ import Testing
         #expect(throws: InvalidHostOverrideError.self) { try HostOverrides(["a.example": ["127.0.0.1"]]) }
     }
 
-    @Test func theSystemKnowsLocalhost() async throws {
+    @Test func theSystemResolvesLocalhost() async throws {
         let found = try await SystemHostResolver().addresses(of: "localhost", port: 80)
         #expect(found.contains { "\($0)" == "127.0.0.1" || "\($0)" == "::1" })
         #expect(Set(found).count == found.count)

@@ -50,7 +50,7 @@ import Testing
         #expect(try await client.stack.send(.sample()).status == .ok)
     }
 
-    @Test func anOrderThatDefeatsAMiddlewareIsNamed() {
+    @Test func aWrongOrderIsNamed() {
         #expect(stack(.cache, .authenticate, .retry, .validateStatus, .server).orderProblems == [])
         let wrong = stack(.validateStatus, .retry)
         #expect(wrong.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
@@ -92,7 +92,7 @@ import Testing
     }
     #endif
 
-    @MainActor @Test func nothingOfAStackRunsOnTheMainActor() async throws {
+    @MainActor @Test func noLayerOfAStackRunsOnTheMainActor() async throws {
         let mainQueue = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mainQueue, value: true)
         let isMain = RecordingList<Bool>()

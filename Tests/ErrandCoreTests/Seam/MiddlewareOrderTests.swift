@@ -33,7 +33,7 @@ import Testing
         #expect(StubTransport().wrapped(by: Foreign("a")).contains(Self.a))
     }
 
-    @Test func aMiddlewareOfSomebodyElseTakesPart() {
+    @Test func aThirdPartyMiddlewareHasItsRules() {
         let signature = Foreign("signature", .inside(.retry, because: "all attempts would have the same timestamp"))
         #expect(problems(RetryMiddleware(), signature) == [])
         let wrong = StubTransport().retry().wrapped(by: signature)
@@ -43,7 +43,7 @@ import Testing
         #expect(problems(signature) == [], "a neighbor that is not there has no side")
     }
 
-    @Test func twoOfOthersNameEachOther() {
+    @Test func twoThirdPartyMiddlewaresNameEachOther() {
         let inner = Foreign("b", .inside(Self.a, because: "b would see what a hides"))
         #expect(problems(Foreign("a"), inner) == [])
         #expect(problems(inner, Foreign("a")) == ["com.example.b is outside com.example.a: b would see what a hides"])
@@ -67,7 +67,7 @@ import Testing
         #expect(problems(RetryMiddleware(), Nameless()) == ["retry is outside nameless(1): it would run once for each attempt"])
     }
 
-    @Test func ofSeveralLayersOfOnePlaceTheOutermostCounts() {
+    @Test func theOutermostOfSeveralLayersOfOnePlaceCounts() {
         let events = EventsMiddleware { _ in nil }
         #expect(problems(events, RetryMiddleware(), events) == [])
         #expect(problems(RetryMiddleware(), events, events).count == 1)
@@ -77,7 +77,7 @@ import Testing
         #expect(problems(listed, ValidateStatusMiddleware(), any).count == 1)
     }
 
-    @Test func aPlaceThatMustOccurOnceIsReportedOnceWhereItDoesNot() {
+    @Test func aDuplicateOfASinglePlaceIsReportedOnce() {
         let alone = Foreign("a", .once(because: "a reason"))
         #expect(problems(alone) == [] && problems(alone, Foreign("b")) == [])
         #expect(problems(alone, Foreign("b"), alone) == ["com.example.a is outside another com.example.a: a reason"])
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: Contradictions
 
-    @Test(arguments: [false, true]) func rulesOfTwoThatContradictAreReportedAsSuch(isReversed: Bool) {
+    @Test(arguments: [false, true]) func contradictoryRulesOfTwoMiddlewaresAreReported(isReversed: Bool) {
         let middleware = [
             Foreign("a", .outside(Self.b, because: "one reason")), Foreign("b", .outside(Self.a, because: "another reason")),
         ]
@@ -125,7 +125,7 @@ import Testing
         for reason in ["(x)", "(y)", "(z)"] { #expect(found[0].contains(reason)) }
     }
 
-    @Test func oneMiddlewareMayContradictItself() {
+    @Test func aContradictionWithinOneMiddlewareIsReported() {
         let torn = Foreign("a", .outside(.retry, because: "x"), .inside(.retry, because: "y"))
         #expect(problems(torn, RetryMiddleware()).count == 1 && problems(RetryMiddleware(), torn).count == 1)
         #expect(problems(Foreign("a", .outside(Self.a, because: "x"))) == [], "a rule about itself says nothing")

@@ -52,12 +52,12 @@ import Testing
         ("[::1]:8080", "http://[::1]/", false), ("[2001:DB8::1]", "https://[2001:db8::1]/", true), ("[::1]", "http://[::2]/", false),
         ("bücher.example", "https://xn--bcher-kva.example/", true), ("xn--bcher-kva.example", "https://bücher.example/", true),
     ])
-    func aHostIsTheOneThatIsMeant(_ host: String, url: String, expected: Bool) async throws {
+    func aHostPatternMatchesItsHosts(_ host: String, url: String, expected: Bool) async throws {
         #expect(try await holds(.host(host), for: url) == expected)
         #expect(try await holds(!.host(host), for: url) == !expected)
     }
 
-    @Test func severalHostsAreEither() async throws {
+    @Test func severalHostPatternsMatchEachOfTheirHosts() async throws {
         let condition = RequestCondition.host("a.example", "*.b.example")
         #expect(try await holds(condition, for: "https://a.example/"))
         #expect(try await holds(condition, for: "https://x.b.example/"))
@@ -65,14 +65,14 @@ import Testing
     }
 
     /// `OPTIONS *` names no path.
-    @Test func aHostIsKnownWhateverTheTarget() async throws {
+    @Test func aHostConditionWorksForEveryTarget() async throws {
         var request = Request.sample("*")
         request.head.method = .options
         #expect(try await holds(.host("a.example"), for: request))
         #expect(try await holds(.host("b.example"), for: request) == false)
     }
 
-    @Test func outsideServerThereIsNoHost() async throws {
+    @Test func aHostPatternOutsideTheServerLayerMatchesNothing() async throws {
         let request = try Request(.get, "/x")
         let outside = stub.server("https://a.example").wrapped(by: Marking("m"), when: .host("a.example"))
         #expect(try await marks(outside, request) == [])
@@ -90,18 +90,18 @@ import Testing
         ("/v1/**", "/v1/", true),
         ("/v1/**", "/v10/a", false), ("/**", "/", true), ("/", "/", true), ("/", "/a", false), ("/a?b", "/a", false),
     ])
-    func aPathIsTheOneThatIsMeant(_ pattern: String, target: String, expected: Bool) async throws {
+    func aPathPatternMatchesItsPaths(_ pattern: String, target: String, expected: Bool) async throws {
         #expect(try await holds(.path(pattern), for: "https://a.example" + target) == expected)
     }
 
-    @Test func aPathIsLookedAtWhereTheMiddlewareStands() async throws {
+    @Test func aPathIsComparedAtThePlaceOfTheMiddleware() async throws {
         let request = try Request(.get, "/x")
         let stack = stub.wrapped(by: Marking("inside"), when: .path("/v1/x")).server("https://a.example/v1")
             .wrapped(by: Marking("outside"), when: .path("/x"))
         #expect(try await marks(stack, request) == ["outside", "inside"])
     }
 
-    @Test func aMethodIsOneOfThose() async throws {
+    @Test func aMethodConditionMatchesItsMethods() async throws {
         #expect(try await holds(.method(.get, .head), for: "https://a.example/"))
         #expect(try await holds(.method(.get, .head), for: "https://a.example/", .head))
         #expect(try await holds(.method(.get, .head), for: "https://a.example/", .post) == false)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func whateverYouLookAt() async throws {
+    @Test func aCustomConditionSeesTheRequest() async throws {
         let condition = RequestCondition.custom("a body") { !$0.body.isEmpty }
         #expect(try await holds(condition, for: .sample()) == false)
         #expect(try await holds(condition, for: Request(.put, url: "https://a.example/", body: .text("x"))))
@@ -170,7 +170,7 @@ import Testing
         (false, Kind.plain, 0, ["end", "plain", "else"]), (true, .careful, 2, ["end", "1", "0", "careful", "only if", "if"]),
         (true, .brave, 1, ["end", "0", "brave 2", "brave 1", "only if", "if"]),
     ])
-    private func choosesByTheUsualWords(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
+    private func combinedConditionsChooseTheMiddleware(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
         let list: [any HTTPMiddleware] = [Marking("brave 1"), Marking("brave 2")]
         let stack = stub.wrapped {
             if flag { Marking("if") } else { Marking("else") }
@@ -186,7 +186,7 @@ import Testing
         #expect(try await marks(stack) == expected)
     }
 
-    @Test func aListKnowsItsOrderProblems() {
+    @Test func aListReportsItsOrderProblems() {
         let stack = stub.wrapped {
             Marking("status", place: .validateStatus)
             Marking("retry", place: .retry)

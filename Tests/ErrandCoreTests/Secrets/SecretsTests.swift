@@ -109,7 +109,7 @@ import Testing
         TypedResponse(value: "password=\(secret)", response: response)
     }
 
-    @Test func nothingThatHoldsASecretShowsIt() throws {
+    @Test func noDescriptionShowsAStoredSecret() throws {
         for holder in try Self.holders() {
             if !holder.isPlain { #expect(!"\(holder.value)".contains("hunter2"), "\(holder.testDescription), interpolated") }
             #expect(!String(reflecting: holder.value).contains("hunter2"), "\(holder.testDescription), in a debugger")
@@ -125,7 +125,7 @@ import Testing
         #expect("\(interpolation)" == "1 parts" && !dumped(interpolation).contains("hunter2"))
     }
 
-    @Test func whoReadsABodyShowsNothingOfIt() async throws {
+    @Test func aReaderShowsNoBytesOfItsBody() async throws {
         var lines = ResponseBody(Data("a\n\(Self.secret)\n".utf8)).lines(upTo: 999).makeAsyncIterator()
         _ = try await lines.next()
         for reader in [lines, ResponseBody(Data(Self.secret.utf8)).makeAsyncIterator()] as [Any] {
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func whatIsShownSaysSomething() throws {
+    @Test func descriptionsNameTheirValues() throws {
         let url = try HTTPURL("https://a.example/x?token=S&p=1")
         #expect(String(reflecting: url) == "https://a.example/x?token=REDACTED&p=1" && "\(url)" == "https://a.example/x?token=S&p=1")
         #expect("\(URLQuery.Item(name: "token", value: "S"))" == "token=REDACTED" && "\(URLQuery.Item(name: "a b", value: nil))" == "a%20b")

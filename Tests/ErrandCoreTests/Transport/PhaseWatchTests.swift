@@ -20,7 +20,7 @@ import Testing
     }
 
     /// The request's head leaves between the look at the phase and the wait for its change.
-    @Test func aChangeOfPhaseThatComesBeforeTheWaitForItIsSeen() async throws {
+    @Test func aChangeOfPhaseBeforeItsWaitIsSeen() async throws {
         let simulation = Simulation()
         let watching = Watched<PhaseWatch?>(nil)
         let request = Request.sample()

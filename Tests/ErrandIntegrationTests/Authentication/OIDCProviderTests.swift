@@ -79,7 +79,7 @@ struct OIDCProviderTests {
         }
     }
 
-    @Test func aRedirectThatBelongsToNoSignInIsNotBelieved() async throws {
+    @Test func aRedirectOfAnotherSignInIsRefused() async throws {
         try await withClient { oauth, stack in
             let first = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])
             let second = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])

@@ -32,7 +32,7 @@ struct S3SignatureTests {
         return (response.status, try await response.body.collect().asText)
     }
 
-    @Test(arguments: [true, false]) func anObjectIsStoredAndComesBack(isFile: Bool) async throws {
+    @Test(arguments: [true, false]) func anObjectIsStoredAndLoaded(isFile: Bool) async throws {
         let content = Data.seeded(100_000)
         let folder = try TestFolder("stored")
         let path = try folder.write(content, to: "body")
@@ -62,7 +62,7 @@ struct S3SignatureTests {
     }
 
     /// What is changed after the signature was made is noticed.
-    @Test func aRequestThatIsChangedOnTheWayIsRefused() async throws {
+    @Test func aRequestChangedInTransitIsRefused() async throws {
         struct Changing: HTTPMiddleware {
             var place: MiddlewarePlace { .unplaced }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func thoseWhoJoinAnExchangeHaveTheirOwnRequest() async throws {
+    @Test func joinedCallersHaveTheirOwnRequest() async throws {
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
         let stack = layered(StubTransport(Stub().responds(.status(.ok))).circuitBreaker(breaker).coalesce())
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func layersWithASenderOfTheirOwnLeaveNothing() async throws {
+    @Test func layersWithAnotherSenderLeaveNoStateOnTheRequest() async throws {
         let failing = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let other = StubTransport(Stub().responds(.status(.ok)))
         // With a layer outside that takes its own changes back, and without.
@@ -100,7 +100,7 @@ import Testing
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(other).send(again) }
     }
 
-    @Test(arguments: [true, false]) func anotherRequestKeepsWhatItHas(_ hasOption: Bool) async throws {
+    @Test(arguments: [true, false]) func anotherRequestKeepsItsState(_ hasOption: Bool) async throws {
         var other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/token"))
         other.deadline = Deadline(after: .seconds(1), clock: clock)
         let made = other
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// A middleware of the app leaves nothing either, whatever it changes.
-    @Test func whatAMiddlewareOfTheAppChangesEndsWithTheLayer() async throws {
+    @Test func changesOfAnAppMiddlewareEndWithItsLayer() async throws {
         struct Changing: HTTPMiddleware {
             let clock: ManualClock
             let sink: RecordingEventSink

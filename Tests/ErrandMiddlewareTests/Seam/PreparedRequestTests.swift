@@ -40,7 +40,7 @@ import Logging
         #expect(curl.hasSuffix(" --data-binary @- < body.bin"))
     }
 
-    @Test func nothingOfThePreparationIsLeftOnTheRequest() async throws {
+    @Test func preparationLeavesNoStateOnTheRequest() async throws {
         let original = try request()
         let stack = stub.retry(clock: clock).timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
         let prepared = try await stack.prepared(original)
@@ -95,7 +95,7 @@ import Logging
         await #expect(throws: Oops.self) { try await failing.prepared(request()) }
     }
 
-    @Test func aMiddlewareThatRespondsByItselfIsAnError() async throws {
+    @Test func aMiddlewareWithItsOwnResponseIsAnError() async throws {
         struct Kept: HTTPMiddleware {
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 Response(head: HTTPResponse(status: .ok), request: request)
@@ -114,7 +114,7 @@ import Logging
         #expect(error?.recoverySuggestion == nil)
     }
 
-    @Test func aMiddlewareOfYourOwnMayStayOut() async throws {
+    @Test func aCustomMiddlewareCanBeLeftOut() async throws {
         struct Counting: HTTPMiddleware {
             let count: Watched<Int>
             var appliesToPreparedRequests: Bool
@@ -132,7 +132,7 @@ import Logging
         }
     }
 
-    @Test func aRequestThatAMiddlewareSendsForATokenIsSent() async throws {
+    @Test func theTokenRequestOfAMiddlewareIsSent() async throws {
         struct Token: HTTPMiddleware {
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 var own = try Request(.post, url: "https://login.example/token")
@@ -159,7 +159,7 @@ import Logging
         #expect(!events.events.isEmpty, "what is sent is recorded")
     }
 
-    @Test func aSenderOfYourOwnIsNotAsked() async throws {
+    @Test func aCustomSenderIsNotCalled() async throws {
         struct Sender: HTTPSender {
             func send(_ request: Request) async throws -> Response { throw Oops() }
         }

@@ -73,7 +73,7 @@ import Logging
 
     // MARK: The order
 
-    @Test func noTwoPlacesAreTheSame() {
+    @Test func placesAreUnique() {
         #expect(Set(MiddlewarePlace.canonicalOrder).count == MiddlewarePlace.canonicalOrder.count)
         #expect(Self.libraryRules.keys.allSatisfy { MiddlewarePlace.canonicalOrder.contains($0) }, "every middleware has a place")
     }
@@ -117,7 +117,7 @@ import Logging
     }
 
     /// The middleware itself, not a double at its place.
-    @Test func theLibrarysModifiersMayBeWrittenInAnyOrder() async throws {
+    @Test func modifiersCanBeWrittenInAnyOrder() async throws {
         var generator = SeededGenerator(seed: 38)
         var modifiers: [@Sendable (HTTPStack) -> HTTPStack] = [
             { $0.phaseTimeouts(firstByte: .seconds(1)) }, { $0.delay(by: .zero) }, { $0.concurrencyLimit(1) }, { $0.rateLimit() },
@@ -146,7 +146,7 @@ import Logging
 
     // MARK: Layers of others
 
-    @Test func aLayerOfOthersStandsWhereItsOwnRulesPutIt() {
+    @Test func rulesPlaceAThirdPartyLayer() {
         let signature = Noting("signature", at: MiddlewarePlace("com.example.signature"), [.inside(.retry, because: "x")])
         let audit = Noting("audit", [.outside(.retry, because: "x"), .outside(.redirect, because: "x")])
         let both = Noting("both", [.outside(.log, because: "x"), .inside(.cache, because: "x"), .inside(.retry, because: "x")])
@@ -169,7 +169,7 @@ import Logging
     }
 
     /// Rules about places of others move nothing, and are reported.
-    @Test func aRuleAboutAPlaceOfOthersIsOnlyReported() {
+    @Test func aRuleAboutAThirdPartyPlaceIsOnlyReported() {
         let place = MiddlewarePlace("com.example.a")
         let (a, b) = (Noting("a", at: place), Noting("b", [.inside(place, because: "b needs what a adds")]))
         #expect(labels(sorted([b, a])) == ["a", "b"] && sorted([b, a]).orderProblems == [])
@@ -177,7 +177,7 @@ import Logging
         #expect(sorted([a, b]).orderProblems == ["b is outside com.example.a: b needs what a adds"])
     }
 
-    @Test func theAppNamesAnotherPosition() {
+    @Test func theAppCanNameAnotherPosition() {
         let (layer, events) = (Noting("own"), EventsMiddleware { _ in nil })
         let stack = HTTPStack.ordered(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect()
             .retry()
@@ -237,7 +237,7 @@ import Logging
     }
 
     /// Around the attempts, because the app says so, or in the sender that is sorted around.
-    @Test func aTimeoutForAttemptsIsNoSecondOne() {
+    @Test func aTimeoutForAttemptsIsNotReportedAsADuplicate() {
         let named = HTTPStack.ordered(around: stub).retry().timeout(.seconds(30)).wrapped(
             by: TimeoutMiddleware(.seconds(5)), inside: .retry)
         #expect(named.orderProblems == [])
@@ -273,7 +273,7 @@ import Logging
         #expect(stub.timeout(.seconds(5)).retry().timeout(.seconds(30)).orderProblems == [])
     }
 
-    @Test func aStackIsOneSender() {
+    @Test func aStackIsSortedAsOneSender() {
         let inner = stub.server("https://a.example").wrapped(by: Noting("inner"))
         let stack = HTTPStack.ordered(around: inner).retry().validateStatus()
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["validateStatus", "retry", "inner", "server"])
@@ -286,14 +286,14 @@ import Logging
         #expect(again.description.hasPrefix("timeout(1 s) > validateStatus"))
     }
 
-    @Test func aStackCanKeepTheOrderThatItHas() {
+    @Test func aStackCanKeepItsOrder() {
         let stack = HTTPStack.ordered(around: stub).retry().validateStatus().keepingOrder.timeout(.seconds(5)).wrapped(by: Noting("last"))
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["last", "timeout", "validateStatus", "retry"])
         #expect(stack.keepingOrder.description == stack.description)
     }
 
     /// In any order with `server`; the wait for a slot is not part of the attempt.
-    @Test func theAttemptOfStandardResilienceBeginsBehindTheSlot() async throws {
+    @Test func theAttemptOfStandardResilienceStartsAfterTheSlot() async throws {
         for isFirst in [true, false] {
             let plain = HTTPStack.ordered(around: stub)
             let stack =

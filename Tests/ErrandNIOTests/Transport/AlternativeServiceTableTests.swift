@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func othersCantSpeakForAnOrigin() {
+    @Test func otherOriginsCannotDeclareServices() {
         let table = AlternativeServiceTable()
         let (secure, plain) = (Origin("https://a.example"), Origin("http://a.example"))
         table.receive(response(#"h3=":1""#), from: plain, at: .zero)
