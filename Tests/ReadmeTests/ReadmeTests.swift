@@ -349,9 +349,9 @@ import Testing
         await list.load()
         #expect(await list.message != nil)
         let fine = StubTransport(Stub().responds(.status(.ok, text: "fine"), repeatingLast: true))
-        #expect(resilient(fine).orderProblems.isEmpty && observed(fine, by: Silence()).orderProblems.isEmpty)
+        #expect(resilient(fine).orderProblems.isEmpty && observed(fine, by: StubEventSink()).orderProblems.isEmpty)
         #expect(logged(HTTPStack(fine)).orderProblems.isEmpty)
-        let seen = try await observed(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
+        let seen = try await observed(resilient(fine), by: StubEventSink()).send(Request(.get, url: "https://a.example/"))
         #expect(try await seen.text() == "fine")
         #expect(seen.metadata.profile?.layers.first?.name == "events")
     }
@@ -538,10 +538,6 @@ import Testing
             return error
         }
     }
-}
-
-private struct Silence: EventSink {
-    func record(_ event: ExchangeEvent) {}
 }
 
 /// The middleware of the guide that sends requests again, written with public API alone.

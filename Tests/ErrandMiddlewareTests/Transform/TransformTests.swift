@@ -76,7 +76,7 @@ import Testing
 
     @Test func aWrappedBodyIsStillStreamed() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
-        let response = try await stub.transformResponse { $0.body = $0.body.transformed(by: Shouting()) }.send(try request())
+        let response = try await stub.transformResponse { $0.body = $0.body.transformed(by: UppercaseTransform()) }.send(try request())
         #expect(stub.openBodyCount == 1)
         #expect(try await response.body.collect() == Data("ONETWOTHREE".utf8))
         #expect(stub.openBodyCount == 0)
@@ -106,13 +106,5 @@ import Testing
     @Test func theDescriptionNamesTheTransform() {
         let stack = StubTransport().transformRequest { _ in }.transformResponse("audit") { _ in }
         #expect(stack.description == "transform(audit) > transform(request) > StubTransport")
-    }
-}
-
-/// A body in capitals, piece by piece.
-private struct Shouting: BodyTransform {
-    mutating func next(_ input: inout Data) -> Data? {
-        defer { input = Data() }
-        return input.isEmpty ? nil : Data(String(decoding: input, as: UTF8.self).uppercased().utf8)
     }
 }
