@@ -52,7 +52,9 @@ import Testing
             }
         },
         MiddlewareUnderTest("a body that passes a transform", switchOff: { $0.options.transform = .off }) {
-            $0.transformResponse { $0.body = $0.body.transformed(by: Same(), length: $0.body.expectedLength).observed { _ in } }
+            $0.transformResponse {
+                $0.body = $0.body.transformed(by: IdentityTransform(), length: $0.body.expectedLength).observed { _ in }
+            }
         },
         MiddlewareUnderTest("log of bodies", switchOff: { $0.options.log = .off }) { $0.log(to: recordingLogger().0, detail: .body()) },
         MiddlewareUnderTest("delay", switchOff: { $0.options.delay = .off }) { $0.delay(by: .milliseconds(1)) },
@@ -88,7 +90,7 @@ import Testing
         },
     ]
 
-    private struct Same: BodyTransform {
+    private struct IdentityTransform: BodyTransform {
         mutating func next(_ input: inout Data) -> Data? {
             defer { input = Data() }
             return input.isEmpty ? nil : input

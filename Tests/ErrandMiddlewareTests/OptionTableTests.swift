@@ -45,7 +45,7 @@ import Testing
         ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
-    private struct Pass: HTTPMiddleware {
+    private struct PassThroughMiddleware: HTTPMiddleware {
         let place: MiddlewarePlace
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
@@ -86,12 +86,12 @@ import Testing
         }
         let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
         #expect(error?.missingMiddleware == place && error?.option == names[row.key] ?? place.description)
-        _ = try await Self.plain().wrapped(by: Pass(place: place)).send(request)
+        _ = try await Self.plain().wrapped(by: PassThroughMiddleware(place: place)).send(request)
     }
 
     // MARK: What changes the exchange is in the key
 
-    private struct NotingClock: Clock {
+    private struct RecordingClock: Clock {
         let passage: RecordingList<String>
         var waits = false
         private let base = ManualClock()
@@ -106,8 +106,8 @@ import Testing
         }
     }
 
-    /// Notes what reaches the wire, and redirects `/x`.
-    private struct RecordingTransport: HTTPTransport {
+    /// Records the requests on the wire, and redirects `/x`.
+    private struct RecordingRedirectTransport: HTTPTransport {
         let passage: RecordingList<String>
         var alsoNotes: @Sendable () -> String = { "" }
 
@@ -141,16 +141,16 @@ import Testing
                 passage.record("\(type(of: error))")
             }
         }
-        let wire = RecordingTransport(passage: passage)
+        let wire = RecordingRedirectTransport(passage: passage)
         #if Telemetry
         let stack = HTTPStack(wire).trace(tracer: RecordingTracer())
         #else
         let stack = HTTPStack(wire)
         #endif
         await send(
-            stack.redirect().delay(by: .seconds(1), clock: NotingClock(passage))
+            stack.redirect().delay(by: .seconds(1), clock: RecordingClock(passage))
                 .transformRequest { $0.head.headerFields[.acceptLanguage] = $0.options[HidingKey.self] ?? "de" })
-        await send(HTTPStack(wire).hedge(.standard, clock: NotingClock(passage, waits: true)))
+        await send(HTTPStack(wire).hedge(.standard, clock: RecordingClock(passage, waits: true)))
 
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
@@ -162,8 +162,9 @@ import Testing
 
         let limit = ConcurrencyLimitMiddleware(.fixed(1))
         await send(
-            HTTPStack(RecordingTransport(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" }).wrapped(
-                by: limit))
+            HTTPStack(RecordingRedirectTransport(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" })
+                .wrapped(
+                    by: limit))
 
         let recording = try Recording(path: "/nowhere", mode: .all)
         await send(HTTPStack(wire).record(on: recording))

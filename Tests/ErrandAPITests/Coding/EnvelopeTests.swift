@@ -229,8 +229,8 @@ import Testing
         await #expect(throws: StatusError.self) { try await client(stub).get("/x", as: User.self) }
     }
 
-    /// Sends another request first, as a middleware that signs in does.
-    private struct Detour: HTTPMiddleware {
+    /// Sends another request first, like a middleware that signs in.
+    private struct DetourMiddleware: HTTPMiddleware {
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             let response = try await next.send(Request(.get, url: "https://other.example/token"))
             throw try await StatusError(reading: response)
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test func theRefusedResponseOfAnotherRequestIsNotMapped() async throws {
-        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: Detour())
+        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: DetourMiddleware())
         let client = APIClient(stack.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self)
         await #expect(throws: StatusError.self) { try await client.get("/x", as: User.self) }
     }

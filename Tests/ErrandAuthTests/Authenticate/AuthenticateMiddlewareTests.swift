@@ -50,8 +50,8 @@ import Testing
         #expect(response.status == .unauthorized && response.metadata.authenticationStop == .noCredentials && stub.requests.count == 1)
     }
 
-    /// A scheme that has another proof each time.
-    private struct Endless: AuthenticationScheme {
+    /// A scheme with another proof for each challenge.
+    private struct EndlessScheme: AuthenticationScheme {
         func proof(for request: Request) -> AuthenticationProof? { nil }
         func proof(for request: Request, inResponseTo challenge: ServerChallenge) -> AuthenticationProof? {
             AuthenticationProof(
@@ -60,19 +60,19 @@ import Testing
     }
 
     /// A scheme of a third party without credentials.
-    private struct Silent: AuthenticationScheme {
+    private struct SilentScheme: AuthenticationScheme {
         var sendsRequests: Bool
         func proof(for request: Request) -> AuthenticationProof? { nil }
     }
 
     /// Requests of a scheme may need the connection of the challenge.
     @Test func aChallengeIsReadFirstOnlyForASchemeThatSendsRequests() async throws {
-        struct Plain: AuthenticationScheme {
+        struct PlainScheme: AuthenticationScheme {
             func proof(for request: Request) -> AuthenticationProof? { nil }
         }
-        #expect(Plain().sendsRequests)
+        #expect(PlainScheme().sendsRequests)
         let schemes: [(any AuthenticationScheme, openBodies: Int)] = [
-            (Silent(sendsRequests: true), 0), (Silent(sendsRequests: false), 1), (Plain(), 0),
+            (SilentScheme(sendsRequests: true), 0), (SilentScheme(sendsRequests: false), 1), (PlainScheme(), 0),
             (.basic(user: "joe", password: "secret", isPreemptive: false), 1), (.digest(user: "joe", password: "secret"), 1),
             (.password(user: "joe", password: "secret"), 1), (.apiKey("key", in: .query("k")), 1), (.bearer("token"), 1),
             (.bearer(TokenSource(AccessToken("token")) { _ in throw CancellationError() }), 0),
@@ -92,7 +92,7 @@ import Testing
 
     @Test func aCallHasTwentyRoundsAtMost() async throws {
         let stub = server("never")
-        let response = try await stub.authenticate(Endless()).send(try request())
+        let response = try await stub.authenticate(EndlessScheme()).send(try request())
         #expect(response.metadata.authenticationStop == .tooManyRounds && stub.requests.count == 21)
         #expect(response.metadata.attempts.map(\.number) == Array(1...20))
     }

@@ -45,8 +45,8 @@ private final class SharedStore: AccountBoundStore {
     }
 }
 
-/// Serves from the store what the store has.
-private struct Storing: HTTPMiddleware {
+/// Responds from the store if the store has a response.
+private struct CachingMiddleware: HTTPMiddleware {
     let store: SharedStore
     let hits: Hits
 
@@ -95,7 +95,7 @@ private final class Hits: Sendable {
             for name in run % 2 == 0 ? ["joe", "ann"] : ["ann", "joe"] { sources[name] = source(name, account: "service/\(name)") }
             for number in 0..<10 {
                 let name = number % 2 == 0 ? "joe" : "ann"
-                let stack = server.wrapped(by: Storing(store: store, hits: hits)).authenticate(.bearer(sources[name]!))
+                let stack = server.wrapped(by: CachingMiddleware(store: store, hits: hits)).authenticate(.bearer(sources[name]!))
                 let response = try await stack.send(try Request(.get, url: "https://a.example/\(number / 2)"))
                 if try await response.body.collect(upTo: 100) != Data("Bearer token-of-\(name)".utf8) { wrong += 1 }
             }
@@ -107,7 +107,7 @@ private final class Hits: Sendable {
         let (store, hits) = (SharedStore(), Hits())
         let server = StubTransport(Stub().responds(.status(.ok, text: "private")))
         for _ in 0..<3 {
-            let stack = server.wrapped(by: Storing(store: store, hits: hits)).authenticate(.bearer(source("joe", account: nil)))
+            let stack = server.wrapped(by: CachingMiddleware(store: store, hits: hits)).authenticate(.bearer(source("joe", account: nil)))
             _ = try await stack.send(try Request(.get, url: "https://a.example/"))
         }
         #expect(store.keys.isEmpty && hits.total == 0 && server.requests.count == 3)
@@ -167,12 +167,12 @@ private final class Hits: Sendable {
     }
 
     @Test func everyStoreIsClearedIfTheTokenCannotBeRemoved() async throws {
-        struct Stuck: TokenStore {
+        struct FailingTokenStore: TokenStore {
             func load() -> AccessToken? { AccessToken("kept") }
             func save(_ token: AccessToken) {}
             func remove() throws { throw SharedStore.Broken(name: "full") }
         }
-        let tokens = TokenSource(store: Stuck(), account: "service/joe") { _ in throw CancellationError() }
+        let tokens = TokenSource(store: FailingTokenStore(), account: "service/joe") { _ in throw CancellationError() }
         let stores = [SharedStore(), SharedStore(failure: .init(name: "second"))]
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut(clearing: stores) }
         #expect(error?.reason == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })

@@ -204,7 +204,7 @@ import Testing
 
     // MARK: Stores of an app
 
-    private actor PreparedStore: TokenStore {
+    private actor RecordingTokenStore: TokenStore {
         var token: AccessToken?
         var log: [String] = []
         var isFull = true
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test func aStoreIsAskedBeforeEachRefresh() async throws {
-        let store = PreparedStore()
+        let store = RecordingTokenStore()
         let server = Server { await store.add("refresh") }
         let tokens = server.source(store)
         try await tokens.signIn(Self.first)

@@ -24,8 +24,8 @@ import Testing
         let late: Int
     }
 
-    /// Compares the token of each request with the current one, when it is sent.
-    private final class Comparison: HTTPSender {
+    /// Compares the token of each sent request with the current token.
+    private final class TokenComparingSender: HTTPSender {
         private let next: RotatingServer
         private let tokens: TokenSource
         private let count = Mutex(0)
@@ -57,7 +57,7 @@ import Testing
             server.first, store: MemoryTokenStore(), now: { start + (began.duration(to: clock.now) / .seconds(1)) }, random: { 0 },
             executor: simulation, refresh: { try await server.refresh($0) })
         server.expire()
-        let comparison = Comparison(server, tokens)
+        let comparison = TokenComparingSender(server, tokens)
         let stack = HTTPStack(comparison).authenticate(.bearer(tokens), clock: clock)
         let outcomes = Mutex<[Outcome]>([])
         for _ in 0..<1_000 {

@@ -15,7 +15,7 @@ import Glibc
 extension HostileTests {
     // MARK: Sinks
 
-    private final class Telling: BodySink {
+    private final class RecordingBodySink: BodySink {
         let told = RecordingList<String>()
         let failsAt: Int
         let count = Counter()
@@ -39,7 +39,7 @@ extension HostileTests {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<3_000 {
                 group.addTask {
-                    let sink = Telling(failsAt: [0, 1, 2, .max, .max][number % 5])
+                    let sink = RecordingBodySink(failsAt: [0, 1, 2, .max, .max][number % 5])
                     do {
                         let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(Refusal()) : .end)
                         let body = ResponseBody(source).copied(to: sink)
@@ -68,7 +68,7 @@ extension HostileTests {
 
     @Test(arguments: ["read", "abandoned", "buffered and read", "dropped", "buffered and dropped"])
     func aSinkOfAUsedBodyIsNotified(how: String) async throws {
-        let sink = Telling()
+        let sink = RecordingBodySink()
         do {
             let isBuffered = how.hasPrefix("buffered")
             let body = isBuffered ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab"]))

@@ -2,7 +2,7 @@ import Errand
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HostOverridesTests {
-    private struct Elsewhere: HostResolver {
+    private struct FailingHostResolver: HostResolver {
         func addresses(of host: String, port: Int) async throws -> [IPAddress] { throw HostNotFoundError(host, reason: "asked elsewhere") }
     }
 
@@ -12,7 +12,7 @@ import Testing
 
     @Test func entriesOfOneHostPrecedeWildcardEntries() async throws {
         let overrides = try HostOverrides(
-            ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: Elsewhere())
+            ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: FailingHostResolver())
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.2", "::1"])
         #expect(try await addresses(overrides, "other.example", 443) == ["10.0.0.9"])
         #expect("\(overrides)" == "*:443:10.0.0.9 api.example:443:127.0.0.2,[::1]")
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func entriesMayBeGivenAsATable() async throws {
-        let overrides = try HostOverrides(["api.example:443": ["127.0.0.1", "::1"], "*:80": ["10.0.0.9"]], else: Elsewhere())
+        let overrides = try HostOverrides(["api.example:443": ["127.0.0.1", "::1"], "*:80": ["10.0.0.9"]], else: FailingHostResolver())
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.1", "::1"])
         #expect(try await addresses(overrides, "x.example", 80) == ["10.0.0.9"])
     }

@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func aSecondCallOfNextIsASecondExchange() async throws {
-        struct Twice: HTTPMiddleware {
+        struct DoublingMiddleware: HTTPMiddleware {
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 async let first = next.send(request)
                 async let second = next.send(request)
@@ -125,7 +125,7 @@ import Testing
                 return try await second
             }
         }
-        _ = try await stub.wrapped(by: Twice()).send(.sample())
+        _ = try await stub.wrapped(by: DoublingMiddleware()).send(.sample())
         #expect(stub.requests.count == 2)
     }
 

@@ -22,12 +22,12 @@ import Testing
 
     private struct SecretError: Error { let text = secret }
 
-    private struct Keeper: HTTPMiddleware {
+    private struct SecretHoldingMiddleware: HTTPMiddleware {
         let fields: HTTPFields = [.authorization: secret]
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    private struct Sink: EventSink {
+    private struct SecretHoldingSink: EventSink {
         let token = secret
         func record(_ event: ExchangeEvent) {}
     }
@@ -45,7 +45,7 @@ import Testing
         options.fallbackHeaders = fields
         options.tags = ["token": secret]
         options[TokenKey.self] = secret
-        options.eventSink = Sink()
+        options.eventSink = SecretHoldingSink()
         request.options = options
         var metadata = ResponseMetadata()
         metadata[TokenKey.self] = secret
@@ -54,7 +54,7 @@ import Testing
         let head = HTTPResponse(status: .ok, headerFields: fields)
         var response = Response(head: head, data: Data(secret.utf8), request: request)
         response.metadata = metadata
-        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: Keeper())
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: SecretHoldingMiddleware())
         let failure = TransportError(
             .connectionLost, phase: .body, underlying: SecretError(), request: request, response: head, delivery: .sent)
         let ended = ExchangeLifetime(outcome: .failed(SecretError()))

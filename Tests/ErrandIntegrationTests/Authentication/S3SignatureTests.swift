@@ -63,7 +63,7 @@ struct S3SignatureTests {
 
     /// What is changed after the signature was made is noticed.
     @Test func aRequestChangedInTransitIsRefused() async throws {
-        struct Changing: HTTPMiddleware {
+        struct QueryChangingMiddleware: HTTPMiddleware {
             var place: MiddlewarePlace { .unplaced }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 var request = request
@@ -73,7 +73,8 @@ struct S3SignatureTests {
         }
         try await withBucket { _, bucket, plain in
             let changed = try await text(
-                plain.wrapped(by: Changing()).sign(with: try signer()), try Request(.get, url: bucket, query: ["list-type": "2"]))
+                plain.wrapped(by: QueryChangingMiddleware()).sign(with: try signer()),
+                try Request(.get, url: bucket, query: ["list-type": "2"]))
             #expect(changed.status == .forbidden && changed.text.contains("SignatureDoesNotMatch"), "\(changed.text)")
         }
     }

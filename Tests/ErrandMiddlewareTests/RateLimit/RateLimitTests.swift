@@ -465,7 +465,7 @@ import Testing
     // MARK: Stores that decide without suspension
 
     @Test func anImmediateStoreOfAThirdPartyNeedsNoQueueWhileItHasRoom() async throws {
-        let (stub, store, events) = (StubTransport(Stub().responds(.status(.ok))), OwnStore(limit: 2), RecordingEventSink())
+        let (stub, store, events) = (StubTransport(Stub().responds(.status(.ok))), ThirdPartyStore(limit: 2), RecordingEventSink())
         let stack = stub.rateLimit(.perSecond(1), store: store, clock: clock).events(to: events)
         for _ in 0..<2 { _ = try await stack.send(call()) }
         #expect(store.asked == 0 && !events.events.contains { $0.kind == .queueStart })
@@ -477,7 +477,7 @@ import Testing
     }
 
     @Test func aQueuedRequestFailsByTheCurrentDecisionOfAnImmediateStore() async throws {
-        let (stub, store) = (StubTransport(Stub().responds(.status(.ok))), OwnStore(limit: 0))
+        let (stub, store) = (StubTransport(Stub().responds(.status(.ok))), ThirdPartyStore(limit: 0))
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, maxWait: .seconds(20), clock: clock)
         let stack = stub.wrapped(by: middleware)
         let leader = await queued(try call(), on: stack, middleware)
@@ -495,14 +495,14 @@ import Testing
 
     @Test func anImmediateStoreRecordsFieldsBeforeTheResponseIsReturned() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
-        let store = OwnStore(limit: 5)
+        let store = ThirdPartyStore(limit: 5)
         _ = try await stub.rateLimit(store: store, clock: clock).send(call())
         #expect(store.pause == .seconds(30))
     }
 }
 
-/// A store of a third party that decides without suspension, by the public protocol alone.
-private final class OwnStore: RateLimitStore, ImmediateRateLimits {
+/// A store of a third party that decides without suspension, by the public protocol.
+private final class ThirdPartyStore: RateLimitStore, ImmediateRateLimits {
     private let state = Mutex<(granted: Int, asked: Int, pause: Duration?)>((0, 0, nil))
     let limit: Int
 
@@ -539,7 +539,7 @@ private final class OwnStore: RateLimitStore, ImmediateRateLimits {
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) { pause = fields.retryAfter }
 }
 
-/// Decides in order, the last again and again; it can't be told anything.
+/// Returns its decisions in order, and repeats the last decision. Recording a response fails.
 private final class ScriptedStore: RateLimitStore {
     struct Broken: Error {}
 

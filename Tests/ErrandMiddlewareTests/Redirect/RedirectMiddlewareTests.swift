@@ -320,8 +320,8 @@ private struct Vectors: Decodable {
 
     // MARK: - The body of a redirect
 
-    /// Declares 10 bytes, of which none come.
-    private struct Stingy: HTTPSender {
+    /// Declares 10 bytes and sends no byte.
+    private struct StalledRedirectSender: HTTPSender {
         let body: ScriptedBodySource
         let sent: Watched<Int>
 
@@ -338,7 +338,7 @@ private struct Vectors: Decodable {
     @Test func aMissingBodyHoldsTheCallFor100Milliseconds() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = Stingy(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
+        let stack = StalledRedirectSender(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
         async let response = stack.send(try request())
         try await clock.sleepers(atLeast: 1)
         #expect(clock.nextSleeper == .milliseconds(100))
@@ -353,7 +353,7 @@ private struct Vectors: Decodable {
     @Test func aCallCancelledDuringARedirectSendsNoFurtherRequest() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = Stingy(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
+        let stack = StalledRedirectSender(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
         let request = try request()
         let task = Task { try await stack.send(request) }
         try await clock.sleepers(atLeast: 1)

@@ -111,8 +111,8 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    /// A layer below that makes another failure of each.
-    private struct Failing: HTTPMiddleware {
+    /// Replaces each failure with another failure.
+    private struct FailingMiddleware: HTTPMiddleware {
         let failure: TransportError
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -123,7 +123,7 @@ import Testing
     @Test func aCancelledCallIsNotRetriedAfterAFailure() async throws {
         for sent in [Delivery.notSent, .unknown] {
             let stub = StubTransport(Stub().responds(.never, .status(.ok)))
-            let stack = stub.wrapped(by: Failing(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
+            let stack = stub.wrapped(by: FailingMiddleware(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
             let task = Task { try await stack.send(try request()) }
             await eventually { stub.requests.count == 1 }
             task.cancel()

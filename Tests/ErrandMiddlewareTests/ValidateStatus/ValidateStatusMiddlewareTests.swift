@@ -108,7 +108,7 @@ import Testing
     @Test func theDeadlineHoldsWhileTheErrorsBodyIsRead() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream([Data("x".utf8)], status: .badRequest)))
-        let stalling = stub.wrapped(by: StallingBodies()).validateStatus()
+        let stalling = stub.wrapped(by: StallingBodyMiddleware()).validateStatus()
         var request = try request()
         request.deadline = Deadline(after: .seconds(5), clock: clock)
         let response = Task { try await stalling.send(request) }
@@ -120,8 +120,8 @@ import Testing
     }
 }
 
-/// Gives a body that waits on the request's deadline, as a slow server's would.
-private struct StallingBodies: HTTPMiddleware {
+/// Returns a body that waits until the request's deadline, like the body of a slow server.
+private struct StallingBodyMiddleware: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let response = try await next.send(request)
         let source = StubBodySource {

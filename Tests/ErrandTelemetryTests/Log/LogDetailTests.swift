@@ -110,7 +110,7 @@ import Testing
 
     @Test func bytesInMemoryAreShownWithTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = BufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
+        let stack = StubBufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: [42]")
         #expect(response.body.bufferedData == Data("[42]".utf8))
@@ -297,7 +297,7 @@ import Testing
 }
 
 /// Responds from memory.
-private struct BufferedSender: HTTPSender {
+private struct StubBufferedSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: request)
     }

@@ -51,13 +51,13 @@ import Testing
     /// A name that the layer below declares, as a scheme of API keys does, counts for the response.
     @Test func namesDeclaredByAnInnerLayerApplyToTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = Declaring().log(to: logger, detail: .body(), style: .oneLine)
+        let stack = SensitivityDeclaringSender().log(to: logger, detail: .body(), style: .oneLine)
         _ = try await stack.send(try request())
         #expect(lines.all.map(\.text).last?.hasSuffix(#"{"tenant":"REDACTED"}"#) == true)
     }
 }
 
-private struct Declaring: HTTPSender {
+private struct SensitivityDeclaringSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         var request = request
         request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])

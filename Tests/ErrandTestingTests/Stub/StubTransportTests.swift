@@ -231,7 +231,7 @@ import Testing
 
     @Test func aResponseThatNeverComesIsCancellable() async throws {
         let stub = StubTransport(Stub().responds(.never))
-        let (request, hasArrived) = (try request(.get, "/"), RecordedArrival())
+        let (request, hasArrived) = (try request(.get, "/"), ArrivalSink())
         let task = Task { try await HTTPStack(stub).send(request.reporting(to: hasArrived)) }
         try await hasArrived.arrived.wait("the request to arrive") { $0 }
         task.cancel()
@@ -273,8 +273,8 @@ import Testing
     }
 }
 
-/// Notices that a transport has a request.
-private final class RecordedArrival: EventSink {
+/// Reports that a transport has a request.
+private final class ArrivalSink: EventSink {
     let arrived = Watched(false)
     func record(_ event: ExchangeEvent) { if event.kind == .requestSent { arrived.change { $0 = true } } }
 }

@@ -487,7 +487,7 @@ private final class StalledBody: BodySource {
 
 /// Keeps the messages of a log.
 private final class Lines: Sendable {
-    private struct Handler: LogHandler {
+    private struct RecordingLinesHandler: LogHandler {
         let lines: Lines
         var metadata: Logger.Metadata = [:]
         var logLevel = Logger.Level.trace
@@ -503,5 +503,5 @@ private final class Lines: Sendable {
     private let messages = Mutex<[String]>([])
 
     var all: [String] { messages.withLock { $0 } }
-    var logger: Logger { Logger(label: "examples") { _ in Handler(lines: self) } }
+    var logger: Logger { Logger(label: "examples") { _ in RecordingLinesHandler(lines: self) } }
 }
