@@ -129,7 +129,7 @@ extension TransportTests {
         }
 
         /// Nothing in a field may end its line (RFC 9110, 5.5).
-        @Test(arguments: TestedTransport.allCases) func aFieldCannotSmuggleAnother(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aFieldCannotSmuggleAnotherField(by tested: TestedTransport) async throws {
             let field = try name("X-Text")
             let (seen, _) = try await exchange(
                 by: tested,

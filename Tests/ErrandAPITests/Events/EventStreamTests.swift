@@ -152,7 +152,7 @@ import Testing
         #expect(lastEventIDs(stub) == [nil, "1", "1", "1"])
     }
 
-    @Test(arguments: [429, 500, 503]) func aServerThatRefusesForNowIsAskedAgain(_ code: Int) async throws {
+    @Test(arguments: [429, 500, 503]) func aTemporaryRefusalIsRetried(_ code: Int) async throws {
         let (client, stub) = client(
             .status(.init(code: code), headers: [.retryAfter: "60"]), .status(.init(code: code)), stream("data: a\n\n"), gone
         ) { $0.retry(clock: ManualClock()) }

@@ -233,7 +233,7 @@ import Testing
         "{} //", "", "\0",
         #"{"x":"\"#, #"{"access_token":{"access_token":"at2"}} //"#,
     ])
-    func anIncompleteObjectHasNoToken(body: String) async throws {
+    func anInvalidObjectHasNoToken(body: String) async throws {
         let stub = StubTransport(Stub().responds(Self.reply(200, body)))
         let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
         #expect(error?.code == .invalidResponse)

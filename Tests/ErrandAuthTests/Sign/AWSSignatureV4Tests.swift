@@ -179,7 +179,7 @@ import Testing
         #expect(odd.head.path == "/b/%FF?q=%FF&r=~")
     }
 
-    @Test func eachAttemptIsSignedForItsOwnOrigin() async throws {
+    @Test func eachAttemptIsSignedForTheFirstOriginOnly() async throws {
         let stub = StubTransport(
             Stub(.get, "/first").responds(.status(.serviceUnavailable), .redirect(to: "https://b.example/second")),
             Stub(.get, "/second").responds(.status(.ok)))

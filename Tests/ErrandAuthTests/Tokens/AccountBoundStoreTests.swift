@@ -135,7 +135,7 @@ private final class Hits: Sendable {
         }
     }
 
-    @Test func anIdentityStaysWhenTheTokenIsRefreshedAndWithoutANameChangesWithTheSignIn() async throws {
+    @Test func anIdentitySurvivesARefreshAndOnlyANamedIdentitySurvivesASignIn() async throws {
         for account in [nil, "service/joe"] {
             let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast), account: account) { _ in AccessToken("new") }
             let first = try await identity(of: tokens)

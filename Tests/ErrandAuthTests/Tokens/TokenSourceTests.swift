@@ -429,7 +429,7 @@ import Testing
     // MARK: Accounts
 
     /// Ann's request comes back with 401 when Joe has signed in.
-    @Test func aRequestOfOneAccountNeverGetsTheTokenOfAnother() async throws {
+    @Test func aRequestOfOneAccountNeverGetsTheTokenOfAnotherAccount() async throws {
         let tokens = TokenSource(AccessToken("ann")) { _ in AccessToken("new") }
         let stub = StubTransport(
             Stub().responds(

@@ -448,7 +448,7 @@ private final class RecordedBodyEvents: Sendable {
         #expect(try await copy.next() == nil)
     }
 
-    @Test func severalTasksReadOneAfterAnother() async throws {
+    @Test func severalTasksReadInSequence() async throws {
         let reader = ResponseBody(ScriptedBodySource(["ab", "cd"])).transformed(by: PairTransform()).makeSharedIterator()
         for expected in ["aabb", "ccdd", nil] {
             let chunk = try await Task { try await reader.next() }.value

@@ -47,7 +47,7 @@ import Testing
     }
 
     /// One blocked read for each cooperative thread would hold up every task of the process.
-    @Test func aSlowDiskHoldsUpNoTask() async throws {
+    @Test func aSlowDiskBlocksNoTask() async throws {
         let file = try TemporaryFile("0123456789")
         let disk = SlowDisk()
         // Not all of the threads for blocking work: other tests need some at the same time.

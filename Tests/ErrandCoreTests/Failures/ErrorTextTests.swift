@@ -249,7 +249,7 @@ import Testing
         #expect(failure.description.hasSuffix("cannot connect: connection refused (not sent); no further attempt: \(words)"))
     }
 
-    @Test func theErrorOfAnUnfollowedRedirectSaysSo() async throws {
+    @Test func theErrorOfAnUnfollowedRedirectNamesTheRedirect() async throws {
         let error = try await Self.status(.found, [.location: "/y"])
         #expect(
             error.description

@@ -71,7 +71,7 @@ import Testing
         #expect([Delivery.notSent, .unknown, .sent].map(\.rawValue) == ["notSent", "unknown", "sent"])
     }
 
-    @Test func anAttemptShowsOfAForeignErrorOnlyItsType() throws {
+    @Test func anAttemptShowsOnlyTheTypeOfAForeignError() throws {
         let ours = TransportError(.connectionLost, phase: .send, request: try request(), delivery: .unknown)
         let records = [
             AttemptRecord(number: 1, outcome: .failure(ours), delay: .zero),

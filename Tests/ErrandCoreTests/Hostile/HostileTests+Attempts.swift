@@ -47,7 +47,7 @@ extension HostileTests {
         }
     }
 
-    @Test func aLimitThatIsOverReleasesTheBody() async throws {
+    @Test func aPassedLimitReleasesTheBody() async throws {
         for limit in [Duration.zero, .seconds(-1), .seconds(Int64.min)] {
             let source = ScriptedBodySource(then: .stall)
             try await Self.response(source).release(within: limit)

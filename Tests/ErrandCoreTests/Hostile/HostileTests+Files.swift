@@ -205,7 +205,7 @@ extension HostileTests {
         #expect(again.openedRecords == [Data("first".utf8), Data("x".utf8)] && again.droppedBytes == 0)
     }
 
-    @Test func aPartialFileSurvivesOddNumbers() throws {
+    @Test func aPartialFileRefusesInvalidNumbers() throws {
         let folder = try TestFolder("hostile")
         let file = try PartialFile(path: folder.file("part"), .new)
         for offset in [Int64.max, Int64.max - 1, -1, .min] {

@@ -61,7 +61,7 @@ extension HostileTests {
     }
 
     /// A default that supports what its conditional replacement does not: an option is refused, or supported.
-    @Test func anAlternativeSupportsTheOptionsOfBothBranches() {
+    @Test func anAlternativeSupportsOnlyTheCommonOptions() {
         struct TwoPlaceMiddleware: HTTPMiddleware {
             var place: MiddlewarePlace { .redirect }
             var supportedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
@@ -73,7 +73,7 @@ extension HostileTests {
     }
 
     /// A timeout of some requests alone does not excuse the stack from obeying the option for all others.
-    @Test func aConditionalTimeoutIgnoresTheOptionOfOtherRequests() async throws {
+    @Test func aStackWithAConditionalTimeoutObeysTheOptionOfOtherRequests() async throws {
         let deadlines = RecordingList<Bool>()
         let transport = ScriptedTransport { request in
             deadlines.record(request.deadline != nil)

@@ -89,7 +89,7 @@ import Testing
         #expect(problems(ThirdPartyMiddleware("a"), ThirdPartyMiddleware("a")) == [], "without the rule, a place may occur twice")
     }
 
-    @Test func conditionsMayExcludeEachOther() {
+    @Test func layersWithExclusiveConditionsAreAllowed() {
         let alone = ThirdPartyMiddleware("a", .once(because: "a reason"))
         let reading = StubTransport().wrapped(by: alone, when: .method(.get))
         #expect(reading.wrapped(by: alone, when: .method(.post)).orderProblems == [])

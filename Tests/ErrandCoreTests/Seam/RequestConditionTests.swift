@@ -170,7 +170,7 @@ import Testing
         (false, Kind.plain, 0, ["end", "plain", "else"]), (true, .careful, 2, ["end", "1", "0", "careful", "only if", "if"]),
         (true, .brave, 1, ["end", "0", "brave 2", "brave 1", "only if", "if"]),
     ])
-    private func combinedConditionsChooseTheMiddleware(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
+    private func controlFlowChoosesTheLayersOfAList(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
         let list: [any HTTPMiddleware] = [MarkingMiddleware("brave 1"), MarkingMiddleware("brave 2")]
         let stack = stub.wrapped {
             if flag { MarkingMiddleware("if") } else { MarkingMiddleware("else") }

@@ -26,7 +26,7 @@ import Testing
         ("https://bücher.example/", "https://xn--bcher-kva.example/"), ("https://a.example./", "https://a.example./"),
         ("https://a.example//x", "https://a.example//x"),
     ])
-    func aURLGoesOutInOneForm(_ text: String, _ expected: String) throws {
+    func aURLIsSentInOneForm(_ text: String, _ expected: String) throws {
         #expect(try HTTPURL(text).description == expected)
     }
 

@@ -136,7 +136,7 @@ import Testing
         #expect(mirror.requests.isEmpty)
     }
 
-    @Test func theFailureReportsThatTheFirstServerMayHaveTheRequest() async throws {
+    @Test func theFailureReportsThatTheOtherServerMayHaveTheRequest() async throws {
         let mirror = StubTransport(Stub().responds(.failure(lost())))
         let stack = StubTransport(Stub().responds(.failure(lost(.notSent)))).fallback(to: mirror)
         let error = await #expect(throws: TransportError.self) { try await stack.send(try request(.post)) }

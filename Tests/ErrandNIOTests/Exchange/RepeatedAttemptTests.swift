@@ -35,7 +35,7 @@ extension NIOTransportTests {
 
         /// The first line of `expected` is the connection of the request, and what the request had.
         @Test(arguments: Order.allCases, [false, true])
-        func anExpectationIsRefusedBeforeAChallenge(order: Order, hasLength: Bool) async throws {
+        func anExpectationIsRefusedAndCredentialsAreRequested(order: Order, hasLength: Bool) async throws {
             let (count, seen, bodies) = (1000, Watched<[String]>([]), Watched<[[UInt8]]>([]))
             let proxy = try RawServer { connection in
                 while true {

@@ -226,7 +226,7 @@ import Testing
         #expect(work.connect.count == 1)
     }
 
-    @Test func aLostConnectionMakesRoomForAnother() throws {
+    @Test func aLostConnectionMakesRoomForAnotherConnection() throws {
         var machine = machine(perOrigin: 1)
         let link = Link("1")
         let (_, work) = try wait(lease(&machine, "x"))

@@ -101,7 +101,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["Connection: close", "Content-Length: 100000"])
-        func aChallengeThatEndsTheConnectionIsMetOnAnother(field: String) async throws {
+        func aChallengeThatEndsTheConnectionIsMetOnAnotherConnection(field: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer { connection in
                 while true {

@@ -228,7 +228,7 @@ import Testing
         #expect(dialog.refusals == 1)
     }
 
-    @Test func eachChallengeIsMetOnceAndAtMostTwice() throws {
+    @Test func eachOfAtMostTwoChallengesIsMetOnce() throws {
         let settings = ProxySettings.http(host: "p", port: 1).authenticated(
             by: ProxyAuthenticator { "N \($0.challenges[0]["nonce"] ?? "") \($0.refusals)" })
         let server = try Self.proxy(settings)

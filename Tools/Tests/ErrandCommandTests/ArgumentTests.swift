@@ -203,7 +203,7 @@ struct ArgumentTests {
     }
 
     /// A retry is no way out where it was asked for already, where it can do harm, and where the body has begun.
-    @Test func aRetryIsAdvisedOnlyForTransientFailures() throws {
+    @Test func onlyASafeRetryIsAdvised() throws {
         func line(_ arguments: [String], _ method: HTTPRequest.Method, _ phase: ExchangePhase, _ delivery: Delivery) throws -> String {
             let request = try Request(method, url: "http://a.example/")
             let error = TransportError(.connectionLost, phase: phase, request: request, delivery: delivery)

@@ -147,7 +147,7 @@ import Testing
     }
 
     /// An odd entry of the file of passwords is of no concern to the others.
-    @Test func anOddNetrcServesTheOtherHosts() async throws {
+    @Test func anInvalidNetrcEntryDoesNotAffectOtherHosts() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data("machine odd.example logn x\nmachine 127.0.0.1 login u password p\n".utf8).write(to: file)

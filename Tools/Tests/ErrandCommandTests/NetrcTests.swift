@@ -53,7 +53,7 @@ import Testing
         "\u{FEFF}machine a.example login joe account x password pw", "machine a.example\rlogin\tjoe\u{0B}password\u{0C}pw",
         "default login x password y machine a.example login joe password pw",
         "macdef m\nmachine a.example login no password no\n \nmachine a.example login joe password pw",
-    ]) func anOddEntryDoesNotDisableTheOthers(text: String) throws {
+    ]) func anInvalidEntryDoesNotDisableTheOthers(text: String) throws {
         let entry = try Netrc(text).entry(for: "a.example", user: nil)?.checked()
         #expect(entry?.user == "joe" && entry?.password == "pw")
     }
