@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares Errand with other clients over servers on loopback. Start it by `Benchmarks/run`, which installs what is missing.
+"""Compares Errand with other clients over servers on loopback. Start the program with `Benchmarks/run`, which installs missing programs.
 
-Each round starts each client once, in turn (A B C A B C …), so that the other work of the machine meets all of them alike. A ratio is the median
+Each round starts each client once, in order (A B C A B C …), so that the other work of the machine affects all clients alike. A ratio is the median
 of the ratios of the rounds. Python 3.9 or later, no packages.
 """
 
@@ -30,16 +30,16 @@ TIMEOUT = 600
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares Errand with other clients over servers on loopback.")
-    parser.add_argument("--quick", action="store_true", help="fewer requests and rounds: its ratios are rough")
-    parser.add_argument("--large", action="store_true", help="the cases of 4 GiB too")
-    parser.add_argument("--rounds", type=int, help="how many rounds (3 if quick, 15 otherwise)")
-    parser.add_argument("--cases", help="some of: " + ",".join(peers.CASES))
-    parser.add_argument("--peers", help="some of: " + ",".join(peers.NAMES))
-    parser.add_argument("--scratch-path", default=str(BENCHMARKS / ".build"), help="where everything is built")
+    parser.add_argument("--quick", action="store_true", help="fewer requests and rounds, and rough ratios")
+    parser.add_argument("--large", action="store_true", help="also the cases of 4 GiB")
+    parser.add_argument("--rounds", type=int, help="the number of rounds (3 if quick, 15 otherwise)")
+    parser.add_argument("--cases", help="a list from: " + ",".join(peers.CASES))
+    parser.add_argument("--peers", help="a list from: " + ",".join(peers.NAMES))
+    parser.add_argument("--scratch-path", default=str(BENCHMARKS / ".build"), help="the folder of the builds")
     parser.add_argument("--results", help="the JSON file to write (Results/DATE.json and RESULTS.md if full, none otherwise)")
-    parser.add_argument("--render", metavar="FILE", help="measure nothing, but make RESULTS.md of a JSON file")
+    parser.add_argument("--render", metavar="FILE", help="measure nothing, and write RESULTS.md from a JSON file")
     arguments = parser.parse_args()
-    # Before anything is built.
+    # Before the build.
     arguments.is_whole = not (arguments.quick or arguments.cases or arguments.peers or arguments.rounds)
     if arguments.rounds is not None and arguments.rounds < 1:
         sys.exit(f"run: --rounds must be at least 1 (is {arguments.rounds})")
@@ -64,7 +64,7 @@ def chosen(text, known, what):
 
 
 def figures(command, case, count, url, environment):
-    """What one process measures, by name. Throws Unavailable."""
+    """The figures of one process, by name. Throws Unavailable."""
     warmup = 0 if case.is_large else max(count // 5, case.at_once)
     try:
         ended = process.run(command + [case.kind, str(case.at_once), str(warmup), str(count), url], TIMEOUT, environment)
@@ -80,7 +80,7 @@ def figures(command, case, count, url, environment):
 
 
 def measure(name, arguments, builds, server):
-    """The figures of each round of a case, by client, and why a client has none."""
+    """The figures of each round of a case, by client, and the reason for each client without figures."""
     case = peers.CASES[name]
     all_rounds, reasons, commands = {}, {}, {}
     for peer in peers.PEERS:
@@ -108,7 +108,7 @@ def measure(name, arguments, builds, server):
 
 
 def check_bytes(case, results):
-    """Every client must have received, or sent, the same."""
+    """Checks that every client has received, or sent, the same number of bytes."""
     sizes = {name: rounds[0]["bytes"] for name, rounds in results.items() if not name.startswith("memory") and "bytes" in rounds[0]}
     if len(set(sizes.values())) > 1:
         sys.exit(f"run: the clients moved different bodies in the case {case}: {sizes}")
@@ -120,7 +120,7 @@ def progress(text):
 
 
 def measured(arguments):
-    """The results of a run, as they are kept."""
+    """The results of a run, in the form of the file."""
     if not servers.program():
         sys.exit("run: there is no nginx; `scripts/setup` installs it")
     builds = peers.Builds(arguments.scratch_path)
@@ -150,7 +150,7 @@ def measured(arguments):
 
 
 def render(path):
-    """Makes RESULTS.md of a file of results, and of those of FormatBenchmarks, which Results/formats.md keeps."""
+    """Writes RESULTS.md from a file of results, and from the results of FormatBenchmarks in Results/formats.md."""
     results = report.read(path)
     with contextlib.suppress(ValueError):
         results["file"] = str(path.resolve().relative_to(BENCHMARKS))

@@ -48,7 +48,7 @@ CODED = {
     "zstd": ("zstd", zstandard),
 }
 
-# What an event stream sends to a client with this last event ID, cut into pieces where nobody expects it. The next ID has none: 204.
+# The pieces of an event stream for a client with this last event ID, cut at unusual places. The next ID has no pieces: 204.
 EVENTS = {
     b"": [b"\xef\xbb", b"\xbfretry: 10\n\n: keep-alive\n\nid: 1\r", b"\nevent: tick\r\nda", b"ta: on", b"e\r\n\r\n", b"id: 2\ndata: zw\xc3",
           b"\xb6lf\ndata: lines\n\n", b"data: never complete\n"],
@@ -85,7 +85,7 @@ async def coded(name, scope, send):
 
 
 async def decode(scope, receive, send):
-    """What came, and in which coding."""
+    """The received body, and its coding."""
     coding = dict(scope["headers"]).get(b"content-encoding", b"identity").decode()
     data = await body(receive)
     plain = gzip.decompress(data) if coding == "gzip" else data
@@ -93,7 +93,7 @@ async def decode(scope, receive, send):
 
 
 async def refuse(scope, receive, send, fields):
-    """Refuses a request with a coding, and reads any other."""
+    """Refuses a request with a coding, and reads every other request."""
     if b"content-encoding" in dict(scope["headers"]):
         await body(receive)
         return await respond(send, 415, fields, b"")
@@ -158,7 +158,7 @@ async def respond(send, status, fields, data):
 
 
 class Server:
-    """The application on a free port of loopback, while the context lasts. `url` is empty where Hypercorn is not installed."""
+    """The application on a free port of loopback, during the context. `url` is empty if Hypercorn is not installed."""
 
     def __init__(self):
         self.hypercorn = ROOT / ".build/checks-venv/bin/hypercorn"

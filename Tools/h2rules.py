@@ -81,7 +81,7 @@ CASES = {
 
 
 class Server:
-    """Serves one connection after the other until the block ends."""
+    """Serves the connections one at a time until the block ends."""
 
     def __init__(self, case, certificate, key):
         self.octets = CASES[case][1]
@@ -101,7 +101,7 @@ class Server:
         self.listener.close()
 
     def seen(self):
-        """What the first connection was told: of the stream if that was said, or else of the connection."""
+        """The reaction of the client on the first connection: to the stream, or else to the connection."""
         self.thread.join(3)
         return self.told[0] if self.told else "nothing"
 

@@ -1,4 +1,4 @@
-"""What a program executes, by valgrind's callgrind: outside the kernel, so that other work on the machine does not matter."""
+"""The instructions of a program by valgrind's callgrind, without the kernel, so that other work on the machine has no effect."""
 
 import os
 import re
@@ -11,7 +11,7 @@ MALLOCS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"}
 
 
 class Profile:
-    """Self cost of each function, what it costs with all that it calls, and the number of calls along each edge."""
+    """The self cost of each function, its cost with its callees, and the number of calls along each edge."""
 
     def __init__(self, path):
         self.cost, self.whole, self.calls = Counter(), Counter(), Counter()
@@ -38,7 +38,7 @@ class Profile:
                     self.calls[function, callee] += int(line[6:].split()[0])
                     is_call = True
                 elif line and line[0] in "0123456789+-*":
-                    # The line after `calls=` is the cost of the call, which is not the caller's own.
+                    # The line after `calls=` is the cost of the call, and does not belong to the self cost of the caller.
                     cost = int(line.split()[1])
                     if not is_call:
                         self.cost[function] += cost
@@ -56,17 +56,17 @@ class Profile:
 
 
 def base(name):
-    """Without what callgrind adds to tell recursions apart."""
+    """The name without callgrind's suffix for recursions."""
     return re.sub(r"'\d+$", "", name or "?")
 
 
 def allocations(counted):
-    """How often memory was asked for. One function may stand before another: CAllocations before the C library's."""
+    """The number of allocations. A function of CAllocations can wrap a function of the C library."""
     return sum(number for (caller, callee), number in counted.calls.items() if base(callee) in MALLOCS and base(caller) not in MALLOCS)
 
 
 class Failed(Exception):
-    """The program does not run under callgrind, and what it prints then."""
+    """An error: the program does not run under callgrind. The text is the output of the program."""
 
 
 def profile(command, path, environment):
@@ -80,9 +80,9 @@ def profile(command, path, environment):
 
 
 def difference(command, few, many, environment):
-    """What a program executes for `many` requests, less what it executes for `few`: both are its arguments."""
+    """The difference of the program's instructions with the arguments `many` and `few`."""
     with tempfile.TemporaryDirectory() as folder:
-        # Without its debug information, whose version valgrind may not know.
+        # Without the debug information, because valgrind may not know its version.
         stripped = str(Path(folder) / "client")
         subprocess.run(["strip", "--strip-debug", "-o", stripped, command[0]], check=True)
         command = [stripped] + command[1:]

@@ -1,4 +1,4 @@
-"""What was measured with: the machine, and the version of everything that took part."""
+"""The machine of a measurement, and the versions of all programs."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def processor():
 
 
 def versions():
-    """By name; "?" where it can't be had."""
+    """The versions by name; "?" if a version is unknown."""
     nginx = servers.program()
     return {
         "Errand": commit(),
@@ -51,7 +51,7 @@ def versions():
 
 
 def commit():
-    """The commit, with "-dirty" where files differ from it. Results that are being written don't count."""
+    """The commit, with "-dirty" if files have changed since. Files of results do not count."""
     git = ["git", "-C", str(peers.BENCHMARKS)]
     name = peers.output(git + ["rev-parse", "--short", "HEAD"])
     if not name:
@@ -61,7 +61,7 @@ def commit():
 
 
 def found(pattern, command):
-    """The first group of a pattern in what a program prints about itself."""
+    """The first group of a pattern in the version output of a program."""
     try:
         result = subprocess.run(command, capture_output=True, text=True)
     except OSError:

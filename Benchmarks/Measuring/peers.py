@@ -1,4 +1,4 @@
-"""The cases that are measured, and the clients that are compared: how they are built, and how they are called."""
+"""The measured cases, and the compared clients with their builds and their commands."""
 
 import os
 import shutil
@@ -13,13 +13,13 @@ REGISTRY = Path("/usr/share/cargo/registry")
 
 class Case(NamedTuple):
     title: str
-    # What a request is: see Kind of ClientHarness.
+    # The kind of request: see Kind of ClientHarness.
     kind: str
     # Requests in progress at a time.
     at_once: int
     # plain, secure, http2 or uploads.
     server: str
-    # What is fetched, or sent.
+    # The fetched or sent file.
     file: str
     # Requests in one round, quick and full.
     counts: tuple
@@ -57,16 +57,16 @@ STACK = SMALL + DOWN + UP
 
 class Peer(NamedTuple):
     name: str
-    # What the tables call it.
+    # The name in the tables.
     label: str
     cases: tuple
-    # Whose version the tables name: a key of machine.versions().
+    # The key of the version in machine.versions().
     version: str = ""
-    # How many requests it makes for each of the others': slow clients make fewer, so that a round has an end.
+    # The share of the requests of the other clients. Slow clients make fewer requests, so that a round ends.
     share: float = 1
 
 
-# The first two are what the others are compared with.
+# The other clients are compared with the first two.
 PEERS = [
     Peer("bare", "bare SwiftNIO handler", SMALL + ("typed",) + DOWN, "SwiftNIO"),
     Peer("ahc", "AsyncHTTPClient", ALL + ("stack8",) + HTTP2, "AsyncHTTPClient"),
@@ -101,11 +101,11 @@ NAMES = [peer.name for peer in PEERS]
 
 
 class Unavailable(Exception):
-    """A peer can't be had here; its text says why, on one line."""
+    """An error: a peer is not available on this machine. The text is the reason, on one line."""
 
 
 def output(command, **options):
-    """What a command prints, or None where it fails."""
+    """The output of a command, or None if the command fails."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -113,7 +113,7 @@ def output(command, **options):
 
 
 def build(command, **options):
-    """Runs a build in silence. Throws Unavailable with the first error that it prints."""
+    """Runs a build without output. Throws Unavailable with the first printed error."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, **options)
     except OSError as error:
@@ -185,7 +185,7 @@ class Builds:
         python = self.scratch / "python" / "bin" / "python3"
         if not python.exists():
             build([sys.executable, "-m", "venv", str(self.scratch / "python")])
-        # Asks the network only for what is missing.
+        # Uses the network only for missing packages.
         build([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(folder / "requirements.txt")])
         return [str(python), str(folder / "client.py")]
 

@@ -1,4 +1,4 @@
-"""Runs a program to its end, and says how much memory it had at most."""
+"""Runs a program to its end, and returns its peak memory."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ class Ended(NamedTuple):
     output: str
     errors: str
     wall_ns: int
-    # Resident memory at its peak; None where the system has no /proc. `ru_maxrss` would not do: a new process begins with its parent's.
+    # The peak of resident memory; None on a system without /proc. `ru_maxrss` is not usable, because a new process starts with its parent's value.
     peak_bytes: Optional[int]
 
 
@@ -49,6 +49,6 @@ def watch(process, peak):
         except OSError:
             return
         if not found:
-            return  # it has ended, and nobody has waited for it yet
+            return  # the program has ended, and is not reaped yet
         peak[:] = [int(found.group(1)) * 1024]
         time.sleep(0.01)

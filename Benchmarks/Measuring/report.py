@@ -1,11 +1,11 @@
-"""The results of a run: how they are kept (JSON, one line for each client of a case), and the tables that are made of them."""
+"""The results of a run: their file (JSON, one line for each client of a case), and their tables."""
 
 import json
 import statistics
 
 import peers
 
-# What each client measures of one request, in the order of the raw figures.
+# The measurements of one request, in the order of the raw figures.
 COLUMNS = ("wall_ns", "user_ns", "system_ns", "allocations", "bytes", "p50_ns", "p99_ns", "peak_bytes")
 
 
@@ -13,7 +13,7 @@ COLUMNS = ("wall_ns", "user_ns", "system_ns", "allocations", "bytes", "p50_ns", 
 
 
 def raw(one):
-    """The figures of one round as a list. None where the client does not measure something."""
+    """The figures of one round as a list. None for each missing figure."""
     return [None if one.get(name) is None else round(one[name], 1 if name == "allocations" else None) for name in COLUMNS]
 
 
@@ -55,7 +55,7 @@ class Rounds:
         self.rounds = {
             name: [dict(zip(results["columns"], values)) for values in rounds]
             for name, rounds in results["figures"].get(case, {}).items()
-            # One that failed in a later round is not compared by its first ones.
+            # A client that failed in a later round is not compared by its first rounds.
             if name not in results["unavailable"].get(case, {})
         }
 
@@ -63,13 +63,13 @@ class Rounds:
         return bool(self.rounds.get(name))
 
     def median(self, name, figure):
-        """None where the client does not measure it."""
+        """None if the client does not measure the figure."""
         values = [figure(one) if callable(figure) else one[figure] for one in self.rounds.get(name, [])]
         values = [value for value in values if value is not None]
         return statistics.median(values) if values else None
 
     def ratio(self, name, reference, figure):
-        """The median of the rounds' ratios; None where there is nothing to compare."""
+        """The median of the ratios of the rounds; None without figures to compare."""
         if name.startswith("memory"):
             return None
         pairs = [(figure(one), figure(other)) for one, other in zip(self.rounds.get(name, []), self.rounds.get(reference, []))]
@@ -118,7 +118,7 @@ def label(results, name):
 
 
 def summary(results):
-    """What a reader wants first: one row for each client."""
+    """The summary: one row for each client."""
     sixteen, many = Rounds(results, "get16"), Rounds(results, "get256")
     names = ["client", "requests/s, 16 at once", "÷ AsyncHTTPClient", "CPU", "÷ AsyncHTTPClient", "p99 at 256"]
     lines = []
@@ -130,7 +130,7 @@ def summary(results):
     return ["## Small GET, one row for each client", "", *grid(names, lines)] if lines else []
 
 
-# What the transport over SwiftNIO aims at: what, in which case, which figure of which client divided by which other's, and the bound.
+# The goals of the transport over SwiftNIO: text, case, figure, client, client of comparison, and limit of the ratio.
 AIMS = [
     ("requests per second ÷ AsyncHTTPClient", "get16", rate, "nio-stack", "ahc", ">=", 4),
     ("the same on its event loop", "get16", rate, "nio-stack-loop", "ahc", ">=", 4),

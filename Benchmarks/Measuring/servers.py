@@ -1,4 +1,4 @@
-"""The servers, on loopback, each with a free port, for as long as a `with` block lasts: nginx with a folder of its own, and one for uploads."""
+"""The servers on loopback, each with a free port, during a `with` block: nginx with its own folder, and a server for uploads."""
 
 import json
 import os
@@ -59,7 +59,7 @@ SECURE = """
     }}
 """
 
-# Of an authority, and of a server that it vouches for.
+# The extensions of an authority, and of a server certificate that the authority signs.
 EXTENSIONS = """
 [req]
 distinguished_name = name
@@ -76,12 +76,12 @@ extendedKeyUsage = serverAuth
 
 
 def program():
-    """The path of nginx, or None. Servers live in sbin, which is not on every user's PATH."""
+    """The path of nginx, or None. Servers are in sbin, and sbin is not on every user's PATH."""
     return shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin")
 
 
 def small_body():
-    """About 1 KB of JSON: the same as that of MemoryTransport in ClientBenchmarks."""
+    """About 1 KB of JSON, equal to the JSON of MemoryTransport in ClientBenchmarks."""
     item = {"id": 1001, "name": "a name of some length", "isActive": True, "score": 0.5, "tags": ["first", "second", "third"]}
     return json.dumps({"page": 1, "total": 9, "title": "one of many", "items": [item] * 9}, separators=(",", ":")).encode()
 
@@ -103,10 +103,10 @@ def end(process):
 
 
 class Nginx:
-    """`with Nginx() as server: …`. /small.json, /large.bin (64 MiB) and /huge.bin (4 GiB, which takes no room) are there.
+    """`with Nginx() as server: …`. The server has /small.json, /large.bin (64 MiB) and /huge.bin (4 GiB, a sparse file).
 
-    `base` is its URL, and `h2c` the one with HTTP/2 without TLS. `secure` is the one with TLS, and `http2` the one with TLS that offers HTTP/2 (both None
-    without openssl). Their authority is in the file `authority`.
+    `base` is the URL of the server, and `h2c` the URL with HTTP/2 without TLS. `secure` is the URL with TLS, and `http2` the URL with TLS and HTTP/2 (both
+    None without openssl). Their authority is in the file `authority`.
     """
 
     def __enter__(self):
@@ -123,7 +123,7 @@ class Nginx:
         return self.folder / "files" / name
 
     def start(self):
-        # The worker is another user where the master is root.
+        # The worker is another user if the master is root.
         self.folder.chmod(0o755)
         (self.folder / "temp").mkdir()
         (self.folder / "files").mkdir()
@@ -140,7 +140,7 @@ class Nginx:
         secure = ""
         if shutil.which("openssl"):
             self.make_certificates()
-            # By name: the TLS of hyper does not take an address.
+            # A name, because the TLS of hyper does not accept an address.
             self.secure, self.authority = f"https://localhost:{secure_port}", self.folder / "authority.pem"
             self.http2 = f"https://localhost:{http2_port}"
             secure = SECURE.format(folder=self.folder, port=secure_port, http2_port=http2_port)
@@ -159,7 +159,7 @@ class Nginx:
         raise RuntimeError("nginx did not start: " + (self.folder / "output.log").read_text(errors="replace"))
 
     def make_certificates(self):
-        """An authority of this run alone, and a certificate for localhost."""
+        """An authority for this run only, and a certificate for localhost."""
         (self.folder / "extensions.cnf").write_text(EXTENSIONS)
         request = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-config", "extensions.cnf"]
         for command in (
@@ -177,7 +177,7 @@ class Nginx:
 
 
 class Uploads:
-    """`with Uploads(command) as server: …`. It reads bodies and discards them; `base` is its URL. See Peers/go/server.go."""
+    """`with Uploads(command) as server: …`. The server reads bodies and discards them. `base` is its URL. See Peers/go/server.go."""
 
     def __init__(self, command):
         self.command = command
@@ -192,7 +192,7 @@ class Uploads:
 
 
 class Servers:
-    """Both, for the cases: `with Servers(builds) as server: … server.target(case)`."""
+    """Both servers, for the cases: `with Servers(builds) as server: … server.target(case)`."""
 
     def __init__(self, builds):
         self.builds = builds
@@ -208,7 +208,7 @@ class Servers:
         self.nginx.__exit__()
 
     def warm(self, case):
-        """Reads the file of a case, so that the first client does not pay for what the system keeps in memory then."""
+        """Reads the file of a case, so that the file is in the cache of the system for the first client."""
         with open(self.nginx.file(case.file), "rb") as file:
             while file.read(1 << 20):
                 pass

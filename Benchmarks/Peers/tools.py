@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """curl, wrk and h2load: the same measurements as ClientBenchmarks (`tools.py curl|wrk|h2load KIND AT_ONCE WARMUP COUNT URL`), with the same line of figures.
 
-curl is one process for all requests, without a warm-up. What a run that sends nothing takes is taken off: it is curl's start.
-wrk makes as many requests as it can in two seconds, whatever COUNT is. It trusts every certificate, and does not count the bytes of bodies.
-h2load makes COUNT requests over one HTTP/2 connection. It checks no certificate, and connecting is in its figures.
+curl is one process for all requests, without a warm-up. The time of a run without requests is subtracted, because it is the start of curl.
+wrk makes as many requests as possible in two seconds, for every COUNT. wrk trusts every certificate, and does not count the bytes of bodies.
+h2load makes COUNT requests over one HTTP/2 connection. h2load checks no certificate, and its figures include the connect.
 """
 
 import os
@@ -20,7 +20,7 @@ SECONDS = 2
 
 
 def measured(command):
-    """What a program printed, its wall, user and system time in nanoseconds, and its peak memory."""
+    """The output of a program, its wall, user and system time in nanoseconds, and its peak memory."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = process.run(command, None)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -53,9 +53,9 @@ def measure_curl(kind, at_once, _, count, url):
         sys.exit(f"curl has no {kind}")
     start = measured(["curl", "--silent", "--output", "/dev/null", "file:///dev/null"])[1]
     times, latencies, size, peak = curl(kind, at_once, count, url)
-    # Of many at once, curl's time of a transfer leaves out how long the transfer waited for its turn.
+    # If there are many transfers at a time, curl's time of a transfer leaves out the wait in the queue.
     percentiles = [latencies[(len(latencies) * part + 99) // 100 - 1] if at_once == 1 else None for part in (50, 99)]
-    # The start may have taken longer by itself, where other work was in its way.
+    # Other work on the machine may have delayed the start.
     each = [max(whole - less, 1) / count for whole, less in zip(times, start)]
     return each + percentiles, peak, size / count
 
@@ -79,7 +79,7 @@ def measure_wrk(kind, at_once, _, count, url):
 def measure_h2load(kind, at_once, _, count, url):
     if kind != "get":
         sys.exit(f"h2load has no {kind}")
-    # Enough requests that connecting does not count.
+    # Enough requests, so that the connect has no effect.
     count *= 10
     output, times, peak = measured(["h2load", "-t1", "-c1", f"-m{at_once}", f"-n{count}", url])
     done = re.search(r"requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded", output)

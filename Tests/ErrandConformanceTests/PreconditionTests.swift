@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct PreconditionTests {
     private func message(of result: ExitTest.Result?) -> String { String(decoding: result?.standardErrorContent ?? [], as: UTF8.self) }
 
-    @Test func ofTheConformanceSuites() async {
+    @Test func preconditionsOfTheConformanceSuitesNameTheValue() async {
         let unknown = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = TransportBehavior.all(excluding: ["brotly": "some reason"])
         }
@@ -19,7 +19,7 @@ import Testing
         #expect(message(of: unreasoned).contains("excluding must give a reason for 'Brotli' (is empty)"))
     }
 
-    @Test func ofMiddleware() async {
+    @Test func preconditionsOfMiddlewareNameTheValue() async {
         let attempts = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = RetryPolicy(maxAttempts: 0) }
         #expect(message(of: attempts).contains("maxAttempts must be at least 1 (is 0)"))
         let slow = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -44,7 +44,7 @@ import Testing
         #expect(message(of: host).contains("each of hosts must be a name or an address, with a port or without (is 'a b')"))
     }
 
-    @Test func ofTheTestKit() async {
+    @Test func preconditionsOfTheTestKitNameTheValue() async {
         let upload = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = NetworkConditions(uploadBytesPerSecond: 0)
         }

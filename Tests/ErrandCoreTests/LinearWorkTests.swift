@@ -98,7 +98,7 @@ struct LinearWorkTests {
         #expect(growth < 30)
     }
 
-    @Test func whatIsCutOffOfAMessageCostsNothing() {
+    @Test func textCutOffAMessageTakesNoTime() {
         let growth = growth(of: 50_000, making: { String(repeating: "a\u{301}", count: $0) }) { text in
             for _ in 0..<50 { _ = text.shownSafely() }
         }

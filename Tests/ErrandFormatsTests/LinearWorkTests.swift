@@ -264,7 +264,7 @@ struct SmallStackTests {
         #expect(problem("{\"a\":\"\(few)\",\"\(String(repeating: "b", count: 500))\":[\"\(few)\"]}") == nil)
     }
 
-    @Test func whatIsNotUTF8IsRefused() {
+    @Test func otherEncodingsThanUTF8AreRefused() {
         for bytes in [Array("[1]".utf16).flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }, [0xFE, 0xFF, 0, 0x5B], [0xFF, 0xFE, 0x5B, 0]]
             as [[UInt8]]
         {

@@ -20,7 +20,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: hashes) func aHashIsThatOfTheStandard(_ algorithm: OctetHash.Algorithm, _ text: String, _ digits: String) {
+    @Test(arguments: hashes) func hashesMatchTheStandard(_ algorithm: OctetHash.Algorithm, _ text: String, _ digits: String) {
         #expect(OctetHash.of(text.utf8, by: algorithm) == Self.octets(digits))
         // Also without contiguous storage.
         #expect(OctetHash.of(AnySequence(text.utf8), by: algorithm) == Self.octets(digits))
@@ -53,13 +53,15 @@ import Testing
         ),
     ]
 
-    @Test(arguments: codes) func aCodeIsThatOfTheStandard(_ function: KeyedHash, _ key: [UInt8], _ message: String, _ digits: String) {
+    @Test(arguments: codes) func authenticationCodesMatchTheStandard(
+        _ function: KeyedHash, _ key: [UInt8], _ message: String, _ digits: String
+    ) {
         #expect(function.code(of: message.utf8, key: key) == Self.octets(digits))
     }
 
-    @Test func withTheTraitNothingIsRefused() throws { try HashingUnavailableError.check("a durable partition") }
+    @Test func hashingIsAvailableWithTheTrait() throws { try HashingUnavailableError.check("a durable partition") }
     #else
-    @Test func withoutTheTraitAFeatureIsRefusedByName() {
+    @Test func hashingIsRefusedByNameWithoutTheTrait() {
         let error = #expect(throws: HashingUnavailableError.self) { try HashingUnavailableError.check("a durable partition") }
         #expect(error?.description == "a durable partition needs a hash function: switch on the trait Crypto of the package Errand")
     }

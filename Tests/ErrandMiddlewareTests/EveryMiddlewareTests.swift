@@ -52,7 +52,9 @@ import Testing
             }
         },
         MiddlewareUnderTest("a body that passes a transform", switchOff: { $0.options.transform = .off }) {
-            $0.transformResponse { $0.body = $0.body.transformed(by: Same(), length: $0.body.expectedLength).observed { _ in } }
+            $0.transformResponse {
+                $0.body = $0.body.transformed(by: IdentityTransform(), length: $0.body.expectedLength).observed { _ in }
+            }
         },
         MiddlewareUnderTest("log of bodies", switchOff: { $0.options.log = .off }) { $0.log(to: recordingLogger().0, detail: .body()) },
         MiddlewareUnderTest("delay", switchOff: { $0.options.delay = .off }) { $0.delay(by: .milliseconds(1)) },
@@ -88,7 +90,7 @@ import Testing
         },
     ]
 
-    private struct Same: BodyTransform {
+    private struct IdentityTransform: BodyTransform {
         mutating func next(_ input: inout Data) -> Data? {
             defer { input = Data() }
             return input.isEmpty ? nil : input
@@ -100,7 +102,7 @@ import Testing
         try await behavior.check(middleware)
     }
 
-    @Test(arguments: middleware) func passesTheRequestInAndTheResponseOutInOrder(_ middleware: MiddlewareUnderTest) async throws {
+    @Test(arguments: middleware) func layersRunInOrder(_ middleware: MiddlewareUnderTest) async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let inner = stub.wrapped(by: RecordingMiddleware(name: "inner", list: passage))
@@ -119,7 +121,7 @@ import Testing
         #expect(stack.orderProblems.isEmpty)
     }
 
-    @Test func theDescriptionNamesAnOrderThatDefeatsOne() {
+    @Test func theDescriptionNamesAWrongOrder() {
         let stack = StubTransport().validateStatus().retry()
         #expect(stack.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
         #expect(stack.description.contains("retry would see an error"))

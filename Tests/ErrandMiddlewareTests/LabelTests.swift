@@ -40,7 +40,7 @@ import Testing
         ]
     }()
 
-    @Test(arguments: labels.indices) func saysWhatItDoes(_ index: Int) {
+    @Test(arguments: labels.indices) func eachLabelDescribesItsMiddleware(_ index: Int) {
         let (stack, label) = Self.labels[index]
         #expect(stack.layers.first?.label == label)
     }

@@ -37,12 +37,12 @@ import Testing
         ]),
     ]
 
-    @Test(arguments: configured.indices) func whatItWasGivenIsNotShown(_ index: Int) {
+    @Test(arguments: configured.indices) func settingsOfAMiddlewareAreNotShown(_ index: Int) {
         for text in Self.texts(of: Self.configured[index]) { #expect(!text.contains(Self.secret), "\(text)") }
     }
 
     /// While an exchange is in progress, too: some keep what they know of it.
-    @Test(arguments: EveryMiddlewareTests.middleware) func whatGoesThroughIsNotShown(_ subject: MiddlewareUnderTest) async throws {
+    @Test(arguments: EveryMiddlewareTests.middleware) func requestsOfAMiddlewareAreNotShown(_ subject: MiddlewareUnderTest) async throws {
         let isBelow = Watched(false)
         let continues = Watched(false)
         let stub = StubTransport(

@@ -82,7 +82,7 @@ import Testing
         .log(to: Logger(label: "order")).traceCall().number()
         .server("https://a.example")
 
-    @Test func theRulesAreThese() {
+    @Test func theDeclaredRulesMatchTheTable() {
         var declared: [Pair] = []
         for layer in Self.stack.layers {
             for neighbor in layer.neighbors {
@@ -97,7 +97,7 @@ import Testing
         #expect(once.map(\.place) == [.retry, .redirect])
     }
 
-    @Test func theCanonicalOrderKeepsThemAll() { #expect(Self.stack.orderProblems == []) }
+    @Test func theCanonicalOrderKeepsAllRules() { #expect(Self.stack.orderProblems == []) }
 
     @Test func eachRuleNamesItsPair() {
         let (stub, logger) = (StubTransport(), Logger(label: "order"))
@@ -131,14 +131,14 @@ import Testing
     }
 
     /// A timeout inside `retry` limits each attempt, one outside limits the call: both are of use, also together.
-    @Test func aTimeoutMayStandOnBothSidesOfRetry() {
+    @Test func aTimeoutIsAllowedOnBothSidesOfRetry() {
         let stack = StubTransport().timeout(.seconds(5)).retry().timeout(.seconds(30))
         #expect(stack.orderProblems == [] && stack.description.hasPrefix("timeout(30 s) > retry("))
         #expect(stack.description.hasSuffix(" > timeout(5 s) > StubTransport"))
     }
 
     /// Where they look for no status, `validateStatus` inside makes a failure of one, which is a way to use it.
-    @Test func validateStatusMayStandInsideWhatLooksForNoStatus() {
+    @Test func validateStatusIsAllowedInsideLayersWithoutStatuses() {
         let stub = StubTransport()
         #expect(stub.validateStatus().fallback(to: stub).orderProblems == [])
         #expect(stub.validateStatus().retry(RetryPolicy(statuses: [])).orderProblems == [])

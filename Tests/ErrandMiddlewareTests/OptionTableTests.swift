@@ -45,12 +45,12 @@ import Testing
         ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
-    private struct Pass: HTTPMiddleware {
+    private struct PassThroughMiddleware: HTTPMiddleware {
         let place: MiddlewarePlace
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    @Test(arguments: OptionRow.all) func saysWhatIdentifies(_ row: OptionRow) throws {
+    @Test(arguments: OptionRow.all) func eachOptionDeclaresItsIdentity(_ row: OptionRow) throws {
         let (one, other) = (try row.request().options, try row.request().options)
         #expect(one.keys.map { String(describing: $0) } == [row.key])
         switch row.identity {
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test(arguments: OptionRow.all) func saysWhetherItLeavesItsOrigin(_ row: OptionRow) throws {
+    @Test(arguments: OptionRow.all) func eachOptionDeclaresItsReach(_ row: OptionRow) throws {
         var options = try row.request().options
         options.removeOriginBoundOptions()
         #expect(options.keys.isEmpty == !row.crossesOrigins)
@@ -74,7 +74,7 @@ import Testing
         "ValidatorsKey": "validators",
     ]
 
-    @Test(arguments: OptionRow.all) func saysWhoServesIt(_ row: OptionRow) async throws {
+    @Test(arguments: OptionRow.all) func eachOptionDeclaresItsMiddleware(_ row: OptionRow) async throws {
         let request = try row.request()
         if !row.requiredCapabilities.isEmpty {
             let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
@@ -86,12 +86,12 @@ import Testing
         }
         let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
         #expect(error?.missingMiddleware == place && error?.option == names[row.key] ?? place.description)
-        _ = try await Self.plain().wrapped(by: Pass(place: place)).send(request)
+        _ = try await Self.plain().wrapped(by: PassThroughMiddleware(place: place)).send(request)
     }
 
     // MARK: What changes the exchange is in the key
 
-    private struct NotingClock: Clock {
+    private struct RecordingClock: Clock {
         let passage: RecordingList<String>
         var waits = false
         private let base = ManualClock()
@@ -106,8 +106,8 @@ import Testing
         }
     }
 
-    /// Notes what reaches the wire, and redirects `/x`.
-    private struct RecordingTransport: HTTPTransport {
+    /// Records the requests on the wire, and redirects `/x`.
+    private struct RecordingRedirectTransport: HTTPTransport {
         let passage: RecordingList<String>
         var alsoNotes: @Sendable () -> String = { "" }
 
@@ -141,16 +141,16 @@ import Testing
                 passage.record("\(type(of: error))")
             }
         }
-        let wire = RecordingTransport(passage: passage)
+        let wire = RecordingRedirectTransport(passage: passage)
         #if Telemetry
         let stack = HTTPStack(wire).trace(tracer: RecordingTracer())
         #else
         let stack = HTTPStack(wire)
         #endif
         await send(
-            stack.redirect().delay(by: .seconds(1), clock: NotingClock(passage))
+            stack.redirect().delay(by: .seconds(1), clock: RecordingClock(passage))
                 .transformRequest { $0.head.headerFields[.acceptLanguage] = $0.options[HidingKey.self] ?? "de" })
-        await send(HTTPStack(wire).hedge(.standard, clock: NotingClock(passage, waits: true)))
+        await send(HTTPStack(wire).hedge(.standard, clock: RecordingClock(passage, waits: true)))
 
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
@@ -162,8 +162,9 @@ import Testing
 
         let limit = ConcurrencyLimitMiddleware(.fixed(1))
         await send(
-            HTTPStack(RecordingTransport(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" }).wrapped(
-                by: limit))
+            HTTPStack(RecordingRedirectTransport(passage: passage) { "\(limit.state(of: "https://a.example").inFlight) in progress" })
+                .wrapped(
+                    by: limit))
 
         let recording = try Recording(path: "/nowhere", mode: .all)
         await send(HTTPStack(wire).record(on: recording))
@@ -181,7 +182,7 @@ import Testing
     private static func key(_ request: Request) -> CoalesceKey? { CoalesceKey(request, by: .all, own: nil) }
 
     @Test(arguments: OptionRow.all.filter { !$0.isComparedByItself })
-    func whatChangesTheExchangeIsInTheKey(_ row: OptionRow) async throws {
+    func optionsThatChangeTheExchangeAreInTheKey(_ row: OptionRow) async throws {
         #expect(try await Self.isToldApart(row.request(), from: Request(.get, url: "https://a.example/x")))
     }
 
@@ -190,7 +191,7 @@ import Testing
         "AttemptTimeoutKey", "PhaseTimeoutsKey", "CircuitBreakerKey", "ConcurrencyLimitKey", "DelayOptionKey", "HedgeOptionKey",
         "RateLimitKey", "RedirectOptionKey", "TransformOptionKey", "RecordingOptionKey",
     ])
-    func theLayersNotice(_ key: String) async throws {
+    func layersOfTheTableSeeTheirOption(_ key: String) async throws {
         let plain = try await Self.exchanges(of: Request(.get, url: "https://a.example/x"))
         var differs = false
         for row in OptionRow.all where row.key == key {
@@ -200,7 +201,7 @@ import Testing
     }
 
     /// They are no key, and compared as fields.
-    @Test func fieldsToFallBackOnAreInTheKey() async throws {
+    @Test func fallbackFieldsAreInTheKey() async throws {
         let plain = try Request(.get, url: "https://a.example/x")
         var request = plain
         request.options.fallbackHeaders = [.accept: "a/b"]
@@ -214,7 +215,7 @@ import Testing
         static func identity(of value: String?) -> OptionIdentity { .ignored }
     }
 
-    @Test func aKeyThatHidesItsChangeIsFound() async throws {
+    @Test func aChangeHiddenFromTheKeyIsFound() async throws {
         let plain = try Request(.get, url: "https://a.example/x")
         var hiding = plain
         hiding.options[HidingKey.self] = "fr"

@@ -10,7 +10,7 @@ import Testing
     private let requests = Self.authorities.map { Request(head: HTTPRequest(method: .get, scheme: "https", authority: $0, path: "/x")) }
     private let other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example:8443", path: "/x"))
 
-    @Test func aConcurrencyLimitCountsThemTogether() async throws {
+    @Test func spellingsOfAnOriginShareAConcurrencyLimit() async throws {
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = StubTransport(Stub().responds(.never)).wrapped(by: middleware)
         let tasks = requests.map { request in Task { try await stack.send(request) } }
@@ -21,7 +21,7 @@ import Testing
         for task in tasks { _ = await task.result }
     }
 
-    @Test func aRateLimitCountsThemTogether() async throws {
+    @Test func spellingsOfAnOriginShareARateLimit() async throws {
         let middleware = RateLimitMiddleware(.perHour(3), maxWait: .zero, clock: ManualClock())
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for request in requests { _ = try await stack.send(request) }
@@ -30,7 +30,7 @@ import Testing
         #expect(try await stack.send(other).status == .ok)
     }
 
-    @Test func aRetryBudgetIsOneForThem() async throws {
+    @Test func spellingsOfAnOriginShareARetryBudget() async throws {
         let budget = RetryBudget(reserve: 3, perSuccess: 1, perSecond: 0, clock: ManualClock())
         let failing = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = failing.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate), budget: budget)
@@ -41,7 +41,7 @@ import Testing
         #expect(budget.balance(of: "https://a.example") == 1)
     }
 
-    @Test func aCircuitBreakerHasOneCircuitForThem() async throws {
+    @Test func spellingsOfAnOriginShareACircuit() async throws {
         let changes = Mutex<[Origin]>([])
         let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 3), clock: ManualClock()) { origin, _ in
             changes.withLock { $0.append(origin) }
@@ -66,7 +66,7 @@ import Testing
         #expect(breaker.originCount == 1)
     }
 
-    @Test func hedgingKnowsThemAsOne() async throws {
+    @Test func spellingsOfAnOriginShareAHedgeWindow() async throws {
         let middleware = HedgeMiddleware(clock: ManualClock())
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for request in requests { _ = try await stack.send(request) }
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: authorities, authorities)
-    func aRedirectBetweenThemKeepsCredentials(_ from: String, _ to: String) throws {
+    func aRedirectBetweenSpellingsKeepsCredentials(_ from: String, _ to: String) throws {
         var request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: from, path: "/x"))
         request.head.headerFields[.authorization] = "S"
         for (port, isKept) in [("", true), ("8443", false)] {
@@ -91,14 +91,14 @@ import Testing
         }
     }
 
-    @Test(arguments: authorities) func aServerGivesThemItsFields(_ authority: String) async throws {
+    @Test(arguments: authorities) func spellingsOfAnOriginGetTheFieldsOfItsServer(_ authority: String) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/x"))
         _ = try await stub.server("https://a.example:443/v1", headers: [.accept: "a"]).send(request)
         #expect(stub.requests.first?.headers[.accept] == "a")
     }
 
-    @Test(arguments: authorities) func aConditionHoldsForAllOfThem(_ authority: String) async throws {
+    @Test(arguments: authorities) func aHostConditionMatchesAllSpellings(_ authority: String) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/x"))
         let marking = TransformMiddleware.request { $0.head.headerFields[.accept] = "a" }

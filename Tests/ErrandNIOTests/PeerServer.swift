@@ -25,7 +25,7 @@ final class StubResolver: HostResolver {
 
 /// A server of SwiftNIO at any address, whose responses hold the address that a connection came from.
 struct PeerServer: Sendable {
-    private final class Handler: ChannelInboundHandler, Sendable {
+    private final class PeerAddressHandler: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
 
@@ -41,7 +41,7 @@ struct PeerServer: Sendable {
 
     private static var bootstrap: ServerBootstrap {
         ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).childChannelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Handler()) }
+            channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(PeerAddressHandler()) }
         }
     }
 

@@ -29,7 +29,7 @@ import Testing
         return (taken.withLock { $0.sorted() }, server.seen.received)
     }
 
-    @Test(arguments: [1, 2, 3] as [UInt64]) func cutsThe99thPercentileByFourForFivePercentMoreRequests(seed: UInt64) {
+    @Test(arguments: [1, 2, 3] as [UInt64]) func hedgingQuartersThe99thPercentileForFivePercentMoreRequests(seed: UInt64) {
         let plain = Self.latencies(seed: seed, hedged: false)
         let hedged = Self.latencies(seed: seed, hedged: true)
         #expect(plain.sorted.count == 20_000 && hedged.sorted.count == 20_000 && plain.requests == 20_000)

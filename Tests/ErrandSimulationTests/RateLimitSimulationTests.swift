@@ -9,8 +9,8 @@ import Testing
 /// Ten minutes and more of load, in a few seconds: one test after the other, and most on a queue of their own, where what is
 /// ready runs in turn.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct RateLimitSimulationTests {
-    /// Notes when each request came, and who sent it.
-    private final class Record: HTTPSender {
+    /// Records the time and the sender of each request.
+    private final class RecordingArrivalSender: HTTPSender {
         private let clock: ManualClock
         private let start: ManualClock.Instant
         private let seen = Mutex<[(who: String, at: Duration)]>([])
@@ -31,10 +31,10 @@ import Testing
     private let clock = ManualClock()
     private let origin = "https://a.example"
 
-    @Test func fiftyASecondAreNeverExceeded() async throws {
+    @Test func aLimitOfFiftyPerSecondIsNeverExceeded() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let record = Record(clock)
+        let record = RecordingArrivalSender(clock)
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
         var random = SeededGenerator(seed: 50)
@@ -58,10 +58,10 @@ import Testing
     }
 
     /// A hundred callers, each of whom sends again as soon as it may.
-    @Test func underOverloadEachGetsTheSameAndNothingIsWasted() async throws {
+    @Test func callersShareTheLimitEquallyUnderOverload() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let record = Record(clock)
+        let record = RecordingArrivalSender(clock)
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
         let seconds = 60
@@ -85,7 +85,7 @@ import Testing
     @Test func twoStacksWithOneStoreHoldTheLimitTogether() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let record = Record(clock)
+        let record = RecordingArrivalSender(clock)
         let store = MemoryRateLimitStore(clock: clock)
         let both = (0..<2).map { _ in RateLimitMiddleware(.perSecond(20, burst: 5), store: store, clock: clock) }
         let callers = (0..<20).map { caller in
@@ -103,9 +103,9 @@ import Testing
     }
 
     /// Three callers at a time are more urgent than one that waits: it has its turn all the same.
-    @Test func theLeastUrgentHasItsTurnUnderOverload() async throws {
+    @Test func theLeastUrgentRequestIsSentUnderOverload() async throws {
         let simulation = Simulation()
-        let record = Record(simulation.clock)
+        let record = RecordingArrivalSender(simulation.clock)
         let stack = HTTPStack(record).rateLimit(.perSecond(1), clock: simulation.clock)
         for _ in 0..<3 {
             simulation.begin { [origin] in
@@ -129,13 +129,13 @@ import Testing
     }
 
     /// Three thousand calls, a third of them cancelled at any moment: nobody is lost, and nobody who leads leaves the line without a lead.
-    @Test(arguments: [false, true]) func manyWhoComeAndGoLoseNobody(_ isRemote: Bool) async throws {
+    @Test(arguments: [false, true]) func cancelledCallersLoseNoOtherCaller(_ isRemote: Bool) async throws {
         let executor = QueueExecutor(isConcurrent: true)
         try await withTaskExecutorPreference(executor) { try await self.manyComeAndGo(isRemote, on: executor) }
     }
 
     private func manyComeAndGo(_ isRemote: Bool, on executor: QueueExecutor) async throws {
-        let record = Record(clock)
+        let record = RecordingArrivalSender(clock)
         let store = isRemote ? RemoteStore(clock) : nil
         let middleware = RateLimitMiddleware(.perSecond(1000, burst: 5), store: store, clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)

@@ -26,7 +26,7 @@ import Testing
 
     /// Two hundred clients call once a second for three minutes; the server fails during the second one.
     @Test(arguments: [true, false], [1, 2] as [UInt64])
-    func aServerInTroubleGetsLittleMoreThanItsNormalLoad(shareOneBudget: Bool, seed: UInt64) async throws {
+    func anOverloadedServerGetsLittleMoreThanItsNormalLoad(shareOneBudget: Bool, seed: UInt64) async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let server = TroubledServer(clock: clock)

@@ -148,7 +148,7 @@ import Tracing
         #expect(lines.all.last?.text.contains("body of 9 bytes") == (detail == .body()))
     }
 
-    @Test func theLogShowsABodyThatBreaksOffOnce() async throws {
+    @Test func theLogShowsABrokenBodyOnce() async throws {
         let (logger, lines) = recordingLogger()
         let client = client(.data(Data(count: 10)).breaking(afterBytes: 5)) {
             $0.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: clock)
@@ -216,14 +216,14 @@ import Tracing
 
     // MARK: What is left
 
-    @Test func nothingOfItStaysInWhatIsHandedOut() async throws {
+    @Test func aReturnedResponseKeepsNoCallState() async throws {
         let client = client(.status(.ok, text: "7")) { $0.redirect().metrics(factory: metrics, clock: clock) }
         let response = try await client.response(Endpoint<Int>.get("/x"))
         #expect(!response.request.options.call.awaitsDecoding && response.request.options.call.passedStatusRule == nil)
         #expect(!response.request.options.mayFollowRedirects && response.metadata.callEnd == nil)
     }
 
-    @Test func withoutAnObserverNothingIsMade() async throws {
+    @Test func aCallWithoutAnObserverMakesNoCallEnd() async throws {
         let made = Watched(false)
         let stack = StubTransport(Stub().responds(.status(.ok, text: "7")))
             .transformResponse { response in
@@ -281,7 +281,7 @@ import Tracing
         }
     }
 
-    @Test(arguments: cases) func metricsAreTheSame(_ row: Case) async throws {
+    @Test(arguments: cases) func metricsAreTheSameOnBothSidesOfValidateStatus(_ row: Case) async throws {
         let request = try row.request()
         let (inner, outer) = (RecordingMetrics(buckets: [1]), RecordingMetrics(buckets: [1]))
         let clock = ManualClock()
@@ -290,7 +290,7 @@ import Tracing
         #expect(inner.exposition == outer.exposition && !inner.exposition.isEmpty)
     }
 
-    @Test(arguments: cases) func spansAreTheSame(_ row: Case) async throws {
+    @Test(arguments: cases) func spansAreTheSameOnBothSidesOfValidateStatus(_ row: Case) async throws {
         let request = try row.request()
         for isAttempt in [true, false] {
             let (inner, outer) = (RecordingTracer(), RecordingTracer())
@@ -305,7 +305,7 @@ import Tracing
         }
     }
 
-    @Test(arguments: cases) func theLogIsTheSame(_ row: Case) async throws {
+    @Test(arguments: cases) func theLogIsTheSameOnBothSidesOfValidateStatus(_ row: Case) async throws {
         let request = try row.request()
         for detail in [LogDetail.basic, .headers, .body()] {
             for (level, style) in [(Logger.Level.trace, LogStyle.oneLine), (.trace, .pretty), (.warning, .oneLine), (.warning, .pretty)] {
@@ -324,7 +324,7 @@ import Tracing
         }
     }
 
-    @Test(arguments: cases) func theProfileIsTheSame(_ row: Case) async throws {
+    @Test(arguments: cases) func theProfileIsTheSameOnBothSidesOfValidateStatus(_ row: Case) async throws {
         var results: [String?] = []
         for isInside in [true, false] {
             let profile = CallProfile()
@@ -338,7 +338,7 @@ import Tracing
         #expect(results == ["\(row.status)", "\(row.status)"])
     }
 
-    @Test func aStatusThatTheRuleWantsIsNoError() async throws {
+    @Test func anAcceptedStatusIsNotReportedAsAnError() async throws {
         let (metrics, tracer, clock) = (RecordingMetrics(), RecordingTracer(), ManualClock())
         let stack = StubTransport(Stub().responds(.status(.notFound))).metrics(factory: metrics, clock: clock).trace(tracer: tracer)
             .validateStatus(.statuses([200, 404]))
@@ -358,7 +358,7 @@ import Tracing
     }
 
     /// Within a chain, a redirect is as it should be.
-    @Test func aRedirectThatIsFollowedIsNoError() async throws {
+    @Test func aFollowedRedirectIsNotReportedAsAnError() async throws {
         let (metrics, tracer, clock) = (RecordingMetrics(), RecordingTracer(), ManualClock())
         let stub = StubTransport(Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.status(.ok)))
         let stack = stub.metrics(factory: metrics, clock: clock).trace(tracer: tracer).redirect().validateStatus()

@@ -32,7 +32,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func whileConnecting(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCallIsCancelledWhileConnecting(by tested: TestedTransport) async throws {
             let hanging = try HangingPort()
             // Shutdown waits for what still connects.
             try await tested.run {
@@ -51,7 +51,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func inTheHandshake(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCallIsCancelledInTheHandshake(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 _ = try connection.read()
                 connection.waitForEnd()
@@ -66,7 +66,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func whileWaitingForATurn(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCallIsCancelledInTheQueue(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
@@ -88,7 +88,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func whileWaitingForTheHead(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCallIsCancelledBeforeTheHead(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
@@ -103,7 +103,7 @@ extension TransportTests {
         }
 
         @Test(arguments: [false, true], TestedTransport.allCases)
-        func whileReadingTheBody(isLarge: Bool, by tested: TestedTransport) async throws {
+        func aCallIsCancelledWhileReadingTheBody(isLarge: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
@@ -124,7 +124,7 @@ extension TransportTests {
         }
 
         /// Read in another task than the one that sent: the reader's cancellation counts.
-        @Test(arguments: TestedTransport.allCases) func aReaderInAnotherTask(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aReaderInAnotherTaskIsCancelled(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun")
@@ -144,7 +144,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func whileSendingToAServerThatDoesNotRead(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func anUploadIsCancelledWithoutAReadingServer(by tested: TestedTransport) async throws {
             let mayEnd = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
@@ -166,7 +166,7 @@ extension TransportTests {
 
         /// A source that says at its cancellation that it is at its end, as `AsyncStream` does: what was sent must not pass for all.
         @Test(arguments: [ScriptedBodySource.Ending.stall, .stallThenEnd], TestedTransport.allCases)
-        func whileTheSourceIsWaitedFor(then: ScriptedBodySource.Ending, by tested: TestedTransport) async throws {
+        func anUploadIsCancelledWhileItsSourceIsSilent(then: ScriptedBodySource.Ending, by tested: TestedTransport) async throws {
             let wholeBodies = Watched(0)
             let server = try RawServer { connection in
                 let request = try connection.readHead()

@@ -29,7 +29,7 @@ extension TransportTests {
             try await server.counts.wait("the connection to be closed") { $0.accepted == $0.seenEnds && $0.open == 0 }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aConnectionThatIsNotTakenTimesOut(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func anUnacceptedConnectionTimesOut(by tested: TestedTransport) async throws {
             let hanging = try HangingPort()
             // Shutdown waits for what still connects.
             try await tested.run {
@@ -42,7 +42,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func connectingHasALimitOfItsOwn(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func connectingHasItsOwnLimit(by tested: TestedTransport) async throws {
             let hanging = try HangingPort()
             try await tested.run {
                 $0.connectTimeout = Self.limit
@@ -68,7 +68,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aTurnThatDoesNotComeTimesOut(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aQueuedRequestTimesOut(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
@@ -89,7 +89,7 @@ extension TransportTests {
         }
 
         @Test(arguments: [true, false], TestedTransport.allCases)
-        func aHeadThatDoesNotComeTimesOut(hasBody: Bool, by tested: TestedTransport) async throws {
+        func aMissingHeadTimesOut(hasBody: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 let request = try connection.readHead()
                 _ = try connection.readBody(of: request)
@@ -128,7 +128,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aSourceThatDoesNotComeTimesOut(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aSilentSourceTimesOut(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
@@ -145,7 +145,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aBodyThatStandsStillTimesOut(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aStalledBodyTimesOut(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here")
@@ -224,7 +224,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aDeadlineThatDoesNotPassChangesNothing(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aFutureDeadlineChangesNothing(by tested: TestedTransport) async throws {
             let body = Data.seeded(500_000)
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }

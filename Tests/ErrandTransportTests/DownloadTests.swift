@@ -40,7 +40,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func headTellsTheLengthAndHasNoBody(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func headReturnsTheLengthAndNoBody(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             try await tested.run { transport in
                 let response = try await transport.send(Request(.head, url: nginx.url("/5m")))
@@ -72,7 +72,7 @@ extension TransportTests {
         }
 
         @Test(arguments: [HTTPRequest.Method.get, .post, .put, .delete, .patch, .options], TestedTransport.allCases)
-        func methodTargetAndFieldsArriveAsTheyAre(method: HTTPRequest.Method, by tested: TestedTransport) async throws {
+        func methodTargetAndFieldsArriveUnchanged(method: HTTPRequest.Method, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             try await tested.run { transport in
                 let name = try #require(HTTPField.Name("X-Test"))
@@ -127,7 +127,7 @@ extension TransportTests {
         }
 
         /// RFC 9110, 8.6: the length is that of the body that is not there.
-        @Test(arguments: TestedTransport.allCases) func aLengthThatIsNotOfThisBodyIsNotExpected(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func theLengthOfANotModifiedResponseIsIgnored(by tested: TestedTransport) async throws {
             let server = try RawServer.responding { connection, _, _ in
                 try connection.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 1000000\r\n\r\n")
             }

@@ -39,7 +39,7 @@ extension TransportTests {
         }
 
         @Test(arguments: [RequestBody.empty, .data(Data.seeded(1_000)), .data(Data.seeded(500_000))], TestedTransport.allCases)
-        func aWholeExchange(body: RequestBody, by tested: TestedTransport) async throws {
+        func aWholeExchangeIsReported(body: RequestBody, by tested: TestedTransport) async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data.seeded(300_000)) }
             defer { server.stop() }
             try await tested.run { transport in
@@ -58,7 +58,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aRefusedConnection(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aRefusedConnectionIsReported(by tested: TestedTransport) async throws {
             let port = try LoopbackPorts.refused()
             try await tested.run { transport in
                 let request = try Request(.get, url: "http://127.0.0.1:\(port)/").telling(sink)
@@ -68,7 +68,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aBodyThatBreaksOff(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aBrokenBodyIsReported(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here")
@@ -83,7 +83,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aBodyThatIsGivenUp(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func anAbandonedBodyIsReported(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 try? connection.respond(body: Data(count: 16 * 1024 * 1024))
@@ -98,7 +98,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aCancelledExchange(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCancelledExchangeIsReported(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()
@@ -118,7 +118,7 @@ extension TransportTests {
         }
 
         /// Wherever the cancellation falls, nothing comes behind the end.
-        @Test(arguments: TestedTransport.allCases) func cancelledAtAnyMoment(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCancellationAtAnyMomentIsReported(by tested: TestedTransport) async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data.seeded(100_000)) }
             defer { server.stop() }
             let sent = Self.acquired(tested) + [.requestHeadSent, .responseHead]

@@ -22,7 +22,7 @@ extension TransportTests {
         }
 
         @Test(arguments: ["127.0.0.1", "localhost"], TestedTransport.allCases)
-        func aRefusedPortIsToldOfAtOnce(host: String, by tested: TestedTransport) async throws {
+        func aRefusedPortFailsImmediately(host: String, by tested: TestedTransport) async throws {
             let port = try LoopbackPorts.refused()
             try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: "http://\(host):\(port)/")) }
@@ -92,7 +92,7 @@ extension TransportTests {
                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\nas far as here\r\n",
                     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nas far as here",
                 ], [false, true]), TestedTransport.allCases)
-        func aBodyThatBreaksOffIsLostBehindWhatCame(_ example: (String, Bool), by tested: TestedTransport) async throws {
+        func aBrokenBodyFailsAfterItsBytes(_ example: (String, Bool), by tested: TestedTransport) async throws {
             let (octets, resets) = example
             let isRead = Watched(false)
             let server = try RawServer { connection in
@@ -124,8 +124,7 @@ extension TransportTests {
         }
 
         /// What had been read ahead is read, and never anything else; the client drops what it had not handed on by then.
-        @Test(arguments: TestedTransport.allCases) func whatCameOfALargeBodyBeforeItBrokeOffIsRead(by tested: TestedTransport) async throws
-        {
+        @Test(arguments: TestedTransport.allCases) func theStartOfABrokenLargeBodyIsRead(by tested: TestedTransport) async throws {
             let content = Data.seeded(1_000_000)
             let server = try RawServer { connection in
                 try connection.readHead()
@@ -155,7 +154,7 @@ extension TransportTests {
 
         /// A status below 100 ends the process with AsyncHTTPClient.
         @Test(arguments: pairs(broken, TestedTransport.allCases).filter { $0.1 == .nio || !$0.0.contains(" 099 ") })
-        func whatIsNotHTTPIsRefused(_ example: (String, TestedTransport)) async throws {
+        func invalidHTTPIsRefused(_ example: (String, TestedTransport)) async throws {
             let (octets, tested) = example
             let server = try RawServer { connection in
                 try connection.readHead()

@@ -25,7 +25,7 @@ extension TransportTests {
 
         private func name(_ text: String) throws -> HTTPField.Name { try #require(HTTPField.Name(text)) }
 
-        @Test(arguments: TestedTransport.allCases) func whatIsSentArrivesInOrderAndAsOftenAsItIsSent(by tested: TestedTransport)
+        @Test(arguments: TestedTransport.allCases) func sentFieldsArriveInOrderWithRepetitions(by tested: TestedTransport)
             async throws
         {
             let (twice, empty, text) = (try name("X-Twice"), try name("X-Empty"), try name("X-Text"))
@@ -65,7 +65,7 @@ extension TransportTests {
         }
 
         /// `HTTPFields` splits it, for HTTP/2.
-        @Test(arguments: TestedTransport.allCases) func aCookieThatIsSetAsOneValueIsOneField(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCookieSetAsOneValueIsOneField(by tested: TestedTransport) async throws {
             let (seen, _) = try await exchange(
                 by: tested,
                 { url in
@@ -78,18 +78,18 @@ extension TransportTests {
         }
 
         /// Nothing is added that was not asked for, but what the message needs.
-        @Test(arguments: TestedTransport.allCases) func aBareRequestHasAHostAlone(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aBareRequestHasOnlyAHost(by tested: TestedTransport) async throws {
             let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0) }, fields: "")
             #expect(seen.fields.map { $0.name.lowercased() } == ["host"])
         }
 
-        @Test(arguments: TestedTransport.allCases) func aHostOfTheCallersOwnIsSent(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aHostOfTheCallerIsSent(by tested: TestedTransport) async throws {
             let host = try name("Host")
             let (seen, _) = try await exchange(by: tested, { try Request(.get, url: $0, headers: [host: "virtual.example"]) }, fields: "")
             #expect(seen.values("host") == ["virtual.example"])
         }
 
-        @Test(arguments: TestedTransport.allCases) func whatIsReceivedIsReadInOrderAndAsOftenAsItCame(by tested: TestedTransport)
+        @Test(arguments: TestedTransport.allCases) func receivedFieldsAreReadInOrderWithRepetitions(by tested: TestedTransport)
             async throws
         {
             let fields =
@@ -102,7 +102,7 @@ extension TransportTests {
         }
 
         /// Octets that are no UTF-8 do not break the response; SwiftNIO reads them as U+FFFD.
-        @Test(arguments: TestedTransport.allCases) func octetsThatAreNoTextDoNotBreakAResponse(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func invalidUTF8InAFieldDoesNotBreakAResponse(by tested: TestedTransport) async throws {
             let server = try RawServer.responding { connection, _, _ in
                 try connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Text: caf".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
             }
@@ -129,7 +129,7 @@ extension TransportTests {
         }
 
         /// Nothing in a field may end its line (RFC 9110, 5.5).
-        @Test(arguments: TestedTransport.allCases) func aFieldCannotSmuggleAnother(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aFieldCannotSmuggleAnotherField(by tested: TestedTransport) async throws {
             let field = try name("X-Text")
             let (seen, _) = try await exchange(
                 by: tested,

@@ -63,7 +63,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aStreamOfHTTP2ThatIsGivenUpLeavesTheConnection(by tested: TestedTransport)
+        @Test(arguments: TestedTransport.allCases) func anAbandonedStreamOfHTTP2LeavesTheConnection(by tested: TestedTransport)
             async throws
         {
             let nginx = try await NginxServer.shared()
@@ -94,7 +94,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aCancelledReaderOfHTTP2IsToldAtOnce(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aCancelledReaderOfHTTP2EndsImmediately(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]

@@ -20,7 +20,7 @@ extension TransportTests {
         }
 
         @Test(arguments: [UInt64(1), 2], TestedTransport.allCases)
-        func fiveHundredRequestsOfWhichHalfAreCancelled(seed: UInt64, by tested: TestedTransport) async throws {
+        func halfOfFiveHundredRequestsAreCancelled(seed: UInt64, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 while true {
                     let request = try connection.readHead()

@@ -10,7 +10,7 @@ extension TransportTests {
     @Suite
     struct PoolTests {
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
-        func requestsAfterEachOtherShareAConnection(by tested: TestedTransport) async throws {
+        func consecutiveRequestsShareAConnection(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             try await tested.run { transport in
                 var connections: [String?] = []
@@ -116,7 +116,8 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aLargeResponseThatIsGivenUpFreesItsTurn(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func anAbandonedLargeResponseFreesItsConnection(by tested: TestedTransport) async throws
+        {
             let body = Data(count: 16 * 1024 * 1024)
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: body) }
             defer { server.stop() }

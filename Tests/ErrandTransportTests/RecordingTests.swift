@@ -13,7 +13,7 @@ extension TransportTests {
     struct RecordingTests {
         /// The transport over SwiftNIO reports the steps of connecting, others only that there is a connection.
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
-        func aNewConnectionHasItsTimesAndAReusedOneHasNone(by tested: TestedTransport) async throws {
+        func onlyANewConnectionHasConnectingTimes(by tested: TestedTransport) async throws {
             let server = try await NginxServer.shared()
             let folder = try TestFolder("recording")
             let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)

@@ -33,7 +33,7 @@ extension TransportTests {
         }
 
         @Test(arguments: ["", "/", "?a=b", "//a/b", "/x?y"], TestedTransport.allCases)
-        func aTargetThatBeginsItselfIsSent(target: String, by tested: TestedTransport) async throws {
+        func aTargetThatStartsThePathIsSent(target: String, by tested: TestedTransport) async throws {
             let seen = Watched<String?>(nil)
             let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0 = request.target }
@@ -48,7 +48,7 @@ extension TransportTests {
         }
 
         /// RFC 9112, 3.2.4: for OPTIONS alone, and not by AsyncHTTPClient.
-        @Test(arguments: TestedTransport.allCases) func theAsteriskIsForOPTIONSAlone(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func theAsteriskIsForOPTIONSOnly(by tested: TestedTransport) async throws {
             let seen = Watched<String?>(nil)
             let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0 = request.target }
@@ -88,7 +88,7 @@ extension TransportTests {
         // MARK: Durations
 
         @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9)], TestedTransport.allCases)
-        func hugeTimeoutsAreForEver(duration: Duration, by tested: TestedTransport) async throws {
+        func hugeTimeoutsDoNotEndACall(duration: Duration, by tested: TestedTransport) async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             try await tested.run {
@@ -110,7 +110,7 @@ extension TransportTests {
         }
 
         /// If an error is not an error of this library, only its type is known to have no secrets.
-        @Test(arguments: TestedTransport.allCases) func theErrorOfABodyIsShownByItsTypeAlone(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func theErrorOfABodyIsShownOnlyByItsType(by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 try connection.readHead()
                 connection.waitForEnd()

@@ -8,7 +8,7 @@ extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
     struct TLSTests {
         @Test(arguments: ["localhost", "127.0.0.1"], TestedTransport.allCases)
-        func aServerOfATrustedAuthorityIsBelieved(host: String, by tested: TestedTransport) async throws {
+        func aServerOfATrustedAuthorityIsAccepted(host: String, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             try await tested.run {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
@@ -78,7 +78,7 @@ extension TransportTests {
         }
 
         @Test(arguments: pairs([nil, .stranger, .client] as [TestCertificates.Client?], ["-tls1_2", "-tls1_3"]), TestedTransport.allCases)
-        func aServerThatRefusesAClientInTheHandshake(_ example: (TestCertificates.Client?, String), by tested: TestedTransport) async throws
+        func aClientRefusedInTheHandshakeGetsAnError(_ example: (TestCertificates.Client?, String), by tested: TestedTransport) async throws
         {
             let (client, version) = example
             let nginx = try await NginxServer.shared()
@@ -119,7 +119,7 @@ extension TransportTests {
 
         /// Whether the connection ends properly or with a reset, nothing of the request had left.
         @Test(arguments: [false, true], TestedTransport.allCases)
-        func aServerThatHangsUpInTheHandshakeIsNoServer(resets: Bool, by tested: TestedTransport) async throws {
+        func anEndInTheHandshakeIsAFailureToConnect(resets: Bool, by tested: TestedTransport) async throws {
             let server = try RawServer { connection in
                 _ = try connection.read()
                 if resets { connection.resetAtEnd() }

@@ -14,7 +14,7 @@ extension TransportTests {
         private static let listeners: [NginxServer.Listener] = [.plain, .tls]
 
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners, TestedTransport.allCases)
-        func aPlainGet(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+        func aPlainGetIsCancelledAtEveryPoint(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/300k", listener)
                 try await stage.torture {
@@ -26,7 +26,7 @@ extension TransportTests {
         }
 
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners, TestedTransport.allCases)
-        func aBodyReadHalfWay(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+        func aPartlyReadBodyIsCancelledAtEveryPoint(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             try await withNginx(listener, tested) { nginx, stage in
                 let url = nginx.url("/5m", listener)
                 try await stage.torture(uncancelledRuns: 4) {
@@ -49,7 +49,7 @@ extension TransportTests {
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
             .enabled(Comment(rawValue: NginxServer.storesNothing)) { try await NginxServer.storesUploads() }, arguments: listeners,
             TestedTransport.allCases)
-        func anUploadFromAFile(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+        func anUploadFromAFileIsCancelledAtEveryPoint(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let folder = try TestFolder("torture")
             let content = Data.seeded(512 * 1024 + 5)
             let path = try folder.write(content, to: "upload")
@@ -74,7 +74,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aRedirect(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aRedirectIsCancelledAtEveryPoint(by tested: TestedTransport) async throws {
             let server = try RawServer.responding { connection, request, _ in
                 switch request.target {
                 case "/from": try connection.respond("302 Found", fields: ["Location: /to"], body: Data("moved".utf8))
@@ -91,7 +91,7 @@ extension TransportTests {
             }
         }
 
-        @Test(arguments: TestedTransport.allCases) func aRetryInItsBackoff(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aRetryInItsBackoffIsCancelledAtEveryPoint(by tested: TestedTransport) async throws {
             let refused = Mutex(Set<String>())
             let server = try RawServer.responding { connection, request, _ in
                 let isFirst = refused.withLock { $0.insert(request.target).inserted }

@@ -46,7 +46,7 @@ extension TransportTests {
             #expect(received.encoding == nil)
         }
 
-        @Test(arguments: TestedTransport.allCases) func anEmptyBodySaysSo(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func anEmptyBodyHasALengthOfZero(by tested: TestedTransport) async throws {
             let received = try await send(by: tested, .empty)
             #expect(received.body == Data())
             #expect(received.length == "0")
@@ -88,7 +88,7 @@ extension TransportTests {
         }
 
         /// How a body is framed is the transport's work.
-        @Test(arguments: TestedTransport.allCases) func aLengthOfTheCallersOwnIsIgnored(by tested: TestedTransport) async throws {
+        @Test(arguments: TestedTransport.allCases) func aLengthOfTheCallerIsIgnored(by tested: TestedTransport) async throws {
             let lying: HTTPFields = [.contentLength: "3", .transferEncoding: "chunked"]
             let known = try await send(by: tested, .data(Data.seeded(1_000)), headers: lying)
             #expect(known.length == "1000")
@@ -104,7 +104,7 @@ extension TransportTests {
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)),
             .enabled(Comment(rawValue: NginxServer.storesNothing)) { try await NginxServer.storesUploads() },
             arguments: [NginxServer.Listener.plain, .tls], TestedTransport.allCases)
-        func nginxStoresWhatIsPut(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
+        func nginxStoresAnUpload(listener: NginxServer.Listener, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
             let content = Data.seeded(5 * 1024 * 1024 + 3)
             try await tested.run {

@@ -48,7 +48,7 @@ final class ArticleList {
 }
 
 /// Notes where it runs. A middleware belongs to no actor.
-nonisolated struct WhereItRuns: HTTPMiddleware {
+nonisolated struct ThreadReportingMiddleware: HTTPMiddleware {
     let note: @Sendable (Bool) -> Void
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -145,7 +145,7 @@ final class ArticleEditor {
     @Test func middlewareNeverRunsOnTheMainActor() async throws {
         let (seen, continuation) = AsyncStream.makeStream(of: Bool.self)
         let stub = StubTransport(Stub().responds(.json(Article(id: 1, title: "One"))))
-        let stack = stub.wrapped(by: WhereItRuns { continuation.yield($0) }).server("https://a.example")
+        let stack = stub.wrapped(by: ThreadReportingMiddleware { continuation.yield($0) }).server("https://a.example")
         _ = try await APIClient(stack).value(Articles.one(1))
         _ = try await stack.send(try Request(.get, "/articles/1"))
         continuation.finish()

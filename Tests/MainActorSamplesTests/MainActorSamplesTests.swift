@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct MainActorSamplesTests {
     /// One source of truth: no sample is copied.
-    @Test func everySampleIsTheOneOfTheReadme() throws {
+    @Test func everySampleIsLinkedFromTheReadmeTests() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         let samples = folder.deletingLastPathComponent().appendingPathComponent("ReadmeTests")
         let names = try FileManager.default.contentsOfDirectory(atPath: samples.path).filter { !$0.hasSuffix("Tests.swift") }

@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func eachRowHasTheValueOfTheCode() throws {
+    @Test func eachRowMatchesTheCode() throws {
         let (rows, values) = (try Self.rows(), try Self.values())
         for row in rows { #expect(values[row.name] == row.value, "\(row.name)") }
         #expect(Set(rows.map(\.name)) == Set(values.keys) && rows.count == values.count)

@@ -17,7 +17,7 @@ import Testing
     }
 
     /// Changes the protocol; the exchange goes on.
-    private struct Upgrading: HTTPSender {
+    private struct UpgradingSender: HTTPSender {
         struct Stream: DuplexStream {
             var incoming: any BodySource { ScriptedBodySource(then: .stall) }
             func write(_ data: Data) async throws {}
@@ -136,7 +136,7 @@ import Testing
             try await $0(stub(endless)).send(get()).body.abandon()
         },
         End(testDescription: "upgraded", status: 101, problem: nil, errorType: nil) {
-            let response = try await $0(Upgrading()).send(get())
+            let response = try await $0(UpgradingSender()).send(get())
             withExtendedLifetime(response) {}
         },
         End(testDescription: "coalesced", status: 200, problem: nil, errorType: nil, count: 2) { observed in
@@ -147,7 +147,7 @@ import Testing
         },
     ]
 
-    @Test(arguments: ends) func anObserverSeesWhatTheLogSees(_ end: End) async throws {
+    @Test(arguments: ends) func anObserverAndTheLogSeeTheSame(_ end: End) async throws {
         let entries = Mutex<[AuditEntry]>([])
         let (logger, lines) = recordingLogger()
         try await end.play { stack in

@@ -339,13 +339,13 @@ struct TenantMiddlewareTests {
     @Test(arguments: MiddlewareBehavior.all)
     func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.middleware) }
 
-    @Test func namesTheTenant() async throws {
+    @Test func theRequestNamesTheTenant() async throws {
         let stub = StubTransport(Stub().header(.tenant, "blue").responds(.status(.ok)))
         let response = try await stub.tenant("blue").send(Request(.get, url: "https://a.example/x"))
         #expect(response.status == .ok)
     }
 
-    @Test func anyMomentIsGoodForCancelling() async throws {
+    @Test func cancellingIsSafeAtAnyMoment() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await CancellationTorture().run {
             try await stub.tenant("blue").send(Request(.get, url: "https://a.example/x")).status

@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: samples.filter { $0.text.hasPrefix(guides) && !$0.text.hasSuffix("/Errand.md") })
-    func aGuideNamesWhatItsSamplesImport(_ samples: Samples) throws {
+    func aGuideNamesTheImportsOfItsSamples(_ samples: Samples) throws {
         let files = samples.compiled.filter { $0 != "NotesClient.swift" || samples.compiled.count == 1 }
         let text = try Self.text(of: samples.text)
         for file in files {
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func theArticleOnClosuresDoesWhatItSays() async throws {
+    @Test func theArticleOnClosuresIsCorrect() async throws {
         await modelShowsWhatItGets()
         try await requestsAreRight()
         let model = await firstScreen()
@@ -119,7 +119,7 @@ import Testing
         #expect(read == release && stub.requests.map(\.path) == ["/releases/7"])
     }
 
-    @Test func theArticlesOnListsAndJSONDoWhatTheySay() async throws {
+    @Test func theArticlesOnListsAndJSONAreCorrect() async throws {
         let pages: [StubResponse] = [
             .json(["orders": [["id": 1], ["id": 2]], "nextCursor": "x"] as JSONValue), .json(["orders": [["id": 3]]] as JSONValue),
         ]
@@ -144,7 +144,7 @@ import Testing
         #expect(try address(of: user, in: client).city == "London")
     }
 
-    @Test func theArticlesOnFormatsDoWhatTheySay() async throws {
+    @Test func theArticlesOnFormatsAreCorrect() async throws {
         let stub = StubTransport(
             Stub(.get, "/profile").responds(
                 .data(Data("<plist><dict><key>name</key><string>x</string><key>features</key><array/></dict></plist>".utf8))),
@@ -165,7 +165,7 @@ import Testing
         #expect(shown == ["Your credit is 3.", "Sold out"])
     }
 
-    @Test func theArticleOnErrorFormatsDoesWhatItSays() async throws {
+    @Test func theArticleOnErrorFormatsIsCorrect() async throws {
         let stub = StubTransport(
             Stub(.get, "/articles/{id}").responds(
                 .json(["data": ["type": "articles", "id": "1", "attributes": ["title": "Tea"]]] as JSONValue),
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func theArticleOnOrganizingAnAPIDoesWhatItSays() async throws {
+    @Test func theArticleOnOrganizingAnAPIIsCorrect() async throws {
         try await customerIsRenamed()
         let shop = Shop(tokens: TokenSource(AccessToken("t")) { _ in AccessToken("t") })
         #expect(shop.api.stack.orderProblems == [] && shop.images.stack.orderProblems == [])
@@ -195,7 +195,7 @@ import Testing
         _ = CustomerClient.live(shop)
     }
 
-    @Test func theArticleOnEnvelopesDoesWhatItSays() async throws {
+    @Test func theArticleOnEnvelopesIsCorrect() async throws {
         let stub = StubTransport(
             Stub(.post, "/purchases").responds(
                 .json(["code": 40_012, "message": "5 € are missing."] as JSONValue),
@@ -241,7 +241,7 @@ import Testing
     }
     #endif
 
-    @Test func theArticleOnPollingDoesWhatItSays() async throws {
+    @Test func theArticleOnPollingIsCorrect() async throws {
         let stub = StubTransport(
             Stub(.get, "/jobs/{id}").responds(
                 .json(["state": "running", "progress": 0.5] as JSONValue, headers: [.retryAfter: "0"]),
@@ -255,7 +255,7 @@ import Testing
         #expect(try await makeReport(client, year: 2026).url == "/r.pdf")
     }
 
-    @Test func theArticleOnEventStreamsDoesWhatItSays() async throws {
+    @Test func theArticleOnEventStreamsIsCorrect() async throws {
         let type: HTTPFields = [.contentType: "text/event-stream"]
         let answers = "data: {\"text\":\"Because \"}\n\ndata: {\"text\":\"it is.\"}\n\ndata: [DONE]\n\n"
         let stub = StubTransport(
@@ -279,7 +279,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func theArticleOnMiddlewareDoesWhatItSays() async throws {
+    @Test func theArticleOnMiddlewareIsCorrect() async throws {
         let clock = ManualClock()
         let stub = StubTransport(
             Stub(.get, "/busy").responds(.status(.serviceUnavailable, headers: [.retryAfter: "1"]), .status(.ok)),
@@ -301,7 +301,7 @@ import Testing
                 + "tenant(blue) when host *.example.com and not (path /public/**) > OpenCallsMiddleware > StubTransport")
     }
 
-    @Test(arguments: ["a\r\nb\rc\n\r\r\n", "", "\r", "\r\n", "a"]) func theSampleOfATransformDoesWhatItSays(_ text: String) async throws {
+    @Test(arguments: ["a\r\nb\rc\n\r\r\n", "", "\r", "\r\n", "a"]) func theSampleOfATransformIsCorrect(_ text: String) async throws {
         let counted = Mutex(0)
         let expected = text.utf8.reduce(into: (text: "", wasReturn: false)) { line, byte in
             if byte != 10 || !line.wasReturn { line.text += byte == 13 || byte == 10 ? "\n" : String(UnicodeScalar(byte)) }
@@ -317,7 +317,7 @@ import Testing
         #expect(counted.withLock { $0 } == (text.utf8.count + 1) * text.utf8.count)
     }
 
-    @Test func theSamplesDoWhatTheySay() async throws {
+    @Test func theSamplesAreCorrect() async throws {
         try await stubbed()
         #if MockServer
         try await served()
@@ -349,14 +349,14 @@ import Testing
         await list.load()
         #expect(await list.message != nil)
         let fine = StubTransport(Stub().responds(.status(.ok, text: "fine"), repeatingLast: true))
-        #expect(resilient(fine).orderProblems.isEmpty && observed(fine, by: Silence()).orderProblems.isEmpty)
+        #expect(resilient(fine).orderProblems.isEmpty && observed(fine, by: StubEventSink()).orderProblems.isEmpty)
         #expect(logged(HTTPStack(fine)).orderProblems.isEmpty)
-        let seen = try await observed(resilient(fine), by: Silence()).send(Request(.get, url: "https://a.example/"))
+        let seen = try await observed(resilient(fine), by: StubEventSink()).send(Request(.get, url: "https://a.example/"))
         #expect(try await seen.text() == "fine")
         #expect(seen.metadata.profile?.layers.first?.name == "events")
     }
 
-    @Test func theGuideForAppsDoesWhatItSays() async throws {
+    @Test func theGuideForAppsIsCorrect() async throws {
         await screenShowsItsNotes()
         let stub = StubTransport(
             Stub(.get, "/v1/notes/archive").responds(.data(Data(repeating: 7, count: 100_000))),
@@ -375,7 +375,7 @@ import Testing
         #expect(makeClient(token: "t").stack.orderProblems.isEmpty)
     }
 
-    @Test func theGuideForServersDoesWhatItSays() async throws {
+    @Test func theGuideForServersIsCorrect() async throws {
         try await inventoryIsAskedAgain()
         let transport = try makeTransport()
         let (logger, _) = recordingLogger()
@@ -383,7 +383,7 @@ import Testing
         try await transport.shutdown()
     }
 
-    @Test func theGuideFromURLSessionDoesWhatItSays() async throws {
+    @Test func theGuideFromURLSessionIsCorrect() async throws {
         try await noteIsLoaded()
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
         let request = try draft(url)
@@ -405,7 +405,7 @@ import Testing
         #expect(lines == ["a", "b"])
     }
 
-    @Test func theGuideFromAlamofireDoesWhatItSays() async throws {
+    @Test func theGuideFromAlamofireIsCorrect() async throws {
         try await accountsAreStubbed()
         let stub = StubTransport(
             Stub(.post, "/session").form(["user": "joe", "password": "s3cret"]).responds(.status(.noContent)),
@@ -419,7 +419,7 @@ import Testing
         #expect(times.withLock { $0 } == 1)
     }
 
-    @Test func theGuideToErrorsShowsWhatIsThrown() async throws {
+    @Test func theGuideToErrorsShowsTheThrownErrors() async throws {
         let article = try Self.text(of: Self.guides + "ErrorsForPeople.md")
         func isShown(_ text: String, _ location: SourceLocation = #_sourceLocation) {
             let isShown = article.contains(text)
@@ -450,7 +450,7 @@ import Testing
         #expect(message(for: CancellationError()) == nil)
     }
 
-    @Test func theSamplesOfErrorsDoWhatTheySay() async throws {
+    @Test func theSamplesOfErrorsAreCorrect() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let refused = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         let stub = StubTransport(
@@ -481,7 +481,7 @@ import Testing
         #expect(try await rename(1, with: own) == "Renamed.")
     }
 
-    @Test func theConsoleShowsWhatTheArticleSays() async throws {
+    @Test func theConsoleMatchesTheArticle() async throws {
         let article = try Self.text(of: Self.guides + "WhatTheConsoleShows.md")
         func isShown(_ text: String, _ location: SourceLocation = #_sourceLocation) {
             let isShown = article.contains("```\n\(text)\n```")
@@ -540,10 +540,6 @@ import Testing
     }
 }
 
-private struct Silence: EventSink {
-    func record(_ event: ExchangeEvent) {}
-}
-
 /// The middleware of the guide that sends requests again, written with public API alone.
 @Suite(.timeLimit(.minutes(5))) struct OwnFollowUpTests {
     static let all: [MiddlewareUnderTest] = [
@@ -559,7 +555,7 @@ private struct Silence: EventSink {
     @Test(arguments: all, MiddlewareBehavior.all)
     func conforms(_ middleware: MiddlewareUnderTest, to behavior: MiddlewareBehavior) async throws { try await behavior.check(middleware) }
 
-    @Test func aFailureThatMayPassIsTriedAgain() async throws {
+    @Test func aTransientFailureIsRetried() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.badGateway), .status(.ok)))
         let stack = HTTPStack.ordered(around: stub).wrapped(by: TryAgainMiddleware(wait: .milliseconds(1))).validateStatus()
         let response = try await stack.send(Request(.get, url: "https://a.example/"))
@@ -570,7 +566,7 @@ private struct Silence: EventSink {
         #expect(once.requests.count == 1, "a POST is not idempotent")
     }
 
-    @Test func aRequestThatGoesElsewhereLeavesItsCredentials() async throws {
+    @Test func aRequestToAnotherOriginDropsItsCredentials() async throws {
         let stub = StubTransport(
             Stub(.get, "/a").responds(.status(.serviceUnavailable, headers: [.mirror: "https://mirror.example/b?c"])),
             Stub(.get, "/b").responds(.status(.ok)))

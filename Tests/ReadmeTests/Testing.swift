@@ -38,7 +38,7 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     await #expect(throws: StatusError.self) { try await api.delete("/files/a/b") }
 }
 
-@Test func oneResponseComesAfterTheOther() async throws {
+@Test func responsesAreReturnedInOrder() async throws {
     let stub = StubTransport(
         Stub(.get, "/tickets/{id}").responds(.json(Ticket(id: 7)), .json(Ticket(id: 7, isOpen: false)), repeatingLast: true))
     let api = APIClient(stub.server("https://desk.example"))
@@ -47,7 +47,7 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(states == [true, false, false])
 }
 
-@Test func aTicketIsSentAsTheServerWantsIt() async throws {
+@Test func aTicketIsSentAsJSON() async throws {
     let stub = StubTransport(Stub().responds(.status(.noContent)))
     let api = APIClient(stub.server("https://desk.example"))
     try await api.post("/tickets", query: ["notify": true], body: .json(Ticket(id: 7)))
@@ -59,7 +59,7 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(stub.unusedStubs.isEmpty && stub.openBodyCount == 0)
 }
 
-@Test func anOfflineAppSaysSo() async throws {
+@Test func anOfflineAppThrowsAConnectivityError() async throws {
     let stub = StubTransport(Stub().responds(.offline))
     let api = APIClient(stub.server("https://desk.example"))
     let error = await #expect(throws: TransportError.self) { try await closeTicket(7, with: api) }
@@ -81,7 +81,7 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(ticket.id == 7 && stub.requests.count == 2)
 }
 
-@Test func aSilentServerIsGivenUp() async throws {
+@Test func aSilentServerTimesOut() async throws {
     let clock = ManualClock()
     let stub = StubTransport(Stub().responds(.never))
     let api = APIClient(stub.timeout(.seconds(30), clock: clock).server("https://desk.example"))

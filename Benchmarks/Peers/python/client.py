@@ -30,7 +30,7 @@ def upload():
 
 
 def checked(kind, data):
-    """The number of bytes that a whole body stands for."""
+    """The number of bytes of a whole body."""
     if kind == "typed":
         value = json.loads(data)
         if value["total"] != len(value["items"]) or value["total"] == 0:

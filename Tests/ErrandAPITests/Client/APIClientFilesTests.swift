@@ -48,7 +48,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func aURLThatIsNotThatOfAFileIsRefusedBeforeAnythingIsSent() async throws {
+    @Test func aURLThatIsNotAFileURLIsRefusedBeforeSending() async throws {
         try folder.write("s3cret", to: "a.zip")
         let (client, stub) = client(Stub().responds(.status(.ok, text: "new")))
         let web = try #require(URL(string: "https://b.example\(target.path)"))

@@ -62,7 +62,7 @@ private enum Users {
         await #expect(throws: StatusError.self) { let _: Void = try await plain.get("/coded") }
     }
 
-    @Test func givesTheValueOfACall() async throws {
+    @Test func aCallReturnsItsValue() async throws {
         let (client, stub) = client(Stub(.get, "/v1/users/{id}").query("expand", "teams").responds(.json(ada)))
         #expect(try await client.value(Users.one("a/../b?c")) == ada)
         let seen = try #require(stub.requests.first)
@@ -71,7 +71,7 @@ private enum Users {
         #expect(seen.request.head.headerFields[.accept] == "application/json")
     }
 
-    @Test func givesTheValueWithItsHead() async throws {
+    @Test func aValueIsReturnedWithItsHead() async throws {
         let (client, _) = client(Stub().responds(.json(ada, status: .created, headers: [.eTag: "\"1\""])))
         let response = try await client.response(Users.one("7"))
         #expect(response.value == ada)
@@ -80,7 +80,7 @@ private enum Users {
         #expect(response.request.url?.description == "https://a.example/v1/users/7?expand=teams")
     }
 
-    @Test func givesTheBytesWhateverIsDeclared() async throws {
+    @Test func theBytesOfABodyNeedNoContentType() async throws {
         let (client, _) = client(Stub().responds(.data(Data([1, 2, 3]))))
         #expect(try await client.data(Users.all) == Data([1, 2, 3]))
     }
@@ -106,17 +106,17 @@ private enum Users {
         #expect(try await client.value(Users.maybe(7)) == nil)
     }
 
-    @Test func anOptionalOutputIsTheValueThatCame() async throws {
+    @Test func anOptionalOutputIsTheValueOfTheBody() async throws {
         let (client, _) = client(Stub().responds(.json(ada)))
         #expect(try await client.value(Users.maybe(7)) == ada)
     }
 
-    @Test func anEmptyBodyIsAnErrorWhereAValueIsDeclared() async throws {
+    @Test func anEmptyBodyIsAnErrorForADeclaredValue() async throws {
         let (client, _) = client(Stub().responds(.status(.noContent)))
         await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.one("7")) }
     }
 
-    @Test func sendsAValueAsJSON() async throws {
+    @Test func aValueIsSentAsJSON() async throws {
         let (client, stub) = client(Stub(.post, "/v1/users").json(["name": "Ada"]).responds(.json(ada, status: .created)))
         #expect(try await client.value(Users.create(ada)) == ada)
         #expect(stub.requests.first?.request.head.headerFields[.contentType] == "application/json")
@@ -132,7 +132,7 @@ private enum Users {
 
     @Test(arguments: [
         ("2026-11-21T12:36:00Z", 0.0), ("2026-11-21T12:36:00.500Z", 0.5), ("2026-11-21T13:36:00+01:00", 0.0),
-    ]) func readsDatesWithFractionsAndOffsets(text: String, fraction: Double) async throws {
+    ]) func datesWithFractionsAndOffsetsAreRead(text: String, fraction: Double) async throws {
         let (client, _) = client(Stub().responds(.status(.ok, text: #"{"id":1,"name":"x","joined":"\#(text)"}"#)))
         let joined = try await client.value(Users.one("1")).joined?.timeIntervalSince1970
         #expect(abs((joined ?? 0) - 1_795_264_560 - fraction) < 0.001)
@@ -166,14 +166,14 @@ private enum Users {
         #expect(try error?.json(as: [String: String].self)["reason"] == "no such user")
     }
 
-    @Test func aStackWithARuleOfItsOwnKeepsIt() async throws {
+    @Test func aStackKeepsItsOwnStatusRule() async throws {
         let stub = StubTransport(Stub().responds(.json(ada, status: .notFound)))
         let client = APIClient(stub.validateStatus(.statuses([404])).server("https://a.example"))
         #expect(try await client.value(Users.one("7")) == ada)
         #expect(client.stack.layers.filter { $0.place == .validateStatus }.count == 1)
     }
 
-    @Test func aRuleForSomeRequestsLeavesTheOthersToTheClient() async throws {
+    @Test func aConditionalStatusRuleLeavesOtherRequestsToTheClient() async throws {
         let stub = StubTransport(Stub().responds(.json(ada, status: .notFound), repeatingLast: true))
         func client(_ path: String) -> APIClient {
             APIClient(stub.wrapped(by: ValidateStatusMiddleware(.statuses([404])), when: .path(path)).server("https://a.example"))
@@ -187,7 +187,7 @@ private enum Users {
         }
     }
 
-    @Test func aCallHasOptionsOfItsOwn() async throws {
+    @Test func aCallHasItsOwnOptions() async throws {
         let (client, stub) = client(Stub().responds(.json(ada, status: .notFound)))
         #expect(try await client.value(Users.one("7").with(\.validateStatus, .off).with(\.urlTemplate, "mine")) == ada)
         #expect(stub.requests.first?.request.options.urlTemplate == "mine")
@@ -240,7 +240,7 @@ private enum Users {
             ])
     }
 
-    @Test func headersOfTheCallCountBeforeThoseOfTheBodyAndTheServer() async throws {
+    @Test func headersOfTheCallReplaceHeadersOfTheBodyAndTheServer() async throws {
         let stub = StubTransport(Stub().responds(.json(ada)))
         let client = APIClient(stub.server("https://a.example", headers: [.accept: "application/vnd.a+json"]))
         _ = try await client.value(Users.one("7"))
@@ -286,7 +286,7 @@ private enum Users {
 
     /// The boundary is known to the form alone: a server would find no part by another one.
     @Test(arguments: ["multipart/form-data", "multipart/form-data; boundary=abc", "application/json"])
-    func aFormWithAContentTypeOfYourOwnIsRefused(type: String) async throws {
+    func aFormWithACustomContentTypeIsRefused(type: String) async throws {
         let (client, stub) = client(Stub().responds(.status(.noContent)))
         let form: MultipartForm = ["title": "Sunset"]
         let error = await #expect(throws: RequestEncodingError.self) {
@@ -301,7 +301,7 @@ private enum Users {
         #expect(stub.requests.map { $0.headers[.contentType] } == [form.contentType])
     }
 
-    @Test func aBodyThatNobodyDecodedIsNamedAsEncoded() async throws {
+    @Test func anEncodedBodyIsNamedInTheError() async throws {
         let (client, _) = client(
             Stub().responds(.data(Data([0x1F, 0x8B, 8, 0, 0, 0]), headers: [.contentType: "application/json", .contentEncoding: "gzip"])))
         let error = await #expect(throws: ResponseDecodingError.self) { try await client.value(Users.all) }
@@ -329,7 +329,7 @@ private enum Users {
         await #expect(throws: JSONTextError.self) { for try await _ in strict {} }
     }
 
-    @Test func aDecodingOfYourOwn() async throws {
+    @Test func aCustomDecodingReadsAnEnvelope() async throws {
         let (client, _) = client(Stub().responds(.json(["data": ada])))
         let enveloped = ResponseDecoding<User> { data, _, json in
             guard let user = try json.decode([String: User].self, from: data)["data"] else { throw CancellationError() }

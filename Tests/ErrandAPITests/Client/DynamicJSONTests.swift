@@ -26,7 +26,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func valuesGoBothWays() throws {
+    @Test func valuesAreConvertedToJSONAndBack() throws {
         let user = User(userName: "Ada", joined: Date(timeIntervalSince1970: 0))
         let json = try JSONValue(encoding: user, coding: coding)
         #expect(json == ["user_name": "Ada", "joined": "1970-01-01T00:00:00Z"])

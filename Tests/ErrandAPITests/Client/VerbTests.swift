@@ -48,7 +48,7 @@ private struct User: Codable, Sendable, Equatable {
         #expect(stub.requests[0].request.options.tags == ["feature": "list"])
     }
 
-    @Test func aTimeoutOfAVerbHolds() async throws {
+    @Test func aTimeoutEndsAVerb() async throws {
         let (client, _) = client(.never)
         let error = await #expect(throws: TransportError.self) { try await client.get("/x", timeout: .milliseconds(20)) }
         #expect(error?.code == .timedOut)
@@ -85,7 +85,7 @@ private struct User: Codable, Sendable, Equatable {
 
     private struct NoTea: Error, Equatable {}
 
-    @Test func anErrorOfAConversionReachesTheCallerAsItIs() async throws {
+    @Test func anErrorOfAConversionIsThrownUnchanged() async throws {
         let (client, _) = client(.json(ada))
         await #expect(throws: NoTea()) { _ = try await client.value(Endpoint<User>.get("/x").map { _ in throw NoTea() } as Endpoint<Int>) }
         let failing = Endpoint<User>.get("/x").map { user -> Int in
@@ -125,7 +125,7 @@ private struct User: Codable, Sendable, Equatable {
         #expect(stub.requests.count == 3, "a value that is no form fails before anything is sent")
     }
 
-    @Test func aTimeoutThatIsNotMoreThanZeroSaysSo() async throws {
+    @Test func theErrorOfANegativeTimeoutNamesTheRule() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let client = APIClient(stub.timeout(.seconds(5)).server("https://a.example"))
         let error = await #expect(throws: TransportError.self) { try await client.get("/x", timeout: .seconds(-1)) }

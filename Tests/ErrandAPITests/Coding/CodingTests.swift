@@ -15,7 +15,7 @@ private struct Order: Codable, Sendable, Equatable {
 
     // MARK: Stubs
 
-    @Test func aStubOfAModelWithADateIsWhatADefaultClientReads() async throws {
+    @Test func aDefaultClientReadsAStubbedModelWithADate() async throws {
         let stub = StubTransport(Stub().responds(.json(order)))
         let client = APIClient(stub.server("https://a.example"))
         #expect(try await client.post("/orders", body: .json(order), as: Order.self) == order)
@@ -34,7 +34,7 @@ private struct Order: Codable, Sendable, Equatable {
     }
 
     /// One endpoint may differ from the rest of the API, in both directions.
-    @Test func anEndpointMayHaveACodingOfItsOwn() async throws {
+    @Test func anEndpointCanHaveItsOwnCoding() async throws {
         let odd = JSONCoding(dates: .secondsSince1970, keys: .snakeCase)
         let stub = StubTransport(Stub().responds(.json(order, coding: odd), repeatingLast: true))
         let client = APIClient(stub.server("https://a.example"))
@@ -199,7 +199,7 @@ private struct Order: Codable, Sendable, Equatable {
 
     // MARK: Descriptions
 
-    @Test func descriptionsAreShortAndInWords() async throws {
+    @Test func descriptionsAreShort() async throws {
         let stub = StubTransport(Stub().responds(.json(order)))
         let client = APIClient(stub.retry(3).server("https://a.example"), json: snakeCase)
         #expect("\(client)" == "APIClient(\(client.stack))")

@@ -29,7 +29,7 @@ import Testing
 
     private let balanceTooLow: JSONValue = ["code": 40_012, "message": "the balance\nis too low", "request_id": "r-17", "data": nil]
 
-    @Test func aCallGetsWhatIsInTheEnvelope() async throws {
+    @Test func aCallReturnsTheValueInTheEnvelope() async throws {
         let one = stub(["code": 0, "data": ["user_name": "Ada"]])
         #expect(try await client(one).get("/users/7", as: User.self) == User(userName: "Ada"))
         #expect(try await client(one).value(Endpoint<User>.get("/users/7").map(\.userName)) == "Ada")
@@ -39,7 +39,7 @@ import Testing
         #expect(one.openBodyCount == 0 && list.openBodyCount == 0)
     }
 
-    @Test func aFailureIsAServiceErrorWhateverTheStatus() async throws {
+    @Test func aFailureIsAServiceErrorForEveryStatus() async throws {
         for status in [HTTPResponse.Status.ok, .unauthorized, .internalServerError] {
             let stub = stub(balanceTooLow, status: status)
             for call in 0..<3 {
@@ -75,7 +75,7 @@ import Testing
         try await empty.delete("/x")
     }
 
-    @Test func whatIsNoEnvelopeIsAnError() async throws {
+    @Test func aBodyWithoutAnEnvelopeIsAnError() async throws {
         await #expect(throws: ResponseDecodingError.self) { try await client(stub(["user_name": "Ada"])).get("/x", as: User.self) }
         let text = StubTransport(Stub().responds(.status(.badGateway, text: "<html>")))
         await #expect(throws: StatusError.self) { try await client(text).get("/x", as: User.self) }
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// No call takes the error of a back end for its data.
-    @Test func anErrorIsNotData() async throws {
+    @Test func noCallReturnsAServiceErrorAsData() async throws {
         let failing = client(stub(balanceTooLow))
         let file = FileManager.default.temporaryDirectory.appending(path: "envelope-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func anErrorSaysWhatIsNoEnvelopeAndWhere() async throws {
+    @Test func theErrorOfAMissingEnvelopeNamesThePlace() async throws {
         func description(_ json: JSONValue, of call: @Sendable (APIClient) async throws -> Void) async -> String {
             let error = await #expect(throws: ResponseDecodingError.self) { try await call(client(stub(json))) }
             return error.map { "\($0)" } ?? ""
@@ -229,8 +229,8 @@ import Testing
         await #expect(throws: StatusError.self) { try await client(stub).get("/x", as: User.self) }
     }
 
-    /// Sends another request first, as a middleware that signs in does.
-    private struct Detour: HTTPMiddleware {
+    /// Sends another request first, like a middleware that signs in.
+    private struct DetourMiddleware: HTTPMiddleware {
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             let response = try await next.send(Request(.get, url: "https://other.example/token"))
             throw try await StatusError(reading: response)
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test func theRefusedResponseOfAnotherRequestIsNotMapped() async throws {
-        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: Detour())
+        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: DetourMiddleware())
         let client = APIClient(stack.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self)
         await #expect(throws: StatusError.self) { try await client.get("/x", as: User.self) }
     }

@@ -14,7 +14,7 @@ import Testing
     private let profile = Profile(name: "Ada & <co>", limits: [1, -2], since: Date(timeIntervalSince1970: 1_700_000_000))
 
     @Test(arguments: [EndpointBody.PropertyListFormat.xml, .binary])
-    func aValueGoesThereAndBack(_ format: EndpointBody.PropertyListFormat) async throws {
+    func aPropertyListIsSentAndRead(_ format: EndpointBody.PropertyListFormat) async throws {
         let stub = StubTransport(
             Stub(.put, "/profile").responds(.custom { (HTTPResponse(status: .ok), $0.body) }))
         let client = APIClient(stub.server("https://a.example"))
@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: [
         "", "x", "bplist00", "bplist00\u{0}\u{0}", "<plist>", "<plist><dict><key>", "{", "{ a = (", "<?xml?><plist><integer>x",
     ])
-    func whatIsNoListIsAnError(_ text: String) async throws {
+    func anInvalidPropertyListIsAnError(_ text: String) async throws {
         let client = APIClient(StubTransport(Stub().responds(.data(Data(text.utf8)))).server("https://a.example"))
         await #expect(throws: ResponseDecodingError.self) { try await client.value(Endpoint<Profile>(.get, "/", decoding: .propertyList)) }
     }

@@ -47,7 +47,9 @@ private struct User: Decodable, Sendable {
 
     // MARK: The whole body
 
-    @Test(arguments: [HTTPResponse.Status.ok, .noContent, .resetContent]) func anEmptyBodySaysWhatToDo(_ status: HTTPResponse.Status)
+    @Test(arguments: [HTTPResponse.Status.ok, .noContent, .resetContent]) func theErrorOfAnEmptyBodyNamesTheRemedy(
+        _ status: HTTPResponse.Status
+    )
         async throws
     {
         #expect(try await problem(User.self, in: "", status: status) == "User: the body is empty; make the output optional, or Void")
@@ -61,7 +63,7 @@ private struct User: Decodable, Sendable {
         #expect(try await problem(User.self, in: page, contentType: nil) == "User: the body is not valid JSON: an invalid value at byte 0")
     }
 
-    @Test func whatIsWrongWithTheWholeIsSaid() async throws {
+    @Test func invalidJSONIsDescribedWithItsByte() async throws {
         #expect(
             try await problem(User.self, in: #"{"id": 1, "name": "s3cret"#)
                 == "User: the body is not valid JSON: an unterminated string at byte 25")
@@ -97,7 +99,7 @@ private struct User: Decodable, Sendable {
 
     // MARK: Values
 
-    @Test func aValueOfAnotherKindIsNamedAsItWasFound() async throws {
+    @Test func aValueOfTheWrongTypeIsDescribed() async throws {
         #expect(try await problem(User.self, in: #"{"id":"s3cret"}"#) == "User at id: expected an Int, found a string")
         #expect(try await problem(User.self, in: #"{"id":[]}"#) == "User at id: expected an Int, found an array")
         #expect(try await problem(User.self, in: #"{"id":{}}"#) == "User at id: expected an Int, found an object")
@@ -111,7 +113,7 @@ private struct User: Decodable, Sendable {
         #expect(try await problem([User].self, in: nested) == "[User] at [0].addresses[1].street: expected a String, found a number")
     }
 
-    @Test func aDateThatIsNotISO8601IsCalledSo() async throws {
+    @Test func theErrorOfADateNamesISO8601() async throws {
         let expected = "User at joined: not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         #expect(try await problem(User.self, in: #"{"id":1,"joined":"s3cret"}"#) == expected)
         #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "User at joined: expected a String, found a number")
@@ -131,7 +133,7 @@ private struct User: Decodable, Sendable {
         #expect(try await problem(User.self, in: "{\"id\":1,\"joined\":\"\(date)\"}") == expected)
     }
 
-    @Test func aDateOfADeclaredFormatIsCalledSo() async throws {
+    @Test func theErrorOfADateNamesItsDeclaredFormat() async throws {
         let stub = StubTransport(Stub().responds(.data(Data(#"["s3cret"]"#.utf8), headers: [.contentType: "application/json"])))
         let client = APIClient(stub, json: JSONCoding(dates: .format("dd.MM.yyyy")))
         let error = await #expect(throws: ResponseDecodingError.self) {
@@ -208,7 +210,7 @@ private struct User: Decodable, Sendable {
         (.asDeclared, #"{"id":2,"NoteText":""}"#, "noteText: no such key; the body has 'NoteText'"),
         (.asDeclared, #"{"id":2,"note":"s3cret"}"#, "noteText: no such key"),
     ])
-    func aMissingKeyIsNotOneThatTheBodyHas(_ keys: JSONCoding.Keys, _ body: String, _ problem: String) async throws {
+    func theErrorOfAMissingKeyNamesASimilarKey(_ keys: JSONCoding.Keys, _ body: String, _ problem: String) async throws {
         let stub = StubTransport(Stub().responds(.data(Data(body.utf8))))
         let client = APIClient(stub.server("https://a.example"), json: JSONCoding(keys: keys))
         let error = await #expect(throws: ResponseDecodingError.self) { _ = try await client.get("/x", as: Photo.self) }
@@ -227,7 +229,7 @@ private struct User: Decodable, Sendable {
                 == true, "\(error?.description ?? "")")
     }
 
-    @Test func typesAreNamedAsTheyAreWritten() {
+    @Test func typesAreNamedAsInTheSource() {
         struct Local: Decodable { struct Inner {} }
         let names: [(any Any.Type, String)] = [
             (Int.self, "Int"), ([User].self, "[User]"), (User?.self, "User?"),
@@ -257,7 +259,7 @@ private struct User: Decodable, Sendable {
         return value
     }
 
-    @Test func anErrorOfTheAppReachesItsCatchAsItIs() async throws {
+    @Test func anErrorOfTheAppIsThrownUnchanged() async throws {
         let client = client(.data(Data(#"{"code":7}"#.utf8)))
         let error = await #expect(throws: ServerError.self) {
             try await client.value(Endpoint(.get, "/x", decoding: Self.enveloped))

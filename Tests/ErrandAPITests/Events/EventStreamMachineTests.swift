@@ -15,7 +15,7 @@ import Testing
     private static let lost = End.failed(mayBeProcessed: true, retryAfter: nil)
     private static let neverSent = End.failed(mayBeProcessed: false, retryAfter: nil)
 
-    @Test func theWaitIsTheReconnectionTimePlusABackoffThatGrowsUntilAnEventComes() {
+    @Test func theWaitIsTheReconnectionTimePlusAGrowingBackoff() {
         var machine = machine()
         let waits = (1...7).map { _ in machine.endConnection(.complete, canReplay: true, random: 0.5) }
         #expect(waits == [3.5, 4, 5, 7, 11, 18, 18].map { .connect(after: .seconds($0)) })
@@ -25,7 +25,7 @@ import Testing
         #expect(machine.endConnection(Self.lost, canReplay: true, random: 0.5) == .connect(after: .milliseconds(600)))
     }
 
-    @Test func aServerThatAsksForTooLongAWaitIsNotObeyed() {
+    @Test func aWaitOverTheCapIsNotObeyed() {
         var machine = EventStreamMachine(EventStreamPolicy(retryAfterCap: .seconds(60), backoff: .immediate), isIdempotent: true)
         let refused = End.failed(mayBeProcessed: false, retryAfter: .seconds(60))
         #expect(machine.endConnection(refused, canReplay: true, random: 0) == .connect(after: .seconds(60)))
@@ -54,7 +54,7 @@ import Testing
         (End.noContent, Decision.finish), (.permanent, .fail), (.silent, .fail), (.complete, .connect(after: .seconds(3))),
         (lost, .connect(after: .seconds(3))), (neverSent, .connect(after: .seconds(3))),
     ])
-    func theEndOfAConnectionThatBroughtNothingDecides(_ end: EventStreamMachine.End, _ decision: EventStreamMachine.Decision) {
+    func theEndOfAnEmptyConnectionDecidesTheNextStep(_ end: EventStreamMachine.End, _ decision: EventStreamMachine.Decision) {
         var machine = machine()
         #expect(machine.endConnection(end, canReplay: true, random: 0) == decision)
     }
@@ -78,7 +78,7 @@ import Testing
         #expect(never.endConnection(Self.lost, canReplay: true, random: 0) == .fail)
     }
 
-    @Test func aRequestThatIsNotIdempotentIsSentAgainOnlyWithoutHarm() {
+    @Test func aNonIdempotentRequestIsRepeatedOnlyIfThatIsSafe() {
         func decision(_ end: EventStreamMachine.End, resends: Bool = false, id: String = "", canReplay: Bool = true)
             -> EventStreamMachine.Decision
         {

@@ -68,7 +68,7 @@ import Testing
 
     // MARK: - Connections
 
-    @Test func eventsComeOverAsManyConnectionsAsTheyTake() async throws {
+    @Test func eventsContinueOverSeveralConnections() async throws {
         let (client, stub) = client(
             stream("id: 1\ndata: a\n", "\ndata: b\n\n"), stream("data: c\n\nid: 2\ndata: lost"), stream("id\ndata: d\n\n"),
             stream("data: e\n\n"),
@@ -90,7 +90,7 @@ import Testing
         #expect(try await values.next() == 8 && values.lastEventID == "2")
     }
 
-    @Test func anEventIsDecodedByItself() throws {
+    @Test func aSingleEventIsDecoded() throws {
         struct Story: Decodable { var headLine: String }
         let event = ServerSentEvent(data: #"{"head_line":"a"}"#)
         #expect(try event.json(as: Story.self, coding: JSONCoding(keys: .snakeCase)).headLine == "a")
@@ -152,7 +152,7 @@ import Testing
         #expect(lastEventIDs(stub) == [nil, "1", "1", "1"])
     }
 
-    @Test(arguments: [429, 500, 503]) func aServerThatRefusesForNowIsAskedAgain(_ code: Int) async throws {
+    @Test(arguments: [429, 500, 503]) func aTemporaryRefusalIsRetried(_ code: Int) async throws {
         let (client, stub) = client(
             .status(.init(code: code), headers: [.retryAfter: "60"]), .status(.init(code: code)), stream("data: a\n\n"), gone
         ) { $0.retry(clock: ManualClock()) }
@@ -175,7 +175,7 @@ import Testing
             (200, nil, "the Content-Type is missing, not text/event-stream (status 200)"),
             (205, "text/event-stream", "the status is 205, not 200 (status 205)"),
         ] as [(Int, String?, String)])
-    func aResponseThatIsNoEventStreamIsAnError(_ code: Int, _ type: String?, _ problem: String) async throws {
+    func aResponseOfAnotherMediaTypeOrStatusIsAnError(_ code: Int, _ type: String?, _ problem: String) async throws {
         var headers = HTTPFields()
         headers[.contentType] = type
         let (client, stub) = client(.stream(streamed, status: .init(code: code), headers: headers))
@@ -216,7 +216,7 @@ import Testing
         #expect(try await all(events(once, policy: EventStreamPolicy(maxReconnects: 0, silenceTimeout: nil))).count == 1)
     }
 
-    @Test func anErrorThatWouldComeAgainIsFinal() async throws {
+    @Test func aPermanentErrorIsFinal() async throws {
         let (client, stub) = client(.failure(TransportError(.tls, phase: .connect, request: nil, delivery: .notSent)))
         let error = await #expect(throws: TransportError.self) { try await all(events(client)) }
         #expect(error?.code == .tls && stub.requests.count == 1)
@@ -243,7 +243,7 @@ import Testing
         #expect(lastEventIDs(stub) == [nil, "1", "1"])
     }
 
-    @Test func aPostWithoutEventIDsIsSentOnceUnlessThePolicySaysOtherwise() async throws {
+    @Test func aPostWithoutEventIDsIsSentOnceByDefault() async throws {
         let (ending, first) = client(stream("data: a\n\n"))
         #expect(try await all(events(ending, chat)).count == 1)
         let (breaking, second) = client(stream("data: a\n\n", failure: lost()))
@@ -254,14 +254,14 @@ import Testing
         #expect(third.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 3))
     }
 
-    @Test(arguments: [429, 503]) func aPostThatWasNotProcessedIsSentAgainAfterTheServersWait(_ code: Int) async throws {
+    @Test(arguments: [429, 503]) func anUnprocessedPostIsSentAgainAfterTheWaitOfTheServer(_ code: Int) async throws {
         let (client, stub) = client(.status(.init(code: code), headers: [.retryAfter: "60"]), stream("data: a\n\n"))
         #expect(try await all(events(client, chat)).map(\.data) == ["a"])
         #expect(stub.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 2))
         #expect(states.all == ["connecting", "waiting for 1 min", "connecting", "open", "closed"])
     }
 
-    @Test func aPostThatIsRefusedAgainAndAgainIsSentAsOftenAsThePolicyAllows() async throws {
+    @Test func aRepeatedlyRefusedPostIsSentUpToTheLimitOfThePolicy() async throws {
         let (client, stub) = client(.status(.tooManyRequests))
         let policy = EventStreamPolicy(maxReconnects: 2, silenceTimeout: nil)
         let error = await #expect(throws: StatusError.self) { try await all(events(client, chat, policy: policy)) }
@@ -277,7 +277,7 @@ import Testing
         #expect(states.all == ["connecting", "closed"])
     }
 
-    @Test func anyRequestCanHaveEvents() async throws {
+    @Test func everyMethodCanReceiveEvents() async throws {
         let (client, stub) = client(stream("id: 1\ndata: a\n\n"), gone)
         var request = try Request(.put, "/chat", body: .data(Data("why".utf8)))
         request.headers[.accept] = "text/event-stream, */*"
@@ -346,7 +346,8 @@ import Testing
     }
 
     /// A server that starts again behind a balancer, or a proxy that has lost its server.
-    @Test(arguments: [TransportError.Code.tls, .proxy]) func whatWorkedBeforeIsTriedAgain(code: TransportError.Code) async throws {
+    @Test(arguments: [TransportError.Code.tls, .proxy]) func aConnectionErrorAfterASuccessIsRetried(code: TransportError.Code) async throws
+    {
         let failure = TransportError(code, phase: .connect, request: nil, delivery: .notSent)
         let (client, stub) = client(stream("data: a\n\n"), .failure(failure), stream("data: b\n\n"), gone)
         #expect(try await all(events(client)).map(\.data) == ["a", "b"] && stub.requests.count == 4)
@@ -356,7 +357,7 @@ import Testing
     }
 
     /// The server asks for an hour, and the deadline is in ten seconds: nobody waits for it.
-    @Test func aWaitThatEndsBehindTheDeadlineIsNotBegun() async throws {
+    @Test func aWaitThatWouldPassTheDeadlineIsNotStarted() async throws {
         let (client, stub) = client(stream("retry: 3600000\n\n"))
         var request = try Request(.get, "/prices")
         request.deadline = Deadline(after: .seconds(10), clock: clock)
@@ -393,7 +394,7 @@ import Testing
         #expect(other?.description == early && other?.delivery == .unknown)
     }
 
-    @Test func eachByteBeginsTheSilenceAgain() async throws {
+    @Test func eachByteRestartsTheSilenceTimeout() async throws {
         let stub = StubTransport(
             Stub().responds(.stream(Array(repeating: Data(":\n".utf8), count: 20) + [Data("data: a\n\n".utf8)], headers: fields), gone),
             conditions: NetworkConditions(latency: .zero, downloadBytesPerSecond: 1, uploadBytesPerSecond: nil), clock: clock)
@@ -440,7 +441,7 @@ import Testing
         #expect(states.all == ["connecting", "open", "closed"])
     }
 
-    @Test func eachReaderHasConnectionsOfItsOwnAndNoneBeforeItReads() async throws {
+    @Test func eachReaderOpensItsOwnConnectionWithTheFirstRead() async throws {
         let (client, stub) = client(silentStream("data: a\n\n"))
         let stream = events(client)
         var (first, second) = (stream.makeAsyncIterator(), stream.makeAsyncIterator())
@@ -450,7 +451,7 @@ import Testing
         #expect(stub.requests.count == 2 && stub.openBodyCount == 2)
     }
 
-    @Test func anErrorOfTheAppIsMadeOfARefusalThatIsFinal() async throws {
+    @Test func aFinalRefusalBecomesAnErrorOfTheApp() async throws {
         struct Problem: Error { let code: Int }
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.forbidden)))
         let client = APIClient(stub.server("https://a.example")) { Problem(code: $0.status.code) }
@@ -458,7 +459,7 @@ import Testing
         #expect(error?.code == 403)
     }
 
-    @Test func descriptionsShowThePolicyAlone() {
+    @Test func descriptionsShowOnlyThePolicy() {
         let (client, _) = client(gone)
         let stream = client.events("/prices?token=s3cret")
         #expect("\(stream)" == "EventStream(reconnects after 3 s plus 1 s to 30 s, silence 5 min)")
@@ -538,7 +539,7 @@ import Testing
     }
 
     /// Browsers decode it, by the Fetch standard.
-    @Test func anEncodedStreamIsDecodedWhereTheStackHasADecoder() async throws {
+    @Test func anEncodedStreamIsDecodedByADecoderInTheStack() async throws {
         // gzip of `data: a` and an empty line, made by Python's zlib.
         let body = try #require(Data(base64Encoded: "H4sIAAAAAAACA0tJLEm0Ukjk4gIAfuPEOAkAAAA="))
         var encoded = fields
@@ -556,7 +557,7 @@ import Testing
 
     /// A terminator is compared by its octets, of which a hostile event may have many.
     /// No server takes a longer field: the stream would never begin again.
-    @Test(arguments: [(8192, true), (8193, false)]) func aLongIDIsNotSent(count: Int, isSent: Bool) async throws {
+    @Test(arguments: [(8192, true), (8193, false)]) func anEventIDOverTheLimitIsNotSent(count: Int, isSent: Bool) async throws {
         let id = String(repeating: "7", count: count)
         let (client, stub) = client(stream("id: \(id)\ndata: a\n\n"), gone)
         #expect(try await all(events(client)).map(\.lastEventID) == [id])

@@ -27,7 +27,7 @@ import Testing
     // MARK: Ways to the next page
 
     /// An empty page is not the end if there is another one.
-    @Test func aCursorLeadsOn() async throws {
+    @Test func aCursorRequestsTheNextPage() async throws {
         let stub = StubTransport(
             Stub().responds(
                 .json(Items(items: [1, 2], next: "c/1")), .json(Items(items: [], next: "c&2")), .json(Items(items: [3], next: ""))))
@@ -48,7 +48,7 @@ import Testing
         #expect(targets(other) == ["/v1/items?size=2", "/v1/items?size=2&skip=12", "/v1/items?size=2&skip=14"])
     }
 
-    @Test func aLinkLeadsOn() async throws {
+    @Test func aLinkRequestsTheNextPage() async throws {
         func links(_ target: String) -> HTTPFields {
             [.custom("Link"): #"<https://a.example/first>; rel="first", <\#(target)>; rel="next""#]
         }
@@ -61,7 +61,7 @@ import Testing
         #expect(targets(stub) == ["/v1/items?size=2", "/v1/items?cursor=x%2Fy", "/v1/items?cursor=z", "/v2/items"])
     }
 
-    @Test func aURLInThePageLeadsOn() async throws {
+    @Test func aURLInThePageRequestsTheNextPage() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "/v1/items/2")), .json(Items(items: [2], next: nil))))
         #expect(try await all(client(stub).pages(list, next: .url(\.next)).elements(\.items)) == [1, 2])
         #expect(targets(stub) == ["/v1/items?size=2", "/v1/items/2"])
@@ -92,7 +92,7 @@ import Testing
         #expect(error?.code == .invalidURL)
     }
 
-    @Test func aLinkFieldThatIsTooLongSaysSo() async throws {
+    @Test func aTooLongLinkFieldIsAnError() async throws {
         let value = "</\(String(repeating: "a", count: 9_000))>; rel=next"
         let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value])))
         let error = await #expect(throws: PaginationError.self) {
@@ -148,7 +148,7 @@ import Testing
         #expect(error?.code == .invalidURL && error?.delivery == .notSent && stub.requests.count == 1)
     }
 
-    @Test func aWayOfOnesOwnMayFail() async throws {
+    @Test func anErrorOfACustomNextPageIsThrown() async throws {
         struct Odd: Error {}
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         var pages = client(stub).pages(list, next: NextPage { _ in throw Odd() }).makeAsyncIterator()
@@ -159,7 +159,7 @@ import Testing
 
     // MARK: Later
 
-    @Test func aListGoesOnWhereItWasLeft() async throws {
+    @Test func aListContinuesAtASavedPosition() async throws {
         let stub = StubTransport(
             Stub().query("after", "1").responds(.json(Items(items: [2], next: "2")), repeatingLast: true),
             Stub().query("after", "2").responds(.json(Items(items: [3]))), Stub().responds(.json(Items(items: [1], next: "1"))))
@@ -197,7 +197,7 @@ import Testing
     }
 
     /// A number that can't be counted further is not the end of the list.
-    @Test func numbersHaveAnEnd() async throws {
+    @Test func aPageNumberBeyondTheRangeIsAnError() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         let call = Endpoint<Items>.get("/items", query: ["page": Int.max])
         let error = await #expect(throws: PaginationError.self) { try await all(client(stub).pages(call, next: .number { _ in true })) }
@@ -205,7 +205,7 @@ import Testing
     }
 
     /// Behind a redirect that drops the query, too.
-    @Test func numbersCountBehindARedirect() async throws {
+    @Test func pageNumbersContinueAfterARedirect() async throws {
         let stub = StubTransport(
             Stub().query("page", "2").responds(.status(.found, headers: [.location: "/two"])),
             Stub().responds(.json(Items(items: [1]))))
@@ -214,14 +214,14 @@ import Testing
         #expect(targets(stub).last == "/v1/items?size=2&page=3")
     }
 
-    @Test func aLinkOfAnotherResourceIsNotTheNextPage() async throws {
+    @Test func aLinkForAnotherResourceIsIgnored() async throws {
         let link = #"</v2>; rel="next"; anchor="/other""#
         let stub = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): link])))
         #expect(try await all(client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link())).count == 1)
     }
 
     /// Preconditions and a range are of the first page.
-    @Test func conditionsAreOfTheFirstPage() async throws {
+    @Test func conditionalFieldsAreSentForTheFirstPageOnly() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "/v1/items/2")), .json(Items(items: [2]))))
         let call = Endpoint<Items>.get("/items", headers: [.ifNoneMatch: #""1""#, .range: "bytes=0-9"])
         _ = try await all(client(stub).pages(call, next: .url(\.next)))
@@ -306,7 +306,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true]) func thereIsAMostOfPages(prefetches: Bool) async throws {
+    @Test(arguments: [false, true]) func theNumberOfPagesIsLimited(prefetches: Bool) async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         var count = 0
         let error = await #expect(throws: PaginationError.self) {
@@ -362,7 +362,7 @@ import Testing
     }
 
     /// A page behind a redirect to an origin that nobody has allowed does not choose what is requested with the credentials.
-    @Test func anOriginBehindARedirectHasNoCredentialsToGive() async throws {
+    @Test func anOriginAfterARedirectCannotUseTheCredentials() async throws {
         let call = Endpoint<Items>.get("/items", headers: [.authorization: "Bearer s3cret"])
         for target in ["https://a.example/admin", "//a.example/admin"] {
             let stub = StubTransport(
@@ -434,7 +434,7 @@ import Testing
     // MARK: Ahead
 
     /// A cancelled reader requests nothing, and the prefetch ends, although the iterator still exists.
-    @Test func whoIsCancelledRequestsNothing() async throws {
+    @Test func aCancelledReaderRequestsNoPage() async throws {
         let (begun, ended) = (Signal(), Signal())
         let wasCancelled = Watched(false)
         let stub = StubTransport(
@@ -479,7 +479,7 @@ import Testing
     }
 
     /// A task that is cancelled while a page is decoded requests no other page.
-    @Test func nothingIsAheadOfWhoIsCancelled() async throws {
+    @Test func aTaskCancelledDuringDecodingRequestsNoPage() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         let pages = client(stub).pages(
             list,
@@ -497,7 +497,7 @@ import Testing
     }
 
     /// Never more than one page is ahead, and none before the first is asked for.
-    @Test func onePageIsAhead() async throws {
+    @Test func onePageIsPrefetched() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         var pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true)).makeAsyncIterator()
         #expect(stub.requests.isEmpty)
@@ -510,7 +510,7 @@ import Testing
     }
 
     /// The page ahead belongs to the iterator, and ends with it.
-    @Test func whoLeavesCancelsThePageAhead() async throws {
+    @Test func aReleasedIteratorCancelsItsPrefetch() async throws {
         let (begun, ended) = (Signal(), Signal())
         let wasCancelled = Watched(false)
         let stub = StubTransport(

@@ -31,7 +31,7 @@ import Testing
             (.post, 202, "http://a.example/", "URL to poll at another origin"),
             (.post, 202, "https://joe:pw@a.example/", "invalid URL to poll"), (.post, 202, "http://[/", "invalid URL to poll"),
         ] as [(HTTPRequest.Method, Int, String?, String)])
-    func aResponseLeadsOn(method: HTTPRequest.Method, status: Int, location: String?, next: String) throws {
+    func aResponseDecidesTheNextRequest(method: HTTPRequest.Method, status: Int, location: String?, next: String) throws {
         var poll = Poll(method: method)
         var call = call
         call.head.method = method
@@ -52,7 +52,7 @@ import Testing
             (503, true, false, true),
             (501, false, false, false), (505, false, false, false), (404, false, false, false), (401, false, false, false),
         ])
-    func statusesThatPassAreTolerated(
+    func transientStatusesAreTolerated(
         status: Int, ofGET: Bool, ofPOST: Bool, later: Bool
     ) async throws {
         for (method, hasBegun, expected) in [(HTTPRequest.Method.get, false, ofGET), (.post, false, ofPOST), (.post, true, later)] {
@@ -67,7 +67,7 @@ import Testing
 
     /// A request of which nothing was sent can't have begun anything.
     @Test(arguments: [(Delivery.notSent, true), (.unknown, false), (.sent, false)])
-    func aPOSTIsMadeAgainIfNothingWasSent(delivery: Delivery, expected: Bool) {
+    func anUnsentPOSTIsRepeated(delivery: Delivery, expected: Bool) {
         var poll = Poll(method: .post)
         var call = call
         call.head.method = .post
@@ -88,7 +88,7 @@ import Testing
     }
 
     /// Credentials of the call go to its own origin, also after another one.
-    @Test func credentialsComeBackWithTheOrigin() throws {
+    @Test func credentialsAreSentAgainAtTheirOrigin() throws {
         var poll = Poll(method: .get)
         let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
         var sent = try poll.request(from: call)
@@ -102,7 +102,7 @@ import Testing
     }
 
     /// Each request without a Location begins at the call again: one that was redirected does not take the credentials from the next ones.
-    @Test func aRedirectOfOneRequestIsNotOneOfTheNext() throws {
+    @Test func aRedirectOfOneRequestDoesNotAffectTheNextRequest() throws {
         var poll = Poll(method: .get)
         let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
         var redirected = try poll.request(from: call)
@@ -112,7 +112,7 @@ import Testing
         #expect(try poll.request(from: call).headers[.authorization] == "Bearer s3cret")
     }
 
-    @Test func theKeyOfThePOSTIsNotThatOfTheGET() throws {
+    @Test func theGETDoesNotGetTheKeyOfThePOST() throws {
         var poll = Poll(method: .post)
         var call = call
         call.head.method = .post
@@ -124,7 +124,7 @@ import Testing
     }
 
     /// An origin behind a redirect, which nobody has allowed, does not choose what is requested with the credentials.
-    @Test func anOriginBehindARedirectHasNoCredentialsToGive() throws {
+    @Test func anOriginAfterARedirectCannotUseTheCredentials() throws {
         var poll = Poll(method: .get)
         try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
         var sent = try poll.request(from: call)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: [("*", false), ("", false), ("abc", false), ("\"", false), (#"W/"1""#, true), (#""""#, true), (#""a"b""#, false)])
-    func onlyATagIsSentBack(value: String, isTag: Bool) throws {
+    func onlyATagIsUsedAsACondition(value: String, isTag: Bool) throws {
         var poll = Poll(method: .get)
         try poll.noteResponse(head(200, [.eTag: value]), request: try poll.request(from: call), .standard)
         #expect(try poll.request(from: call).headers[.ifNoneMatch] == (isTag ? value : nil) && poll.isConditional == isTag)

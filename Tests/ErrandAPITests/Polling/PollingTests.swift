@@ -33,7 +33,7 @@ import Testing
     private func running(_ headers: HTTPFields = [:]) -> StubResponse { .json(Job(state: "running"), headers: headers) }
     private func done(_ headers: HTTPFields = [:]) -> StubResponse { .json(Job(state: "done"), headers: headers) }
 
-    @Test func aCallIsMadeAgainUntilItsConditionHolds() async throws {
+    @Test func aCallIsRepeatedUntilItsConditionHolds() async throws {
         let stub = StubTransport(Stub().responds(running(), running(), running(), done()))
         let outcome = try await poll(stub)
         // 1 + 1.5 + 2.25.
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A server that asks for no wait is not asked without a pause.
-    @Test func noWaitIsTheBackoff() async throws {
+    @Test func aServerWithoutAWaitGetsTheBackoff() async throws {
         let stub = StubTransport(
             Stub().responds(
                 running([.retryAfter: "0"]), running([.retryAfter: "Thu, 01 Jan 1970 00:00:00 GMT"]), running([.retryAfter: "0"]), done()))
@@ -184,7 +184,7 @@ import Testing
 
     // MARK: Conditions
 
-    @Test func whatHasNotChangedIsNotSentAgain() async throws {
+    @Test func anUnchangedJobIsRequestedWithItsTag() async throws {
         let stub = StubTransport(
             Stub().header(.ifNoneMatch, #""2""#).responds(done()),
             Stub().header(.ifNoneMatch, #""1""#).responds(.status(.notModified), .status(.notModified), running([.eTag: #""2""#])),
@@ -201,7 +201,7 @@ import Testing
 
     // MARK: Failures
 
-    @Test func failuresThatPassAreWaitedOut() async throws {
+    @Test func transientFailuresDoNotEndThePolling() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(
             Stub().responds(.failure(lost), .status(.serviceUnavailable), running(), .failure(lost), .status(.requestTimeout), done()))
@@ -222,7 +222,7 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    @Test func otherFailuresEndIt() async throws {
+    @Test func otherFailuresEndThePolling() async throws {
         struct Problem: Error {}
         struct Odd: Error {}
         let stub = StubTransport(Stub().responds(running(), .status(.notFound)))
@@ -256,14 +256,14 @@ import Testing
     }
 
     /// A `Retry-After` that does not count leaves the backoff.
-    @Test(arguments: [Duration.zero, .seconds(-1)]) func aCapOfZeroIsNotALoop(cap: Duration) async throws {
+    @Test(arguments: [Duration.zero, .seconds(-1)]) func aRetryAfterCapOfZeroLeavesTheBackoff(cap: Duration) async throws {
         var policy = PollingPolicy(jitter: .none, timeout: nil)
         policy.retryAfterCap = cap
         let stub = StubTransport(Stub().responds(running([.retryAfter: "5"]), running([.retryAfter: "5"]), done()))
         #expect(try await poll(stub, policy: policy).seconds == 2.5)
     }
 
-    @Test func thereIsAnEnd() async throws {
+    @Test func pollingEndsWithItsTimeout() async throws {
         let stub = StubTransport(Stub().responds(running()))
         let policy = PollingPolicy(backoff: .constant(.seconds(10)), jitter: .none, timeout: .seconds(60))
         let error = await #expect(throws: PollingError.self) { try await poll(stub, policy: policy) }

@@ -131,7 +131,7 @@ internal import Testing
         var testDescription: String { state }
     }
 
-    @Test(arguments: rows) func eachEventInEachState(row: Row) throws {
+    @Test(arguments: rows) func eachEventHasItsEffectInEachState(row: Row) throws {
         var machine = Machine(holding: "owner")
         for event in row.path { _ = event.apply(to: &machine) }
         #expect(Self.text(machine.state) == row.state)
@@ -206,7 +206,8 @@ internal import Testing
         }
     }
 
-    @Test(arguments: [Event.abandonment, .cancellation, .trackedCancellation]) func givingUpDropsWhatIsQueuedAlsoAfterTheEnd(event: Event) {
+    @Test(arguments: [Event.abandonment, .cancellation, .trackedCancellation]) func abandoningDropsQueuedChunksAfterTheEndToo(event: Event)
+    {
         var machine = Self.receiving()
         #expect(Event.chunk.apply(to: &machine) == "queued")
         #expect(Event.end.apply(to: &machine) == "release owner and task")
@@ -215,7 +216,7 @@ internal import Testing
         #expect(Event.read.apply(to: &machine) == (event == .abandonment ? "end" : "throw CancellationError"))
     }
 
-    @Test func whatTheResponseGoesThroughFailsItByItsOwnError() {
+    @Test func aTransformFailsTheResponseWithItsOwnError() {
         struct Corrupt: Error {}
         var machine = Self.receiving()
         guard case .failed(let error)? = machine.abandon(because: Corrupt())?.end else { return #expect(Bool(false), "failed") }
@@ -223,7 +224,7 @@ internal import Testing
         #expect(machine.abandon(because: Corrupt()) == nil)
     }
 
-    @Test func theSizesAreThoseOnTheWire() {
+    @Test func theSizesAreCountedOnTheWire() {
         var machine = Self.receiving()
         #expect(machine.sent(30) == 30)
         #expect(machine.sent(12) == 42)
@@ -242,7 +243,7 @@ internal import Testing
         #expect(Self.text(machine.state) == (bytes == 1_000 ? "complete" : "failure in body, delivery: sent, status: 200"))
     }
 
-    @Test func whatIsHeldIsChangedUntilTheEnd() {
+    @Test func heldStateChangesUntilTheEnd() {
         var machine = Self.receiving()
         #expect(machine.hold { $0 = "changed" })
         #expect(machine.abandon()?.held == "changed")

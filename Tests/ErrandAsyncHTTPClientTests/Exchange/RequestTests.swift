@@ -22,14 +22,14 @@ extension AsyncHTTPClientTransportTests {
             .seconds(-9_223_372_036.9),
             .seconds(Int64.min), .zero,
         ])
-        func anyDurationIsSomeNanoseconds(duration: Duration) {
+        func everyDurationHasNanosecondsInRange(duration: Duration) {
             let century = Duration.longest.components.seconds * 1_000_000_000
             let nanoseconds = duration.wholeNanoseconds
             #expect((-century...century).contains(nanoseconds))
             #expect((nanoseconds < 0) == (duration < .zero) && (nanoseconds == 0) == (duration == .zero))
         }
 
-        @Test func whatThisTransportCannotDoIsRefused() async throws {
+        @Test func anUnsupportedUpgradeIsRefused() async throws {
             try await TestedTransport.asyncHTTPClient.run { transport in
                 var request = try Request(.get, url: "http://127.0.0.1/")
                 request.options.upgrade = UpgradeRequest(protocolName: "websocket")

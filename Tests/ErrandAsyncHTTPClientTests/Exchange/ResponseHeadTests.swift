@@ -33,7 +33,7 @@ internal import Testing
         Case(304, "Content-Length: 5", 0, nil),
     ]
 
-    @Test(arguments: cases) func theLengthsOfABody(example: Case) throws {
+    @Test(arguments: cases) func bodyLengthsAreReadFromTheHead(example: Case) throws {
         var head = HTTPResponse(status: .init(code: example.status))
         for line in example.fields.split(separator: "\n") {
             let parts = line.split(separator: ": ")
@@ -46,7 +46,7 @@ internal import Testing
     }
 
     @Test(arguments: ["Content-Type", "content-type", "ETag", "Strict-Transport-Security", "x-content-type-options"])
-    func aUsualNameIsKeptAsItIsWritten(text: String) throws {
+    func aUsualNameKeepsItsSpelling(text: String) throws {
         let name = try #require(UsualNames.name(text))
         #expect(name.rawName == text)
         #expect(name == HTTPField.Name(text))
@@ -56,6 +56,6 @@ internal import Testing
     @Test(arguments: [
         "", "CONTENT-TYPE", "Content-Typ", "Content-Types", "content type", "X-Something-That-Is-Longer-Than-All-Of-The-Others",
     ])
-    func anotherNameIsNotAmongTheUsual(text: String) { #expect(UsualNames.name(text) == nil) }
+    func anUnusualFieldNameIsNotFound(text: String) { #expect(UsualNames.name(text) == nil) }
 }
 #endif

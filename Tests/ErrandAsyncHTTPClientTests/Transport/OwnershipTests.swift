@@ -51,7 +51,7 @@ extension AsyncHTTPClientTransportTests {
         }
 
         /// The client's settings may hold the credentials of a proxy.
-        @Test func nothingOfTheClientIsShown() async throws {
+        @Test func settingsOfTheClientAreNotShown() async throws {
             var settings = HTTPClient.Configuration()
             settings.proxy = .server(
                 host: "proxy.example", port: 3128, authorization: .basic(username: "joe", password: "hunter2hunter2"))
@@ -66,7 +66,7 @@ extension AsyncHTTPClientTransportTests {
             try await client.shutdown()
         }
 
-        @Test func aBorrowedClientThatIsShutDownIsToldOf() async throws {
+        @Test func theErrorOfAClosedBorrowedClientNamesTheShutdown() async throws {
             let server = try respondingServer()
             defer { server.stop() }
             let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup)

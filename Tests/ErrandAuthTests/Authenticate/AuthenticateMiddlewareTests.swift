@@ -26,7 +26,7 @@ import Testing
 
     // MARK: Challenges
 
-    @Test func basicGoesWithTheFirstRequestUnlessItIsToldToWait() async throws {
+    @Test func basicIsSentWithTheFirstRequestUnlessItWaitsForTheChallenge() async throws {
         for isPreemptive in [true, false] {
             let stub = server(Self.joe)
             let stack = stub.authenticate(.basic(user: "joe", password: "secret", isPreemptive: isPreemptive))
@@ -50,8 +50,8 @@ import Testing
         #expect(response.status == .unauthorized && response.metadata.authenticationStop == .noCredentials && stub.requests.count == 1)
     }
 
-    /// A scheme that has another proof each time.
-    private struct Endless: AuthenticationScheme {
+    /// A scheme with another proof for each challenge.
+    private struct EndlessScheme: AuthenticationScheme {
         func proof(for request: Request) -> AuthenticationProof? { nil }
         func proof(for request: Request, inResponseTo challenge: ServerChallenge) -> AuthenticationProof? {
             AuthenticationProof(
@@ -60,19 +60,19 @@ import Testing
     }
 
     /// A scheme of a third party without credentials.
-    private struct Silent: AuthenticationScheme {
+    private struct SilentScheme: AuthenticationScheme {
         var sendsRequests: Bool
         func proof(for request: Request) -> AuthenticationProof? { nil }
     }
 
     /// Requests of a scheme may need the connection of the challenge.
     @Test func aChallengeIsReadFirstOnlyForASchemeThatSendsRequests() async throws {
-        struct Plain: AuthenticationScheme {
+        struct PlainScheme: AuthenticationScheme {
             func proof(for request: Request) -> AuthenticationProof? { nil }
         }
-        #expect(Plain().sendsRequests)
+        #expect(PlainScheme().sendsRequests)
         let schemes: [(any AuthenticationScheme, openBodies: Int)] = [
-            (Silent(sendsRequests: true), 0), (Silent(sendsRequests: false), 1), (Plain(), 0),
+            (SilentScheme(sendsRequests: true), 0), (SilentScheme(sendsRequests: false), 1), (PlainScheme(), 0),
             (.basic(user: "joe", password: "secret", isPreemptive: false), 1), (.digest(user: "joe", password: "secret"), 1),
             (.password(user: "joe", password: "secret"), 1), (.apiKey("key", in: .query("k")), 1), (.bearer("token"), 1),
             (.bearer(TokenSource(AccessToken("token")) { _ in throw CancellationError() }), 0),
@@ -92,7 +92,7 @@ import Testing
 
     @Test func aCallHasTwentyRoundsAtMost() async throws {
         let stub = server("never")
-        let response = try await stub.authenticate(Endless()).send(try request())
+        let response = try await stub.authenticate(EndlessScheme()).send(try request())
         #expect(response.metadata.authenticationStop == .tooManyRounds && stub.requests.count == 21)
         #expect(response.metadata.attempts.map(\.number) == Array(1...20))
     }
@@ -138,7 +138,7 @@ import Testing
 
     // MARK: The strongest scheme
 
-    @Test func aPasswordIsProvedByDigestWhereItIsOffered() async throws {
+    @Test func aPasswordIsProvedByDigestIfDigestIsOffered() async throws {
         let challenge = #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#
         let stub = StubTransport(
             Stub().matching("digest") { $0.headers[.authorization]?.hasPrefix("Digest ") == true }.responds(.status(.ok)),
@@ -149,7 +149,7 @@ import Testing
         #expect(stub.requests.last?.headers[.authorization]?.contains("nc=00000002") == true)
     }
 
-    @Test func aPasswordGoesByBasicWhereNothingElseIsOffered() async throws {
+    @Test func aPasswordIsSentByBasicWithoutAnotherOffer() async throws {
         let stub = server(Self.joe)
         let stack = stub.authenticate(.password(user: "joe", password: "secret"))
         for _ in 0..<2 { #expect(try await stack.send(try request()).status == .ok) }
@@ -178,7 +178,7 @@ import Testing
     }
 
     /// The handler's scheme keeps its nonce, and the scheme of the stack does not get it.
-    @Test func theSchemeThatMadeTheProofHearsOfItsSuccess() async throws {
+    @Test func theSchemeOfAProofIsNotifiedOfItsSuccess() async throws {
         let stub = StubTransport(
             Stub().matching("digest") { $0.headers[.authorization]?.hasPrefix("Digest ") == true }.responds(.status(.ok)),
             Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])))
@@ -210,7 +210,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, nil])
     }
 
-    @Test func aForeignURLGetsNoCredentialsOfTheServersAPI() async throws {
+    @Test func aForeignURLGetsNoCredentialsOfTheServer() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.authenticate(.basic(user: "joe", password: "secret")).server("https://a.example/v1")
         _ = try await stack.send(try Request(.get, "/x"))
@@ -219,7 +219,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == [Self.joe, Self.joe, nil])
     }
 
-    @Test func listedOriginsAloneGetCredentials() async throws {
+    @Test func onlyListedOriginsGetCredentials() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let origins: Set<Origin> = ["https://a.example", "https://b.example"]
         let stack = stub.authenticate(.basic(user: "joe", password: "secret"), origins: origins).redirect()
@@ -230,7 +230,7 @@ import Testing
     }
 
     /// Neither before the server asks nor after.
-    @Test func credentialsOfTheAppAreReplacedByNone() async throws {
+    @Test func schemesDoNotReplaceCredentialsOfTheApp() async throws {
         let source = TokenSource { _ in throw CancellationError() }
         let challenge = #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#
         for scheme in [
@@ -246,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func credentialsOfTheAppGoAsTheyAre() async throws {
+    @Test func credentialsOfTheAppAreSentUnchanged() async throws {
         let stub = server("Own")
         var request = try request()
         request.headers[.authorization] = "Own"
@@ -274,7 +274,7 @@ import Testing
         #expect(!text.contains("K3YSECRET") && stub.requests.count == 3, "\(text)")
     }
 
-    @Test func aHopOfARedirectHasAProofOfItsOwn() async throws {
+    @Test func eachHopOfARedirectHasItsOwnProof() async throws {
         let stub = StubTransport(
             Stub(.get, "/first").responds(.redirect(to: "/second")),
             Stub(.get, "/second").matching("for this path") { $0.headers[.authorization]?.contains(#"uri="/second""#) == true }.responds(
@@ -311,7 +311,7 @@ import Testing
 
     // MARK: Options
 
-    @Test func aRequestCanHaveCredentialsOfItsOwnOrNone() async throws {
+    @Test func aRequestReplacesOrDropsTheCredentials() async throws {
         let stub = server(Self.joe)
         let stack = stub.authenticate(.bearer("other"))
         var own = try request()
@@ -381,7 +381,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func digestAsksOnceAndCountsThen() async throws {
+    @Test func digestUsesOneChallengeForSeveralRequests() async throws {
         let stub = StubTransport(
             Stub().matching("credentials") { $0.headers[.authorization] != nil }.responds(.status(.ok)),
             Stub().responds(
@@ -463,7 +463,7 @@ import Testing
         }
     }
 
-    @Test func aNonceIsNotSharedBeforeItWasAccepted() async throws {
+    @Test func aNonceIsSharedOnlyAfterItsAcceptance() async throws {
         let stack = HTTPStack(StrictServer()).authenticate(.digest(user: "joe", password: "secret"))
         let request = try request()
         try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
@@ -474,7 +474,7 @@ import Testing
 
     // MARK: Identity and secrets
 
-    @Test func accountsShareNoExchangeAndAnAccountDoes() async throws {
+    @Test func onlyRequestsOfTheSameAccountShareAnExchange() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok).delayed(by: .milliseconds(50))))
         let coalesced = stub.coalesce()
         let stacks = ["joe", "joe", "ann"].map { coalesced.authenticate(.apiKey($0, in: .query("key"))) }
@@ -485,7 +485,7 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
-    @Test func nothingShowsASecret() async throws {
+    @Test func noDescriptionShowsASecret() async throws {
         let secret = "s3cr3t-value"
         let schemes: [any AuthenticationScheme] = [
             .basic(user: "joe", password: secret), .digest(user: "joe", password: secret), .bearer(secret),

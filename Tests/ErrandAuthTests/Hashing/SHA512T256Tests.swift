@@ -11,7 +11,7 @@ struct SHA512T256Tests {
         ("", "c672b8d1ef56ed28ab87c3622c5114069bdd3ad7b8f9737498d0c01ecef0967a"),
         (String(repeating: "a", count: 1_000), "40eb4a70d4d69815407a9e272f0101cd67e3d11262a4a0bfc087712749c7fb53"),
     ])
-    func theHashIsThatOfTheStandard(text: String, digits: String) {
+    func theHashMatchesTheStandard(text: String, digits: String) {
         var hash = SHA512T256()
         hash.update(Data(text.utf8))
         #expect(hex(hash.finalized()) == digits)

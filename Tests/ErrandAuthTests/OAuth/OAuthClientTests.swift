@@ -35,7 +35,7 @@ import _CryptoExtras
     // MARK: Authorization code
 
     /// The example of [RFC 7636, appendix B](https://www.rfc-editor.org/rfc/rfc7636#appendix-B).
-    @Test func theChallengeIsThatOfTheStandard() throws {
+    @Test func theCodeChallengeMatchesTheStandard() throws {
         let bytes: [UInt8] = [
             116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212, 37, 77, 105, 214, 191, 240, 91, 88, 5, 88,
             83,
@@ -105,14 +105,16 @@ import _CryptoExtras
         #expect(authorization.matches(redirect: refused) && !authorization.matches(redirect: "app://x?state=other"))
     }
 
-    @Test(arguments: ["state", "redirect_uri", "code_challenge", "client_id", "scope"]) func parametersReplaceNone(name: String) {
+    @Test(arguments: ["state", "redirect_uri", "code_challenge", "client_id", "scope"]) func extraParametersReplaceNoStandardParameter(
+        name: String
+    ) {
         let error = #expect(throws: OAuthError.self) {
             try client(StubTransport()).authorization(redirectURI: "app://x", scopes: ["a"], parameters: [name: "x"])
         }
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func aServerThatNamesItsIssuerMustDoSo() async throws {
+    @Test func aRedirectWithoutTheAnnouncedIssuerIsRefused() async throws {
         var server = Self.server
         server.namesIssuer = true
         let client = client(StubTransport(), server)
@@ -128,7 +130,7 @@ import _CryptoExtras
 
     // MARK: Clients
 
-    @Test func aClientProvesWhoItIs() async throws {
+    @Test func aClientAuthenticatesItself() async throws {
         let stub = StubTransport(Stub().responds(token()))
         _ = try await client(stub, id: "a:p p", authentication: .basic(secret: "s%c&t")).clientCredentials(scopes: ["x"])
         #expect(stub.requests[0].headers[.authorization] == "Basic " + Data("a%3Ap+p:s%25c%26t".utf8).base64EncodedString())
@@ -176,7 +178,7 @@ import _CryptoExtras
     }
 
     /// This machine's clock is ten minutes behind.
-    @Test func anAssertionIsSignedAgainWithTheServersClock() async throws {
+    @Test func anAssertionIsSignedAgainByTheClockOfTheServer() async throws {
         let date = HTTPDate(secondsSinceEpoch: 1_000_600).description
         let stub = StubTransport(
             Stub().responds(
@@ -195,7 +197,7 @@ import _CryptoExtras
 
     /// A refused assertion is not signed again for a clock that is right.
     @Test(arguments: [(0, 1), (1, 1), (29, 1), (30, 2), (-29, 1), (-30, 2)])
-    func anAssertionIsSignedAgainFromThirtySecondsOn(seconds: Int64, requests: Int) async throws {
+    func anAssertionIsSignedAgainAfterThirtySeconds(seconds: Int64, requests: Int) async throws {
         let date = HTTPDate(secondsSinceEpoch: 1_000_000 + seconds).description
         for (code, status) in [("invalid_grant", HTTPResponse.Status.badRequest), ("invalid_client", .unauthorized)] {
             let stub = StubTransport(
@@ -220,7 +222,7 @@ import _CryptoExtras
         return try JSONDecoder().decode(JSONValue.self, from: data)
     }
 
-    @Test func aClientCanProveWhoItIsByAnAssertion() async throws {
+    @Test func aClientCanAuthenticateByAnAssertion() async throws {
         let stub = StubTransport(Stub().responds(token()))
         let signer = JWTSigner.hs256(secret: "k", keyID: "1")
         _ = try await client(stub, authentication: .assertion(signer)).refresh(AccessToken("old", refreshToken: "rt"))
@@ -233,7 +235,7 @@ import _CryptoExtras
     }
 
     /// This machine's clock is ten minutes behind.
-    @Test func aClientsAssertionIsSignedAgainWithTheServersClock() async throws {
+    @Test func theAssertionOfAClientIsSignedAgainByTheClockOfTheServer() async throws {
         let date = HTTPDate(secondsSinceEpoch: 1_000_600).description
         let stub = StubTransport(
             Stub().responds(
@@ -269,7 +271,7 @@ import _CryptoExtras
 
     // MARK: Refresh
 
-    @Test func aRefreshKeepsWhatTheServerLeavesOut() async throws {
+    @Test func aRefreshKeepsMembersMissingInTheResponse() async throws {
         let stub = StubTransport(Stub().responds(token()))
         let new = try await client(stub).refresh(AccessToken("old", refreshToken: "r+t", scopes: ["a"]))
         #expect(new.value == "at" && new.refreshToken == "r+t" && new.scopes == ["a"])
@@ -514,7 +516,7 @@ import _CryptoExtras
 
     // MARK: Secrets
 
-    @Test func nothingShowsASecret() async throws {
+    @Test func noDescriptionShowsASecret() async throws {
         let secret = "s3cr3t-value"
         // As real servers do.
         let description = JSONValue.string("The refresh token \(secret) has expired")

@@ -52,7 +52,7 @@ import Testing
     }
 
     /// A token that was issued replaces one that does not work any more.
-    @Test(arguments: [200, 201, 202, 203, 206, 299, 302, 400, 401, 409, 429, 500, 503]) func noTokenIsLostByItsStatus(status: Int)
+    @Test(arguments: [200, 201, 202, 203, 206, 299, 302, 400, 401, 409, 429, 500, 503]) func aTokenIsReadWithEveryStatus(status: Int)
         async throws
     {
         let body = #"{"access_token":"at2","refresh_token":"rt2","error":null}"#
@@ -65,7 +65,7 @@ import Testing
         (200, #"{"access_token":"at","error":"x"}"#, true), (200, #"{"access_token":"at","error":""}"#, true),
         (200, #"{"access_token":"","error":""}"#, false), (400, #"{"access_token":"at","error":"x"}"#, false), (204, "", false),
     ])
-    func whatIsBothIsDecidedByTheStatus(status: Int, body: String, isToken: Bool) async throws {
+    func theStatusDecidesBetweenATokenAndAnError(status: Int, body: String, isToken: Bool) async throws {
         let client = client(StubTransport(Stub().responds(Self.reply(status, body))))
         #expect((try? await client.clientCredentials())?.value == (isToken ? "at" : nil))
     }
@@ -97,7 +97,7 @@ import Testing
 
     /// [GitHub's device flow](https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow)
     /// has errors with the status 200.
-    @Test(arguments: [200, 400]) func aDeviceWaitsWhateverTheStatusIs(status: Int) async throws {
+    @Test(arguments: [200, 400]) func aDeviceWaitsForEveryStatus(status: Int) async throws {
         let clock = ManualClock()
         let start = clock.now
         let stub = StubTransport(
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [#""error_description":"","error_uri":"""#, #""error_description":7,"error_uri":[]"#, #""error_description":null"#])
-    func anErrorNeedsItsCodeAlone(members: String) async throws {
+    func anErrorNeedsOnlyItsCode(members: String) async throws {
         let stub = StubTransport(Stub().responds(Self.reply(400, #"{"error":"invalid_grant",\#(members)}"#)))
         let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
         #expect(error?.code == .invalidGrant && error?.message == "" && error?.uri == nil)
@@ -160,14 +160,14 @@ import Testing
         #expect(error?.code == .invalidResponse)
     }
 
-    @Test func anEmptyErrorInARedirectIsNoError() async throws {
+    @Test func anEmptyErrorInARedirectCountsAsMissing() async throws {
         let stub = StubTransport(Stub().responds(Self.reply(200, #"{"access_token":"at"}"#)))
         let authorization = try client(stub).authorization(redirectURI: "app://x")
         let redirect = "app://x?error=&error_description=&code=c&state=\(authorization.state)"
         #expect(try await client(stub).token(for: authorization, redirect: redirect).value == "at")
     }
 
-    @Test func anEmptyEndpointIsNone() async throws {
+    @Test func anEmptyEndpointCountsAsMissing() async throws {
         let metadata =
             #"{"issuer":"https://auth.example","token_endpoint":"https://auth.example/t","revocation_endpoint":"","authorization_endpoint":7}"#
         let server = try await OAuthServer.discover(
@@ -193,21 +193,21 @@ import Testing
         ("a quotation mark in a text", #"{"x":"\"}{",\#(needed)} //"#), ("an octet in a text", "{\"x\":\"\t\u{1}\",\(needed)}"),
         ("a byte order mark", "\u{FEFF}{\(needed),\"x\":\(tooDeep)}"),
     ])
-    func aTokenIsNotLostByAMemberThatNobodyNeeds(what: String, body: String) async throws {
+    func aTokenSurvivesInvalidUnusedMembers(what: String, body: String) async throws {
         let new = try await client(StubTransport(Stub().responds(Self.reply(200, body)))).refresh(
             AccessToken("old", refreshToken: "rt1", scopes: ["c"]))
         #expect(new.value == "at2" && new.refreshToken == "rt2" && new.scopes == ["a", "b"], "\(what)")
         #expect(new.expiresAt == Date(timeIntervalSince1970: 1_000_060), "\(what)")
     }
 
-    @Test func aTokenIsNotLostByBytesThatAreNotUTF8() async throws {
+    @Test func aTokenSurvivesInvalidUTF8() async throws {
         let body = Data("{\"x\":\"".utf8) + [0xFF, 0xC0] + Data("\",\(Self.needed)}".utf8)
         let new = try await client(StubTransport(Stub().responds(.data(body)))).refresh(AccessToken("old", refreshToken: "rt1"))
         #expect(new.value == "at2" && new.refreshToken == "rt2")
     }
 
     /// A needed member that can't be read counts as missing.
-    @Test func aScopeThatCannotBeReadCountsAsMissing() async throws {
+    @Test func anUnreadableScopeCountsAsMissing() async throws {
         for scope in [#""\#(Self.manyMarks)""#, Self.tooDeep, "NaN"] {
             let body = #"{"access_token":"at2","refresh_token":"rt2","scope":\#(scope),"expires_in":60}"#
             let new = try await client(StubTransport(Stub().responds(Self.reply(200, body)))).refresh(
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    @Test func anErrorAndACodeAreNotLostEither() async throws {
+    @Test func errorsAndDeviceCodesSurviveOtherInvalidMembers() async throws {
         let stub = StubTransport(
             Stub().responds(Self.reply(400, #"{"x":\#(Self.tooDeep),"error":"invalid_grant","error_description":"why"}"#)))
         let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
@@ -233,7 +233,7 @@ import Testing
         "{} //", "", "\0",
         #"{"x":"\"#, #"{"access_token":{"access_token":"at2"}} //"#,
     ])
-    func aBodyThatIsNotOneWholeObjectHasNoToken(body: String) async throws {
+    func anInvalidObjectHasNoToken(body: String) async throws {
         let stub = StubTransport(Stub().responds(Self.reply(200, body)))
         let error = await #expect(throws: OAuthError.self) { try await client(stub).clientCredentials() }
         #expect(error?.code == .invalidResponse)

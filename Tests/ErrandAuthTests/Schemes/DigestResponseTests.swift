@@ -55,7 +55,7 @@ struct DigestResponseTests {
                 + "d106c7ff0a15ee3cbac930c3608f6f8f3a64e530cd4d4cb06d520248950511e1"
         ),
     ])
-    func eachFormulaIsThatOfTheStandard(parameters: String, digits: String) throws {
+    func eachFormulaMatchesTheStandard(parameters: String, digits: String) throws {
         let field = try response("Digest \(parameters)").field(
             user: "u", password: "p", method: "POST", target: "/x?y=1", count: 0xAB, clientNonce: "c",
             bodyDigits: DigestResponse.Algorithm.standard.digits(of: "body"))
@@ -66,7 +66,7 @@ struct DigestResponseTests {
     }
 
     /// Two origins may send the same nonce.
-    @Test func eachOriginHasACountOfItsOwn() throws {
+    @Test func eachOriginHasItsOwnNonceCount() throws {
         var counts = NonceCounts(limit: 10)
         let (first, second) = (try Request(.get, url: "https://a.example/").origin, try Request(.get, url: "https://b.example/").origin)
         #expect(counts.next(for: "n", at: first) == 1)
@@ -87,11 +87,11 @@ struct DigestResponseTests {
         #"Digest realm="a""#, #"Digest nonce="1""#, #"Digest realm="a", nonce="""#, #"Digest realm="a", nonce="1", qop="other""#,
         #"Digest realm="a", nonce="1", algorithm=SHA-1"#, #"Basic realm="a""#, "Digest", "",
     ])
-    func aChallengeThatCannotBeRespondedToIsNone(value: String) {
+    func anUnusableChallengeIsIgnored(value: String) {
         #expect(DigestResponse.strongest(of: AuthenticationChallenge.parse([value])) == nil)
     }
 
-    @Test func quotesOfAUserAreEscapedAndOtherCharactersGoAsAnExtendedValueIfTheServerKnowsThem() throws {
+    @Test func userNamesAreEscapedOrSentAsAnExtendedValue() throws {
         func field(_ user: String, _ more: String = "") throws -> String {
             try response(#"Digest realm="a", nonce="1""# + more).field(
                 user: user, password: "p", method: "GET", target: "/", count: 1, clientNonce: "c")
@@ -114,7 +114,7 @@ struct DigestResponseTests {
         (#"realm="r", nonce="n", qop="auth", algorithm=SHA-256"#, #"realm="r", nonce="n", qop="auth", algorithm=MD5, algorithm=SHA-256"#),
         (#"realm="r", nonce="n", qop="auth-int""#, #"realm="r", nonce="n", qop="AUTH-INT""#),
     ])
-    func anUnusualFormIsRespondedToAsTheUsualOne(usual: String, unusual: String) throws {
+    func anUnusualFormGetsTheSameProof(usual: String, unusual: String) throws {
         func proof(_ parameters: String) throws -> AuthenticationChallenge? {
             let field = try response("Digest \(parameters)").field(
                 user: "u", password: "p", method: "POST", target: "/x", count: 1, clientNonce: "c")

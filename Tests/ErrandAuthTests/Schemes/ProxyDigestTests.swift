@@ -25,14 +25,14 @@ struct ProxyDigestTests {
     }
 
     /// Values of Python's `hashlib` for the formulas of RFC 7616, section 3.4.
-    @Test func theProofIsForTheMethodAndTheTargetAsTheProxyReadsThem() throws {
+    @Test func theProofUsesTheMethodAndTheTargetOfTheProxy() throws {
         let request = try ask(authenticator(), [Self.fresh])
         #expect(request?["uri"] == "http://a.example/" && request?["response"] == "a434d9d059abf8f133420ab93e3bdfc2")
         let tunnel = try ask(authenticator(), [Self.fresh], method: .connect, target: "a.example:443")
         #expect(tunnel?["uri"] == "a.example:443" && tunnel?["response"] == "1d57f970fbe6a58f5e7320af73434739")
     }
 
-    @Test func requestsAreCountedByTheirNonceAlsoWhereNoncesAlternate() throws {
+    @Test func eachNonceHasItsOwnCount() throws {
         let shared = authenticator()
         let (first, second) = (Self.fresh, #"Digest realm="r", nonce="2", qop=auth, stale=TRUE"#)
         var counts: [String?] = []
@@ -51,7 +51,7 @@ struct ProxyDigestTests {
         #expect(try ask(authenticator(orBasic: true), [Self.fresh, #"Basic realm="r""#], refusals: 1) == nil)
     }
 
-    @Test func theStrongestChallengeIsChosenAndBasicOnlyWhereItIsAllowedAndThereIsNoDigest() throws {
+    @Test func theStrongestChallengeIsChosenBeforeBasic() throws {
         let (basic, strong) = (#"Basic realm="r""#, #"Digest realm="r", nonce="s", qop=auth, algorithm=SHA-256"#)
         #expect(try ask(authenticator(orBasic: true), [basic, Self.fresh, strong])?["nonce"] == "s")
         #expect(try ask(authenticator(orBasic: true), [basic])?.token68 == "dTpw")
@@ -61,7 +61,7 @@ struct ProxyDigestTests {
         #expect(try ask(authenticator(user: "a:b", orBasic: true), [basic]) == nil)
     }
 
-    @Test func aBodyIsProtectedForTunnelsAlone() throws {
+    @Test func aBodyIsProtectedForTunnelsOnly() throws {
         let whole = #"Digest realm="r", nonce="w", qop="auth-int", algorithm=SHA-256"#
         #expect(try ask(authenticator(), [whole]) == nil)
         #expect(try ask(authenticator(), [whole, Self.fresh])?["nonce"] == "1")

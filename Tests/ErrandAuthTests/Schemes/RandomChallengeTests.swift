@@ -59,8 +59,8 @@ import Testing
         return (0..<count).map { _ in generator.field() }
     }
 
-    /// Asks every request with the same field, and keeps the proofs.
-    private final class Asking: HTTPSender {
+    /// Challenges every request with the same field, and records the proofs.
+    private final class StubChallengeSender: HTTPSender {
         private let field: String
         private let kept = Mutex<[String?]>([])
 
@@ -102,18 +102,18 @@ import Testing
             #expect(challenges.allSatisfy { !$0.scheme.isEmpty && $0.scheme.allSatisfy(token.contains) }, "\(field)")
 
             let request = try Request(.get, url: "https://a.example/x?y=1")
-            let bearer = Asking(field)
+            let bearer = StubChallengeSender(field)
             let stopped = try await HTTPStack(bearer).authenticate(.bearer("t")).send(request)
             #expect(bearer.sent == ["Bearer t"] && stopped.metadata.authenticationStop == .refused)
 
-            let basic = Asking(field)
+            let basic = StubChallengeSender(field)
             let asked = try await HTTPStack(basic).authenticate(.basic(user: "joe", password: "pw", isPreemptive: false)).send(request)
             #expect(basic.sent == [nil] || basic.sent == [nil, "Basic am9lOnB3"])
             #expect(basic.sent.count == 1 || Self.names("basic", field), "\(field)")
             #expect(asked.metadata.authenticationStop == (basic.sent.count == 1 ? .noCredentials : .refused))
             proofs.basic += basic.sent.count - 1
 
-            let digest = Asking(field)
+            let digest = StubChallengeSender(field)
             let stop = try await HTTPStack(digest).authenticate(.digest(user: "joe", password: "pw")).send(request).metadata
                 .authenticationStop
             let sent = digest.sent.dropFirst().compactMap(\.self)
@@ -151,7 +151,7 @@ import Testing
             ).value
             let began = ContinuousClock.now
             for _ in 0..<5 { _ = AuthenticationChallenge.parse([field]) }
-            let sender = Asking(field)
+            let sender = StubChallengeSender(field)
             _ = try await HTTPStack(sender).authenticate(.digest(user: "joe", password: "pw"))
                 .send(try Request(.get, url: "https://a.example/"))
             #expect(sender.sent.count <= 2)

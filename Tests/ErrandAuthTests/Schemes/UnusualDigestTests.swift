@@ -33,7 +33,7 @@ import Testing
         #"Digest realm="r", nonce="n", nonce="n""#, #"Digest realm="r", nonce="n", qop="auth", qop="auth-int""#,
         #"@, Digest realm="r", nonce="n""#, #"Digest realm="r", nonce="n", domain="/ /x", nextnonce="y", charset="utf-8", opaque="""#,
     ])
-    func itIsRespondedTo(value: String) async throws {
+    func anUnusualChallengeGetsADigest(value: String) async throws {
         for values in [[value, Self.basic], [Self.basic, value], [Self.basic + ", " + value], [value + ", " + Self.basic]] {
             let sent = try await sent(values)
             #expect(!sent.isEmpty && sent.allSatisfy { $0.hasPrefix("Digest ") }, "\(values): \(sent)")
@@ -46,7 +46,7 @@ import Testing
         #"Digest realm="r", nonce="n", nonce="m""#, "Digest @@@", "Digest=", #"Digest: realm="r", nonce="n""#,
         "Digest realm=r, nonce=" + String(repeating: "n", count: 9_000),
     ])
-    func orElseNothingIsSent(value: String) async throws {
+    func anInvalidChallengeGetsNoCredentials(value: String) async throws {
         for values in [[value, Self.basic], [Self.basic, value], [Self.basic + ", " + value]] {
             #expect(try await sent(values).isEmpty, "\(values)")
         }
@@ -64,7 +64,7 @@ import Testing
 
     /// The transport writes a slash where the target has none.
     @Test(arguments: [("", "/"), ("?a=b", "/?a=b"), ("/x?a=b", "/x?a=b"), ("*", "*")])
-    func theTargetIsThatOnTheWire(path: String, uri: String) async throws {
+    func theProofUsesTheTargetOnTheWire(path: String, uri: String) async throws {
         let stub = StubTransport(
             Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="r", nonce="n""#]), .status(.ok)))
         var request = try Request(.options, url: "https://a.example/")
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// Words within a realm are not schemes.
-    @Test func aRealmThatSpeaksOfDigestLeavesBasic() async throws {
+    @Test func theWordDigestInARealmIsNoScheme() async throws {
         let stub = StubTransport(
             Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Basic realm="Digest of the day""#]), .status(.ok)))
         let response = try await stub.authenticate(.password(user: "joe", password: "secret")).send(

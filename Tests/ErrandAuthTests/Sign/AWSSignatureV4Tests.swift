@@ -32,7 +32,7 @@ import Testing
         ("GET", "/?Param2=value2&Param1=value1", "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"),
         ("GET", "/example/..", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         ("GET", "/./", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
-    ]) func theVectorsOfThePublishedSuite(method: String, target: String, expected: String) async throws {
+    ]) func signaturesMatchThePublishedSuite(method: String, target: String, expected: String) async throws {
         var request = try Request(try #require(HTTPRequest.Method(method)), url: "https://example.amazonaws.com/")
         request.head.path = target
         #expect(signature(try await signed(request)) == expected)
@@ -43,7 +43,7 @@ import Testing
         ("/test.txt", "range", "bytes=0-9", "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
         ("/?lifecycle", "", "", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
         ("/?max-keys=2&prefix=J", "", "", "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
-    ]) func theExamplesOfS3(target: String, name: String, value: String, expected: String) async throws {
+    ]) func signaturesMatchTheExamplesOfS3(target: String, name: String, value: String, expected: String) async throws {
         var request = try Request(.get, url: "https://examplebucket.s3.amazonaws.com\(target)")
         if let name = HTTPField.Name(name) { request.headers[name] = value }
         let credentials = AWSCredentials(accessKeyID: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
@@ -114,7 +114,7 @@ import Testing
 
     /// As botocore does, which takes a `Host` of the request in place of the URL's.
     @Test(.enabled(Comment(rawValue: SignatureJudge.missing)) { await SignatureJudge.isHere() })
-    func theHostThatIsSentIsSigned() async throws {
+    func theSentHostIsSigned() async throws {
         let hosts = ["bucket.s3.example", "bucket.s3.example:443", "Bucket.Example:8443", "  spaced.example  ", "[::1]:9000"]
         let cases = ["s3", "execute-api"].flatMap { service in
             hosts.map { host in
@@ -165,7 +165,7 @@ import Testing
     }
 
     /// Servers encode the key anew before they compare signatures.
-    @Test func whatIsSignedIsWhatIsSent() async throws {
+    @Test func theSignedTargetIsSent() async throws {
         let signer = AWSSignatureV4.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s3")
         var request = try Request(.get, url: "https://s3.example/b/a(1):x+y%2Fz.jpg?q=1+1&r=%7e!")
         try await signer.sign(&request)
@@ -179,7 +179,7 @@ import Testing
         #expect(odd.head.path == "/b/%FF?q=%FF&r=~")
     }
 
-    @Test func eachAttemptIsSignedAnewAndNothingIsSignedForAnotherOrigin() async throws {
+    @Test func eachAttemptIsSignedForTheFirstOriginOnly() async throws {
         let stub = StubTransport(
             Stub(.get, "/first").responds(.status(.serviceUnavailable), .redirect(to: "https://b.example/second")),
             Stub(.get, "/second").responds(.status(.ok)))
@@ -197,7 +197,7 @@ import Testing
     }
 
     /// Some servers compare the query as they get it with what is signed.
-    @Test func theQueryIsSentAsItIsSigned() async throws {
+    @Test func theSignedQueryIsSent() async throws {
         let request = try Request(.get, url: "https://a.example/b?prefix=a/b:%7e&x=a+b&uploads&c=&d=%C3%A4%2F&&e=f=g")
         #expect(try await signed(request, service: "s3").head.path == "/b?prefix=a%2Fb%3A~&x=a%2Bb&uploads&c=&d=%C3%A4%2F&&e=f%3Dg")
         #expect(try await signed(Request(.get, url: "https://a.example/b"), service: "s3").head.path == "/b")

@@ -45,8 +45,8 @@ private final class SharedStore: AccountBoundStore {
     }
 }
 
-/// Serves from the store what the store has.
-private struct Storing: HTTPMiddleware {
+/// Responds from the store if the store has a response.
+private struct CachingMiddleware: HTTPMiddleware {
     let store: SharedStore
     let hits: Hits
 
@@ -83,7 +83,7 @@ private final class Hits: Sendable {
     // MARK: Identities
 
     /// Two processes sign two accounts in, in opposite order, and share a store.
-    @Test func noAccountIsServedWhatIsStoredForAnotherInAThousandRuns() async throws {
+    @Test func noAccountGetsResponsesOfAnotherAccountInAThousandRuns() async throws {
         let store = SharedStore()
         let server = StubTransport(
             Stub().responds(.custom { request in (HTTPResponse(status: .ok), Data((request.headers[.authorization] ?? "").utf8)) }))
@@ -95,7 +95,7 @@ private final class Hits: Sendable {
             for name in run % 2 == 0 ? ["joe", "ann"] : ["ann", "joe"] { sources[name] = source(name, account: "service/\(name)") }
             for number in 0..<10 {
                 let name = number % 2 == 0 ? "joe" : "ann"
-                let stack = server.wrapped(by: Storing(store: store, hits: hits)).authenticate(.bearer(sources[name]!))
+                let stack = server.wrapped(by: CachingMiddleware(store: store, hits: hits)).authenticate(.bearer(sources[name]!))
                 let response = try await stack.send(try Request(.get, url: "https://a.example/\(number / 2)"))
                 if try await response.body.collect(upTo: 100) != Data("Bearer token-of-\(name)".utf8) { wrong += 1 }
             }
@@ -103,11 +103,11 @@ private final class Hits: Sendable {
         #expect(wrong == 0 && hits.total == 9_990 && server.requests.count == 10 && store.keys.count == 10)
     }
 
-    @Test func nothingOfAVolatileIdentityReachesAStoreThatOutlivesTheProcess() async throws {
+    @Test func aVolatileIdentityReachesNoDurableStore() async throws {
         let (store, hits) = (SharedStore(), Hits())
         let server = StubTransport(Stub().responds(.status(.ok, text: "private")))
         for _ in 0..<3 {
-            let stack = server.wrapped(by: Storing(store: store, hits: hits)).authenticate(.bearer(source("joe", account: nil)))
+            let stack = server.wrapped(by: CachingMiddleware(store: store, hits: hits)).authenticate(.bearer(source("joe", account: nil)))
             _ = try await stack.send(try Request(.get, url: "https://a.example/"))
         }
         #expect(store.keys.isEmpty && hits.total == 0 && server.requests.count == 3)
@@ -135,7 +135,7 @@ private final class Hits: Sendable {
         }
     }
 
-    @Test func anIdentityStaysWhenTheTokenIsRefreshedAndWithoutANameChangesWithTheSignIn() async throws {
+    @Test func anIdentitySurvivesARefreshAndOnlyANamedIdentitySurvivesASignIn() async throws {
         for account in [nil, "service/joe"] {
             let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast), account: account) { _ in AccessToken("new") }
             let first = try await identity(of: tokens)
@@ -156,7 +156,7 @@ private final class Hits: Sendable {
         #expect(tokens.current == nil)
     }
 
-    @Test func everyStoreIsToldAlsoIfOneThrowsAndTheFirstErrorIsThrown() async throws {
+    @Test func everyStoreIsClearedAndTheFirstErrorIsThrown() async throws {
         let (first, second) = (SharedStore.Broken(name: "first"), SharedStore.Broken(name: "second"))
         let stores = [SharedStore(), SharedStore(failure: first), SharedStore(failure: second), SharedStore()]
         let tokens = source("joe", account: "service/joe")
@@ -166,19 +166,19 @@ private final class Hits: Sendable {
         #expect(tokens.current == nil)
     }
 
-    @Test func everyStoreIsToldAlsoIfTheTokenCannotBeRemoved() async throws {
-        struct Stuck: TokenStore {
+    @Test func everyStoreIsClearedIfTheTokenCannotBeRemoved() async throws {
+        struct FailingTokenStore: TokenStore {
             func load() -> AccessToken? { AccessToken("kept") }
             func save(_ token: AccessToken) {}
             func remove() throws { throw SharedStore.Broken(name: "full") }
         }
-        let tokens = TokenSource(store: Stuck(), account: "service/joe") { _ in throw CancellationError() }
+        let tokens = TokenSource(store: FailingTokenStore(), account: "service/joe") { _ in throw CancellationError() }
         let stores = [SharedStore(), SharedStore(failure: .init(name: "second"))]
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut(clearing: stores) }
         #expect(error?.reason == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })
     }
 
-    @Test func everyStoreIsToldAlsoIfTheCallerIsCancelled() async throws {
+    @Test func everyStoreIsClearedIfTheCallerIsCancelled() async throws {
         let (begun, mayGo) = (Signal(), Signal())
         let stores = [
             SharedStore {
@@ -204,7 +204,7 @@ private final class Hits: Sendable {
         #expect(stores.allSatisfy { $0.toldOf.count == 2 })
     }
 
-    @Test func theStoresAreToldOfTheAccountThatTheStoreHad() async throws {
+    @Test func aSignOutClearsTheAccountOfTheStoredToken() async throws {
         let (memory, store) = (MemoryTokenStore(AccessToken("stored")), SharedStore())
         let tokens = TokenSource(store: memory, account: "service/joe") { _ in throw CancellationError() }
         try await tokens.signOut(clearing: [store])

@@ -103,7 +103,7 @@ import Testing
 
     private static let kept: Set = ["token.json", "token.json.lock", "token.json.write-lock"]
 
-    @Test func spaceIsReservedDuringARefreshAlone() async throws {
+    @Test func spaceIsReservedOnlyDuringARefresh() async throws {
         let folder = try TestFolder("token-disk")
         let path = folder.file("token.json")
         let seen = Mutex<[Int]>([])
@@ -126,7 +126,7 @@ import Testing
         #expect(names == Self.kept)
     }
 
-    @Test func aRefreshThatFailsLeavesNothingBehind() async throws {
+    @Test func aFailedRefreshLeavesNoFile() async throws {
         let folder = try TestFolder("token-disk")
         let server = Server { throw TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown) }
         let store = FileTokenStore(atPath: folder.file("token.json"))
@@ -137,7 +137,7 @@ import Testing
         #expect(try await store.load()?.refreshToken == "rt0")
     }
 
-    @Test func aRefreshThatIsCancelledLeavesNothingBehind() async throws {
+    @Test func aCancelledRefreshLeavesNoFile() async throws {
         let folder = try TestFolder("token-disk")
         let (begun, mayEnd) = (Signal(), Signal())
         let server = Server {
@@ -178,7 +178,7 @@ import Testing
     }
 
     /// Somebody else could read the token, or write it.
-    @Test(arguments: ["readable", "link", "folder"]) func aFileOfSomebodyElseIsNotUsed(kind: String) async throws {
+    @Test(arguments: ["readable", "link", "folder"]) func aFileOfAnotherUserIsNotUsed(kind: String) async throws {
         let (folder, server) = (try TestFolder("token-disk"), Server())
         let store = FileTokenStore(atPath: folder.file("token.json"))
         let tokens = server.source(store)
@@ -204,7 +204,7 @@ import Testing
 
     // MARK: Stores of an app
 
-    private actor PreparedStore: TokenStore {
+    private actor RecordingTokenStore: TokenStore {
         var token: AccessToken?
         var log: [String] = []
         var isFull = true
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test func aStoreIsAskedBeforeEachRefresh() async throws {
-        let store = PreparedStore()
+        let store = RecordingTokenStore()
         let server = Server { await store.add("refresh") }
         let tokens = server.source(store)
         try await tokens.signIn(Self.first)

@@ -11,7 +11,7 @@ import Testing
     private func machine() -> TokenMachine { TokenMachine(source: 1, policy: .standard, obtainsWithoutToken: false) }
     private func date(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 
-    @Test func aClockThatIsSetBackLocksNothing() {
+    @Test func aClockSetBackAllowsRefreshes() {
         var machine = machine()
         let begun = (0..<6).map { _ in machine.begin(at: date(1_000)) }
         #expect(begun == [true, true, true, true, true, false])
@@ -21,7 +21,7 @@ import Testing
     }
 
     /// Such a date says nothing about the end of the token.
-    @Test func aTokenThatHasExpiredWhenItComesIsNotRefreshedAhead() {
+    @Test func anAlreadyExpiredTokenIsNotRefreshedAhead() {
         var machine = machine()
         machine.sign(in: AccessToken("old", expiresAt: date(900)), at: date(1_000), random: 0)
         let isTaken = machine.end(
@@ -35,7 +35,7 @@ import Testing
         #expect(turn == nil)
     }
 
-    @Test func inTheLastSecondsATokenIsRefreshedOnceASecondAtMost() {
+    @Test func aTokenNearItsExpiryIsRefreshedAtMostOnceASecond() {
         var machine = machine()
         machine.sign(in: AccessToken("t", expiresAt: date(1_000), obtainedAt: date(0)), at: date(0), random: 0)
         func isDue(at now: Date) -> Bool {

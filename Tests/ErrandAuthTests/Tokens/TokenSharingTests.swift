@@ -36,7 +36,7 @@ import Testing
     // MARK: Accounts
 
     /// Ann's token expires when Bob has signed in elsewhere.
-    @Test(arguments: Kind.allCases) func aSignInElsewhereIsAnotherAccount(kind: Kind) async throws {
+    @Test(arguments: Kind.allCases) func aSignInByAnotherProcessIsAnotherAccount(kind: Kind) async throws {
         try await withStores(kind) { first, second in
             let (a, b) = (source(first, "a"), source(second, "b"))
             try await a.signIn(token("ann"))
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// Bob signs in while Ann's token is being refreshed: her new token is not saved over his.
-    @Test(arguments: Kind.allCases) func aSignInDuringARefreshElsewhereStays(kind: Kind) async throws {
+    @Test(arguments: Kind.allCases) func aSignInDuringARefreshByAnotherProcessStays(kind: Kind) async throws {
         try await withStores(kind) { first, second in
             let (begun, mayEnd) = (Signal(), Signal())
             let a = TokenSource(store: first) { _ in
@@ -113,7 +113,7 @@ import Testing
 
     // MARK: Signing out
 
-    @Test(arguments: Kind.allCases) func aRefreshElsewhereUndoesNoSignOut(kind: Kind) async throws {
+    @Test(arguments: Kind.allCases) func aRefreshByAnotherProcessDoesNotUndoASignOut(kind: Kind) async throws {
         try await withStores(kind) { first, second in
             let (begun, mayEnd) = (Signal(), Signal())
             let c = TokenSource(store: first) { _ in
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Kind.allCases) func aSignOutElsewhereIsSeenByTheNextRefresh(kind: Kind) async throws {
+    @Test(arguments: Kind.allCases) func aSignOutByAnotherProcessIsSeenByTheNextRefresh(kind: Kind) async throws {
         try await withStores(kind) { first, second in
             let refreshes = Mutex(0)
             let c = TokenSource(store: first) { _ in
@@ -166,7 +166,7 @@ import Testing
 
     /// If nothing keeps two processes from refreshing at the same time, the server refuses one refresh. The other process has the new
     /// token.
-    @Test func aRefusedRefreshThatAnotherProcessHasDoneSignsNobodyOut() async throws {
+    @Test func aRefreshAlreadyDoneByAnotherProcessKeepsTheSession() async throws {
         let store = MemoryTokenStore()
         let (a, b) = (
             TokenSource(store: store) { old in
@@ -250,7 +250,7 @@ import Testing
 
     /// As `errand auth logout` does. A process that waits for a removed file and a process that locks the new file still exclude each
     /// other.
-    @Test func aLockThatItsHolderRemovesIsLockedAnew() async throws {
+    @Test func aLockRemovedByItsHolderIsLockedAgain() async throws {
         let folder = try TestFolder("tokens")
         let path = folder.file("token.json")
         let holders = Watched((now: 0, most: 0, runs: 0))

@@ -50,7 +50,7 @@ import Testing
         #expect(RefreshPolicy.standard.proactiveDate(of: AccessToken("t"), obtainedAt: start, random: 0) == nil)
     }
 
-    @Test func aBackgroundRefreshThatFailsHarmsNobodyAndIsTriedAgainLater() async throws {
+    @Test func aFailedBackgroundRefreshIsRetriedLater() async throws {
         struct Broken: Error {}
         let dates = Dates()
         let counter = Counter()
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// A server that rotates refresh tokens has forgotten the old one by then.
-    @Test(arguments: [nil, Deadline(after: .seconds(60))]) func aRefreshGoesOnWithoutItsOnlyCaller(deadline: Deadline?) async throws {
+    @Test(arguments: [nil, Deadline(after: .seconds(60))]) func aRefreshContinuesWithoutItsCaller(deadline: Deadline?) async throws {
         let (begins, continues) = (Watched(false), Watched(false))
         let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
             begins.change { $0 = true }
@@ -90,7 +90,7 @@ import Testing
         await eventually { tokens.current?.refreshToken == "rotated" }
     }
 
-    @Test func fiveRefreshesInThirtySecondsAreTheMost() async throws {
+    @Test func refreshesAreLimitedToFiveInThirtySeconds() async throws {
         let dates = Dates()
         let counter = Counter()
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// The clock of this machine is a day ahead.
-    @Test func aTokenThatHasExpiredWhenItComesIsUsed() async throws {
+    @Test func anAlreadyExpiredTokenIsUsed() async throws {
         let dates = Dates()
         let counter = Counter()
         let stub = StubTransport(Stub().responds(.status(.ok), .status(.ok), .status(.unauthorized), .status(.ok)))
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// A stream can't be sent again, but the next one is to succeed.
-    @Test func aBodyThatCannotBeReplayedRefreshesTheTokenAllTheSame() async throws {
+    @Test func anUnrepeatableBodyStillRefreshesTheToken() async throws {
         let stub = StubTransport(
             Stub().matching("new") { $0.headers[.authorization] == "Bearer new" }.responds(.status(.ok)),
             Stub().responds(.status(.unauthorized, text: "no")))
@@ -205,7 +205,7 @@ import Testing
         #expect(try await stack.send(try upload()).status == .ok)
     }
 
-    @Test func aTaskThatOutlivesARefreshGetsTokens() async throws {
+    @Test func aTaskStartedByARefreshGetsTokensAfterTheRefresh() async throws {
         let mayGo = Signal()
         let later = Mutex<Task<AccessToken, any Error>?>(nil)
         let holder = Mutex<TokenSource?>(nil)
@@ -256,7 +256,7 @@ import Testing
         other.cancel()
     }
 
-    @Test func theTokenCannotBeHadWithinItsRefresh() async throws {
+    @Test func theTokenIsUnavailableWithinItsRefresh() async throws {
         let holder = Mutex<TokenSource?>(nil)
         let tokens = TokenSource(AccessToken("old", expiresAt: .distantPast)) { _ in
             try await #require(holder.withLock { $0 }).token()
@@ -313,7 +313,7 @@ import Testing
     }
 
     /// Each server says in its own way that a person has to sign in again.
-    @Test func whatRefusesARefreshForGood() async throws {
+    @Test func permanentRefusalsOfARefreshAreRecognized() async throws {
         let unauthorized = HTTPResponse(status: .unauthorized)
         func refused(_ status: HTTPResponse.Status) async throws -> StatusError {
             try await StatusError(reading: Response(head: HTTPResponse(status: status), request: try request()))
@@ -341,7 +341,7 @@ import Testing
         #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil)
     }
 
-    @Test func onePropertySaysThatAPersonHasToSignIn() async throws {
+    @Test func anErrorPropertyRequestsASignIn() async throws {
         for reason in [AuthenticationError.Reason.signedOut, .refreshRefused] { #expect(AuthenticationError(reason).needsSignIn) }
         for reason in [AuthenticationError.Reason.refreshFailed, .storeFailed, .accountChanged, .withinRefresh, .tooManyRefreshes] {
             #expect(!AuthenticationError(reason, response: HTTPResponse(status: .unauthorized)).needsSignIn, "\(reason)")
@@ -360,7 +360,7 @@ import Testing
 
     /// What an app asks of an error, and what it shows, must not depend on whether its token had expired.
     @Test(arguments: [HTTPResponse.Status?.none, .unauthorized])
-    func aRefreshThatFailsForNowIsOfTheKindOfItsCause(challenge: HTTPResponse.Status?) async throws {
+    func aTransientRefreshFailureHasTheErrorGroupOfItsCause(challenge: HTTPResponse.Status?) async throws {
         let refresh = try Request(.post, url: "https://auth.example/token")
         func transport(_ code: TransportError.Code, _ phase: ExchangePhase) -> TransportError {
             TransportError(code, phase: phase, request: refresh, delivery: .notSent)
@@ -429,7 +429,7 @@ import Testing
     // MARK: Accounts
 
     /// Ann's request comes back with 401 when Joe has signed in.
-    @Test func aRequestOfOneAccountNeverGetsTheTokenOfAnother() async throws {
+    @Test func aRequestOfOneAccountNeverGetsTheTokenOfAnotherAccount() async throws {
         let tokens = TokenSource(AccessToken("ann")) { _ in AccessToken("new") }
         let stub = StubTransport(
             Stub().responds(
@@ -444,7 +444,7 @@ import Testing
         #expect(error?.errorDescription == "Another account has signed in." && error?.recoverySuggestion == "Try again.")
     }
 
-    @Test func whoWaitsForARefreshFailsWhenAnotherAccountSignsIn() async throws {
+    @Test func aWaitingRequestFailsWhenAnotherAccountSignsIn() async throws {
         let begins = Signal()
         let tokens = TokenSource(AccessToken("ann", expiresAt: .distantPast)) { _ in
             begins.signal()
@@ -458,7 +458,7 @@ import Testing
         #expect(try await tokens.token().value == "joe")
     }
 
-    @Test func aTokenOfAnotherSourceIsNotTakenForOnesOwn() async throws {
+    @Test func sourcesDistinguishTheirTokens() async throws {
         let counter = Counter()
         let (first, second) = (
             TokenSource(AccessToken("a")) { _ in AccessToken("a") },
@@ -476,7 +476,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer a", "Bearer b"])
     }
 
-    @Test func nobodyIsSignedInAtFirst() async throws {
+    @Test func noAccountIsSignedInAtFirst() async throws {
         let tokens = TokenSource { _ in throw Self.refused }
         let error = await #expect(throws: AuthenticationError.self) {
             try await StubTransport().authenticate(.bearer(tokens)).send(try request())
@@ -568,7 +568,7 @@ import Testing
         #expect(store.load()?.value == "1")
     }
 
-    @Test func aStoreThatIsFullDoesNotKeepTheTokenFromUse() async throws {
+    @Test func aTokenIsUsedAlthoughTheStoreIsFull() async throws {
         let store = SlowStore(failures: 3)
         let tokens = TokenSource(store: store) { _ in throw Self.refused }
         await #expect(throws: AuthenticationError.self) { try await tokens.signIn(AccessToken("0")) }
@@ -602,7 +602,7 @@ import Testing
         #expect(error?.reason == .storeFailed && error?.underlying is FileWriteError)
     }
 
-    @Test func aFileThatCannotBeUsedSaysWhatToDo() async throws {
+    @Test func theErrorOfAnUnusableFileNamesTheRemedy() async throws {
         let folder = try TestFolder("tokens")
         let path = folder.file("token.json")
         func failure(_ path: String) async throws -> AuthenticationError {
@@ -686,7 +686,7 @@ import Testing
     }
 
     /// As if a request had decided before the save failed, and began its refresh after that.
-    @Test func aRefreshThatBeginsLateSavesTheTokenOfTheOneBefore() async throws {
+    @Test func aLateRefreshSavesTheTokenOfTheEarlierRefresh() async throws {
         let store = SlowStore()
         let counter = Counter()
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
@@ -713,7 +713,7 @@ import Testing
         #expect(store.load() == nil)
     }
 
-    @Test func aFileIsForItsOwnerAlone() async throws {
+    @Test func onlyTheOwnerCanReadATokenFile() async throws {
         let folder = try TestFolder("tokens")
         let path = folder.file("token.json")
         func setPermissions(_ permissions: Int) throws {
@@ -779,7 +779,7 @@ import Testing
         #expect(try await store.load()?.refreshToken == "r1")
     }
 
-    @Test func aRefreshWaitsForThatOfAnotherProcessAndCanBeGivenUp() async throws {
+    @Test func aRefreshWaitsForAnotherProcessAndCanBeCancelled() async throws {
         let folder = try TestFolder("tokens")
         let store = FileTokenStore(atPath: folder.file("token.json"))
         let counter = Counter()

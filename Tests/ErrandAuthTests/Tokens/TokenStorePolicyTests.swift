@@ -21,7 +21,7 @@ import Testing
 
     // MARK: Tables
 
-    @Test func aRefreshBeginsWithWhatTheStoreHolds() {
+    @Test func aRefreshBeginsWithTheStoredToken() {
         let (own, policy) = (token("0", in: nil), signedIn())
         func start(_ stored: AccessToken?, hasUnsaved: Bool = false) -> TokenStorePolicy.Start {
             policy.beforeRefresh(stored: stored, own: own, isSaved: !hasUnsaved, hasUnsaved: hasUnsaved, at: now)
@@ -59,7 +59,7 @@ import Testing
         #expect(policy.outcome(of: change, stored: token("1", in: "y")) == .remove)
     }
 
-    @Test func aTokenThatWasObtainedIsSavedForItsOwnSignInAlone() {
+    @Test func anObtainedTokenIsSavedOnlyForItsSignIn() {
         let (policy, new, seen) = (signedIn(), token("2", in: nil), token("0", in: "x"))
         #expect(policy.outcome(of: .refreshed(new, seen: seen), stored: seen) == .save(token("2", in: "x")))
         #expect(policy.outcome(of: .refreshed(new, seen: seen), stored: nil) == .follow(nil))
@@ -83,7 +83,7 @@ import Testing
         #expect(again == .signOut(id: nil))
     }
 
-    @Test func aRefusalIsFinalForTheTokenThatWasRefusedAlone() {
+    @Test func aRefusalIsFinalOnlyForTheRefusedToken() {
         var (policy, used) = (signedIn(), token("0", in: nil))
         func refusal(_ stored: AccessToken?) -> TokenStorePolicy.Refusal { policy.afterRefusal(of: used, stored: stored, at: now) }
         #expect(refusal(token("0", in: "x")) == .final && refusal(nil) == .final)
@@ -108,7 +108,7 @@ import Testing
     // MARK: All interleavings
 
     /// Each process does two of these, after it has loaded the record of `ann`. Each may die before any step.
-    @Test func noInterleavingOfTwoProcessesMixesUpLosesOrUndoes() {
+    @Test func noInterleavingOfTwoProcessesLosesOrMixesUpTokens() {
         let scripts = TokenProcessModel.Work.allCases.flatMap { first in TokenProcessModel.Work.allCases.map { [first, $0] } }
         var (states, problems) = (0, Set<String>())
         for (index, first) in scripts.enumerated() {

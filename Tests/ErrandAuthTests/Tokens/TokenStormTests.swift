@@ -24,8 +24,8 @@ import Testing
         let late: Int
     }
 
-    /// Compares the token of each request with the current one, when it is sent.
-    private final class Comparison: HTTPSender {
+    /// Compares the token of each sent request with the current token.
+    private final class TokenComparingSender: HTTPSender {
         private let next: RotatingServer
         private let tokens: TokenSource
         private let count = Mutex(0)
@@ -57,7 +57,7 @@ import Testing
             server.first, store: MemoryTokenStore(), now: { start + (began.duration(to: clock.now) / .seconds(1)) }, random: { 0 },
             executor: simulation, refresh: { try await server.refresh($0) })
         server.expire()
-        let comparison = Comparison(server, tokens)
+        let comparison = TokenComparingSender(server, tokens)
         let stack = HTTPStack(comparison).authenticate(.bearer(tokens), clock: clock)
         let outcomes = Mutex<[Outcome]>([])
         for _ in 0..<1_000 {
@@ -87,7 +87,7 @@ import Testing
         return Storm(server: server, tokens: tokens, outcomes: outcomes.withLock { $0 }, late: comparison.late)
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>) func thereIsOneRefreshAndNoRequestIsLost(seed: UInt64) {
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func manyRequestsShareOneRefresh(seed: UInt64) {
         let storm = storm(seed: seed)
         #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .status(200) })
         #expect(storm.server.refreshes == 1 && storm.server.served == 1_000 && !storm.server.isRevoked)
@@ -104,7 +104,7 @@ import Testing
         #expect(storm.tokens.current?.refreshToken == "refresh-1")
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>) func aRefreshThatFailsFailsAllWhoWait(seed: UInt64) {
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func aFailedRefreshFailsAllWaitingRequests(seed: UInt64) {
         struct Broken: Error {}
         let storm = storm(seed: seed, failsRefresh: { _ in Broken() })
         #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .failed("no new token could be obtained") })
@@ -112,7 +112,7 @@ import Testing
         #expect(storm.tokens.current?.value == "access-0")
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>) func signingOutBeatsARefresh(seed: UInt64) {
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func aSignOutOverridesARefreshInProgress(seed: UInt64) {
         let storm = storm(seed: seed, during: { try await $0.signOut() })
         #expect(storm.outcomes.count == 1_000)
         #expect(storm.outcomes.allSatisfy { $0 == .status(200) || $0 == .status(401) || $0 == .failed("nobody is signed in") })
@@ -120,7 +120,7 @@ import Testing
         #expect(storm.tokens.current == nil && storm.server.refreshes <= 1)
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>) func anotherAccountBeatsARefresh(seed: UInt64) {
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func aSignInOfAnotherAccountOverridesARefreshInProgress(seed: UInt64) {
         let storm = storm(seed: seed, during: { try await $0.signIn(AccessToken("other")) })
         #expect(storm.tokens.current?.value == "other" && storm.outcomes.count == 1_000)
         // All were begun for the first account: none is sent for the other one.

@@ -24,7 +24,7 @@ import Testing
         return "\(error.reason)"
     }
 
-    @Test func whatIsAcceptedIsWhatIsCompiledIn() {
+    @Test func acceptedCodingsAreTheCompiledCodings() {
         #expect(ContentCoding.accepted.hasPrefix("gzip, deflate"))
         #expect(ContentCoding.accepted.split(separator: ", ").count == ContentCoding.allCases.count)
         for coding in ContentCoding.allCases { #expect(ContentCoding(named: coding.rawValue.uppercased()) == coding) }
@@ -81,7 +81,7 @@ import Testing
 
     /// A decoder makes so many bytes at a time: 1 KiB for a small body, 64 KiB for a large one.
     @Test(arguments: ContentCoding.allCases, [1024, 2048, 64 * 1024, 128 * 1024])
-    func aBodyMayEndWhereTheRoomOfAStepEnds(_ coding: ContentCoding, length: Int) async throws {
+    func aBodyCanEndAtTheEndOfAStep(_ coding: ContentCoding, length: Int) async throws {
         let plain = Data(repeating: UInt8(ascii: "a"), count: length)
         var (encoder, input, body) = (ContentEncoder(coding), plain, Data())
         while let made = try encoder.next(&input) { body += made }
@@ -93,7 +93,7 @@ import Testing
     /// `Small parts that can be read: ` eight times.
     private let brotli = "G+8A+I1Utb8GCYOTUzp0Lcgg4EymW5gjHoGYvfm7cQYA"
 
-    @Test(arguments: [1, 2, 7, .max]) func brotliIsDecodedHoweverItIsSplit(pieceBytes size: Int) async throws {
+    @Test(arguments: [1, 2, 7, .max]) func brotliIsDecodedAtEverySplit(pieceBytes size: Int) async throws {
         let body = try await decoded(try #require(Data(base64Encoded: brotli)), coding: "br", pieceBytes: size)
         #expect(String(decoding: body, as: UTF8.self) == String(repeating: "Small parts that can be read: ", count: 8))
     }
@@ -121,7 +121,7 @@ import Testing
     /// A frame whose content is skipped.
     private var skippable: Data { Data([0x50, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9]) }
 
-    @Test(arguments: [1, 2, 7, .max]) func framesOfZstandardAreDecodedHoweverTheyAreSplit(pieceBytes size: Int) async throws {
+    @Test(arguments: [1, 2, 7, .max]) func framesOfZstandardAreDecodedAtEverySplit(pieceBytes size: Int) async throws {
         let body = frame("one ") + skippable + frame("two")
         #expect(try await decoded(body, coding: "zstd", pieceBytes: size) == Data("one two".utf8))
     }
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test(.enabled(if: Programs.find("zstd") != nil, "there is no zstd on this machine"))
-    func whatTheProgramZstdEncodesIsDecoded() async throws {
+    func outputOfTheZstdProgramIsDecoded() async throws {
         let zstd = try #require(Programs.find("zstd"))
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString).zst")
         defer { try? FileManager.default.removeItem(at: file) }

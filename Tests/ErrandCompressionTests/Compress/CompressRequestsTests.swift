@@ -50,7 +50,7 @@ import Testing
     // MARK: What is compressed
 
     @Test(.enabled(if: Programs.find("python3") != nil, "there is no python3 on this machine"))
-    func bytesInMemoryAreCompressedAtOnceAndTheirLengthIsKnown() async throws {
+    func bytesInMemoryAreCompressedBeforeSending() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let response = try await stub.compressRequests().send(
             try request(.data(Self.text), headers: [.contentLength: "\(Self.text.count)"]))
@@ -63,7 +63,7 @@ import Testing
         #expect(try await Programs.run(python, ["-c", script]) == String(decoding: Self.text, as: UTF8.self))
     }
 
-    @Test func aBodyThatWouldNotBecomeSmallerIsSentAsItIs() async throws {
+    @Test func anIncompressibleBodyIsSentUnchanged() async throws {
         for body in [Data.seeded(1_000, seed: 1), Data("x".utf8), Data()] {
             let stub = StubTransport(Stub().responds(.status(.ok)))
             _ = try await stub.compressRequests().send(try request(.data(body)))
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func whatIsMoreThan64KiBIsCompressedWhileItIsSentAndSentAgain() async throws {
+    @Test func aBodyOver64KiBIsCompressedDuringEachSending() async throws {
         let body = Data(count: 1_000_000)
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let response = try await stub.compressRequests().retry(RetryPolicy(backoff: .immediate, keyedMethods: [.post]), budget: nil)
@@ -93,7 +93,7 @@ import Testing
         for sent in stub.requests { #expect(try await decoded(sent) == body && sent.body.count < 2_000) }
     }
 
-    @Test func aOneShotStreamStaysOne() async throws {
+    @Test func aCompressedOneShotStreamStaysOneShot() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let body = oneShot()
         let response = try await stub.compressRequests().send(try request(body))
@@ -108,7 +108,7 @@ import Testing
             HTTPField(name: .custom("Repr-Digest"), value: "sha-256=:AA==:"),
             HTTPField(name: .custom("Content-MD5"), value: "AA=="),
         ])
-    func aBodyThatFieldsDescribeIsLeftAsItIs(field: HTTPField) async throws {
+    func aBodyDescribedByFieldsIsSentUnchanged(field: HTTPField) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.compressRequests().send(try request(.data(Self.text), headers: HTTPFields([field])))
         #expect(
@@ -133,7 +133,7 @@ import Testing
     // MARK: Refusals
 
     @Test(arguments: ["identity", "", "deflate, gzip;q=0", "*;q=0.0", nil])
-    func aRefusedRequestIsSentAgainUncompressedAndTheOriginIsRemembered(accepting codings: String?) async throws {
+    func aRefusedRequestIsSentAgainUncompressed(accepting codings: String?) async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(refusal(accepting: codings), .status(.ok), repeatingLast: true))
         let stack = stub.compressRequests(clock: clock)
@@ -151,7 +151,7 @@ import Testing
         #expect(stub.requests[1].body == Self.text && stub.openBodyCount == 0)
     }
 
-    @Test func anOriginThatAcceptsTheCodingAgainGetsIt() async throws {
+    @Test func anOriginThatAcceptsTheCodingAgainGetsCompressedBodies() async throws {
         let stub = StubTransport(
             Stub().responds(
                 .status(.ok, headers: [.acceptEncoding: "br"]), .status(.ok, headers: [.acceptEncoding: "br, X-GZIP;q=0.5"]), .status(.ok)))
@@ -172,7 +172,7 @@ import Testing
         #expect(unclear.requests.map { $0.headers[.contentEncoding] } == ["gzip", nil, "gzip"])
     }
 
-    @Test func aRefusedStreamThatCanNotBeSentAgainIsReturnedAndTheNextIsNotCompressed() async throws {
+    @Test func aRefusalOfAOneShotStreamIsReturned() async throws {
         let stub = StubTransport(Stub().responds(refusal(accepting: nil), .status(.ok)))
         let stack = stub.compressRequests()
         #expect(try await stack.send(try request(oneShot())).status == .unsupportedMediaType)
@@ -186,7 +186,7 @@ import Testing
         #expect(stub.requests.last?.body == Self.text)
     }
 
-    @Test func aFailureAfterARefusalKnowsTheRefusal() async throws {
+    @Test func aFailureAfterARefusalHasTheRefusalAmongItsAttempts() async throws {
         let stub = StubTransport(
             Stub().responds(
                 refusal(accepting: "identity"),
@@ -205,7 +205,7 @@ import Testing
         #expect(!refused.contains(.deflate, at: origins[1]))
     }
 
-    @Test func theOrderThatWouldHideRefusalsIsReported() {
+    @Test func anOrderThatHidesRefusalsIsReported() {
         #expect(StubTransport().validateStatus().compressRequests().orderProblems.count == 1)
         #expect(StubTransport().decompress().redirect().compressRequests().retry().validateStatus().orderProblems.isEmpty)
     }

@@ -50,7 +50,7 @@ import Testing
             ("gzip", "gzip(text[:3]) + gzip(b'') + gzip(text[3:])"), ("deflate, gzip", "gzip(deflate(text))"),
             ("gzip , ,identity,deflate", "deflate(gzip(text))"), ("gzip,gzip,gzip,gzip,gzip", "gzip(gzip(gzip(gzip(gzip(text)))))"),
         ])
-    func aBodyIsDecodedHoweverItIsSplit(coding: String, expression: String) async throws {
+    func aBodyIsDecodedAtEverySplit(coding: String, expression: String) async throws {
         let body = try await Self.bytes(expression)
         for size in [1, 2, 3, 7, .max] {
             let stub = stub(body, coding: coding, pieceBytes: size)
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: ["compress", "gzip, compress", "compress, gzip", "identity", "", "aes128gcm"])
-    func whatIsNotDecodedStaysAsItIs(coding: String) async throws {
+    func aBodyOfAnUnsupportedCodingIsUnchanged(coding: String) async throws {
         let body = try await Self.bytes("gzip(text)")
         let response = try await stub(body, coding: coding).decompress().send(try request())
         #expect(response.headers[.contentEncoding] == coding && response.headers[.contentLength] == "\(body.count)")
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPField(name: .acceptEncoding, value: "gzip"), HTTPField(name: .range, value: "bytes=0-")])
-    func aRequestForACodingOrARangeGetsTheBytesAsTheyAre(field: HTTPField) async throws {
+    func aRequestForACodingOrARangeGetsEncodedBytes(field: HTTPField) async throws {
         let body = try await Self.bytes("gzip(text)")
         let stub = stub(body, coding: "gzip")
         let response = try await stub.decompress().send(try request(HTTPFields([field])))
@@ -97,7 +97,7 @@ import Testing
         #expect(stub.requests.last?.headers[.acceptEncoding] == (field.name == .range ? nil : "gzip"))
     }
 
-    @Test func anOptionSwitchesItOff() async throws {
+    @Test func anOptionSwitchesDecompressionOff() async throws {
         let body = try await Self.bytes("gzip(text)")
         let stub = stub(body, coding: "gzip")
         var request = try request()
@@ -135,7 +135,7 @@ import Testing
             ("deflate", "deflate(text)[:-4] + bytes(4)", "deflate: incorrect data check"),
             ("deflate, gzip", "gzip(deflate(text)[:-2])", "deflate: the body ends early"),
         ])
-    func aBodyThatIsWrongFailsWithItsReason(coding: String, expression: String, reason: String) async throws {
+    func anInvalidBodyFailsWithItsReason(coding: String, expression: String, reason: String) async throws {
         let body = try await Self.bytes(expression)
         for size in [1, .max] {
             let error = try await failure(ContentDecodingError.self) { try await decoded(body, coding: coding, pieceBytes: size) }
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func aBombFailsBeforeItHasGoneOff() async throws {
+    @Test func aBombFailsBeforeItsExpansion() async throws {
         let bomb = try await Self.bytes("gzip(bytes(64 << 20))")
         let stub = stub(bomb, coding: "gzip", pieceBytes: 4096)
         let response = try await stub.decompress().send(try request())

@@ -23,7 +23,7 @@ import Testing
             "start dnsStart dnsEnd" + rest, "start dnsStart dnsEnd end", "start connectStart connectEnd tlsStart tlsEnd end",
             "start dnsStart dnsEnd connectStart connectEnd dnsStart dnsEnd connectStart connectEnd" + rest,
         ])
-    func isKept(_ text: String) { #expect(EventGrammar.violations(events(text), isCall: false) == []) }
+    func aValidSequenceIsAccepted(_ text: String) { #expect(EventGrammar.violations(events(text), isCall: false) == []) }
 
     @Test(
         arguments: [
@@ -36,7 +36,7 @@ import Testing
             "start connectionAcquired(1) requestHeadSent connectionAcquired(1) requestHeadSent end",
             "start connectionAcquired(2r) requestHeadSent" + rest, "start connectionAcquired(2r) requestHeadSent responseHead" + rest,
         ])
-    func isBroken(_ text: String) { #expect(EventGrammar.violations(events(text), isCall: false) != []) }
+    func anInvalidSequenceIsReported(_ text: String) { #expect(EventGrammar.violations(events(text), isCall: false) != []) }
 
     // MARK: Instants that come at the end
 
@@ -65,13 +65,13 @@ import Testing
         }
     }
 
-    @Test func timingsDirectlyBeforeTheEndAreKept() {
+    @Test func timingsDirectlyBeforeTheEndAreAccepted() {
         #expect(EventGrammar.violations(events([:]), isCall: false) == [])
         #expect(EventGrammar.violations(events(["dnsStart": 0, "dnsEnd": 0, "connected": 5, "responseHead": 100]), isCall: false) == [])
         #expect(EventGrammar.violations(events(["dnsStart": 1], words: "start timings end"), isCall: false) == [])
     }
 
-    @Test func timingsInTheWrongPlaceOrOrderAreFound() {
+    @Test func timingsInTheWrongPlaceOrOrderAreReported() {
         let wrong: [(KeyValuePairs<String, Int>, String, String)] = [
             (["dnsStart": 3, "dnsEnd": 2], "start timings end", "dnsEnd before dnsStart in the timings"),
             (["dnsEnd": 3, "connectStart": 2], "start timings end", "connectStart before dnsEnd in the timings"),

@@ -45,7 +45,7 @@ struct LeakTraitTests {
 
     #if NIO
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-    func theKeptConnectionOfATransportThatWasNotShutDown() async throws {
+    func anOpenConnectionOfATransportIsReported() async throws {
         let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         defer { server.stop() }
         let kept = Kept<NIOTransport>()
@@ -59,7 +59,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func aTransportThatWasShutDownLeavesNothing() async throws {
+    func aClosedTransportPasses() async throws {
         try await perform {
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
@@ -72,12 +72,12 @@ struct LeakTraitTests {
     #endif
 
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-    func aSocketThatListens() async throws { try await expectListener(on: "127.0.0.1", shown: "127.0.0.1:") }
+    func aListeningSocketIsReported() async throws { try await expectListener(on: "127.0.0.1", shown: "127.0.0.1:") }
 
     @Test(
         .enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)),
         .enabled(if: LoopbackPorts.haveIPv6, "no IPv6 on the loopback interface"))
-    func aSocketThatListensOnIPv6() async throws { try await expectListener(on: "::1", shown: "[::1]:") }
+    func aListeningSocketOnIPv6IsReported() async throws { try await expectListener(on: "::1", shown: "[::1]:") }
 
     private func expectListener(on host: String, shown address: String) async throws {
         let kept = Kept<RawServer>()
@@ -86,7 +86,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-    func anOpenFile() async throws {
+    func anOpenFileIsReported() async throws {
         let folder = try TestFolder("leak")
         let path = try folder.write("content", to: "file")
         let kept = Kept<any BodySource>()
@@ -99,19 +99,19 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-    func aPipe() async throws {
+    func anOpenPipeIsReported() async throws {
         let kept = Kept<Pipe>()
         try await expectLeft("a pipe:[", ", 2 times") { kept.keep(Pipe()) }
         _ = kept.take()
     }
 
-    @Test func aTemporaryFile() async throws {
+    @Test func aTemporaryFileIsReported() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(TestFolder.prefix)left-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try await expectLeft("the temporary file \(path)") { try Data("left".utf8).write(to: URL(fileURLWithPath: path)) }
     }
 
-    @Test func aFileInAFolderThatIsNamed() async throws {
+    @Test func aFileInANamedFolderIsReported() async throws {
         let folder = try TestFolder("leak")
         let trait = LeakTrait(settling: .milliseconds(50), temporaryFolders: [folder.path], temporaryPrefixes: ["part-", "cache"])
         try await expectLeft("the temporary file \(folder.path)/part-1", "\(folder.path)/cache", by: trait) {
@@ -120,7 +120,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func aFileThatWasThereBefore() async throws {
+    func aFileFromBeforeTheTestPasses() async throws {
         let folder = try TestFolder("leak")
         let trait = LeakTrait(settling: .milliseconds(50), temporaryFolders: [folder.path], temporaryPrefixes: ["part-"])
         try folder.write("more", to: "part-1")
@@ -128,7 +128,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func anExchangeThatGoesOn() async throws {
+    func anExchangeInProgressIsReported() async throws {
         let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
         let kept = Kept<Response>()
         try await expectLeft("the test left open:  an exchange that has not ended") {
@@ -138,7 +138,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func workOfASingleFlightThatNobodyWaitsFor() async throws {
+    func anUnawaitedSingleFlightIsReported() async throws {
         let flight = SingleFlight<Int, Void>()
         let (mayEnd, end) = AsyncStream<Void>.makeStream()
         try await expectLeft("the test left open:  a single flight in progress") {
@@ -160,12 +160,12 @@ struct LeakTraitTests {
     // MARK: What is not
 
     @Test(.enabled(if: isAlone, notAlone))
-    func nothing() async throws {
+    func anEmptyTestPasses() async throws {
         try await perform {}
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func whatIsAboutToCloseIsWaitedFor() async throws {
+    func theTraitWaitsForResourcesThatClose() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(TestFolder.prefix)late-\(UUID().uuidString)").path
         let late = Kept<Task<Void, any Error>>()
         try await perform(LeakTrait(settling: .seconds(10), temporaryPrefixes: [TestFolder.prefix])) {
@@ -181,7 +181,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func whatIsToBeIgnored() async throws {
+    func ignoredFilesPass() async throws {
         let folder = try TestFolder("leak")
         let path = try folder.write("content", to: "file")
         let kept = Kept<FileHandle>()
@@ -192,7 +192,7 @@ struct LeakTraitTests {
     }
 
     @Test(.enabled(if: isAlone, notAlone))
-    func exchangesThatEndedOrWereForgotten() async throws {
+    func endedOrReleasedExchangesPass() async throws {
         try await perform {
             let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
             _ = try await stub.send(Request(.get, url: "https://a.example/")).body.collect()
@@ -206,7 +206,7 @@ struct LeakTraitTests {
 
     // MARK: How it is applied
 
-    @Test func whatTheTestThrowsIsThrown() async throws {
+    @Test func theErrorOfTheTestIsThrown() async throws {
         struct SomeError: Error {}
         let trait = LeakTrait(settling: .zero, temporaryPrefixes: [TestFolder.prefix])
         await withKnownIssue(isIntermittent: true) {  // of what runs beside
@@ -237,14 +237,14 @@ struct LeakTraitTests {
 
         /// Only one runs at a time, in whatever order the cases come.
         @Test(.enabled(if: isAlone, notAlone), arguments: 0..<8)
-        func casesRunOneAfterTheOther(number: Int) async throws {
+        func casesRunOneAtATime(number: Int) async throws {
             #expect(Self.running.wrappingAdd(1, ordering: .relaxed).newValue == 1)
             for _ in 0..<10 { await Task.yield() }
             Self.running.wrappingSubtract(1, ordering: .relaxed)
         }
 
         @Test(.leavesNothingBehind(settling: .zero, temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
-        func aTestMayHaveItsOwn() {}
+        func aTestCanHaveItsOwnTrait() {}
     }
 
     @Test(arguments: [
@@ -252,7 +252,7 @@ struct LeakTraitTests {
         ("00000000000000000000000001000000:01BB", "[::1]:443"), ("00000000000000000000000000000000:0050", "[::]:80"),
         ("B80D01200000000067452301EFCDAB89:0001", "[2001:db8:0:0:123:4567:89ab:cdef]:1"), ("nonsense", "nonsense"), ("12:34", "12:34"),
     ])
-    func anAddressIsShownAsPeopleWriteIt(text: String, shown: String) {
+    func anAddressIsShownInItsUsualNotation(text: String, shown: String) {
         #expect(SocketTable.address(text[...]) == shown)
     }
 }
@@ -261,7 +261,7 @@ struct LeakTraitTests {
 struct FairLockTests {
     private let lock = FairLock()
 
-    @Test func oneAtATimeInTheOrderOfAsking() async throws {
+    @Test func theLockIsGrantedInTheOrderOfRequests() async throws {
         try await lock.lock()
         let order = Watched([Int]())
         var tasks: [Task<Void, any Error>] = []
@@ -285,7 +285,7 @@ struct FairLockTests {
         lock.unlock()
     }
 
-    @Test func whoIsCancelledLeavesTheQueue() async throws {
+    @Test func aCancelledTaskLeavesTheQueue() async throws {
         try await lock.lock()
         let (cancelled, waiting) = (Task { try await lock.lock() }, Task { try await lock.lock() })
         try await poll("both to wait", value: { lock.waiting }) { $0 == 2 }
@@ -302,7 +302,7 @@ struct FairLockTests {
         try await lock.lock()
     }
 
-    @Test func manyTasksAndCancellationsAtOnceLoseNobody() async throws {
+    @Test func manyTasksAndCancellationsLoseNoTask() async throws {
         let isInside = Watched(false)
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<400 {

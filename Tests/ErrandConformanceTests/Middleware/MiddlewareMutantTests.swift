@@ -19,13 +19,13 @@ import Testing
         }
     }
 
-    @Test(arguments: Catch.all) func catches(_ each: Catch) async throws {
+    @Test(arguments: Catch.all) func eachBehaviorCatchesItsFault(_ each: Catch) async throws {
         await withKnownIssue {
             try await each.behavior.check(each.mutant.underTest, patience: each.mutant.patience)
         }
     }
 
-    @Test func everyBehaviorNamesAFaultThatItCatches() {
+    @Test func everyBehaviorNamesAFault() {
         // The stack itself looks for cancellation before anything else: no middleware can do it wrong.
         let seenToByTheStack: Set = ["CancelledBefore"]
         let caught = Set(MiddlewareMutant.all.flatMap(\.caughtBy))
@@ -38,13 +38,13 @@ import Testing
     /// The control: without a fault nothing is recorded.
     @Test(arguments: MiddlewareBehavior.all) func aMiddlewareWithoutAFaultPasses(_ behavior: MiddlewareBehavior) async throws {
         let plain = MiddlewareUnderTest("plain", switchOff: { $0.options[MutantOptionKey.self] = .off }) {
-            $0.wrapped(by: MiddlewareMutant.Middleware { try await $1.send($0) })
+            $0.wrapped(by: MiddlewareMutant.ClosureMiddleware { try await $1.send($0) })
         }
         try await behavior.check(plain)
     }
 
     /// What a middleware declares is not asked for.
-    @Test func aDeclaredChangeIsNoFault() async throws {
+    @Test func aDeclaredChangePasses() async throws {
         let changes: [(MiddlewareUnderTest.Changes, MiddlewareMutant.Send)] = [
             (.target, { try await $1.send($0.with { $0.head.path = "/other" }) }),
             (.requestFields, { try await $1.send($0.with { $0.head.headerFields = HTTPFields() }) }),
@@ -77,7 +77,7 @@ import Testing
         let names = ["SendsTheWholeRequest", "ReturnsTheWholeResponse", "KeepsStatuses", "DoesNotRepeat"]
         for (change, send) in changes {
             let subject = MiddlewareUnderTest("changes", changes: change, switchOff: { _ in }) {
-                $0.wrapped(by: MiddlewareMutant.Middleware(send))
+                $0.wrapped(by: MiddlewareMutant.ClosureMiddleware(send))
             }
             for behavior in MiddlewareBehavior.all where names.contains(behavior.name) { try await behavior.check(subject) }
         }
@@ -93,7 +93,7 @@ import Testing
         ("keeps the last response", "ReleasesUnread", "the middleware keeps a response, or its body"),
         ("adds a field to each request", "SendsTheWholeRequest", "a middleware that does so on purpose declares `.addedFields`"),
     ])
-    func anIssueSaysWhatIsWrong(_ mutant: String, _ name: String, _ words: String) async throws {
+    func anIssueDescribesTheFault(_ mutant: String, _ name: String, _ words: String) async throws {
         let mutant = try #require(MiddlewareMutant.all.first { $0.name == mutant })
         let behavior = try #require(MiddlewareBehavior.all.first { $0.name == name })
         let issues = Mutex<[String]>([])
@@ -109,18 +109,18 @@ import Testing
         #expect(texts.count < 10, "\(texts)")
     }
 
-    @Test func aPatienceBeyondAllClocksIsBounded() async throws {
+    @Test func aHugePatienceIsBounded() async throws {
         let plain = MiddlewareUnderTest("plain", switchOff: { _ in }) { HTTPStack($0) }
         let behavior = try #require(MiddlewareBehavior.all.first { $0.name == "PassesOn" })
         try await behavior.check(plain, patience: .seconds(Int64.max))
     }
 
     /// What never ends is an issue of the behavior, and not the end of the test run.
-    @Test func aCheckEndsAlthoughTheMiddlewareDoesNot() async throws {
+    @Test func aCheckOfAHangingMiddlewareEnds() async throws {
         let release = Signal()
         let deaf = MiddlewareUnderTest("deaf", switchOff: { _ in }) { sender in
             sender.wrapped(
-                by: MiddlewareMutant.Middleware { request, next in
+                by: MiddlewareMutant.ClosureMiddleware { request, next in
                     await release.waitIgnoringCancellation()
                     return try await next.send(request)
                 })
@@ -136,7 +136,7 @@ import Testing
 struct MiddlewareMutant: Sendable {
     typealias Send = @Sendable (_ request: Request, _ next: any HTTPSender) async throws -> Response
 
-    struct Middleware: HTTPMiddleware {
+    struct ClosureMiddleware: HTTPMiddleware {
         let send: Send
 
         init(_ send: @escaping Send) { self.send = send }
@@ -154,7 +154,7 @@ struct MiddlewareMutant: Sendable {
     let wrap: @Sendable (any HTTPSender, MutantMemory) -> HTTPStack
 
     init(_ name: String, _ caughtBy: [String], patience: Duration = .seconds(10), _ send: @escaping Send) {
-        self.init(name, caughtBy, patience: patience, wrapping: { sender, _ in sender.wrapped(by: Middleware(send)) })
+        self.init(name, caughtBy, patience: patience, wrapping: { sender, _ in sender.wrapped(by: ClosureMiddleware(send)) })
     }
 
     init(
@@ -221,7 +221,7 @@ struct MiddlewareMutant: Sendable {
             wrapping: { sender, _ in
                 let first = Mutex<Response?>(nil)
                 return sender.wrapped(
-                    by: Middleware { request, next in
+                    by: ClosureMiddleware { request, next in
                         if let response = first.withLock({ $0 }) { return response }
                         let response = try await next.send(request)
                         first.withLock { $0 = response }
@@ -250,7 +250,7 @@ struct MiddlewareMutant: Sendable {
         MiddlewareMutant(
             "drops the deadline", ["KeepsDeadlines"], patience: soon, { try await $1.send($0.with { $0.deadline = nil }) }),
         MiddlewareMutant("shows credentials in its failure", ["ShowsNoSecret"]) { request, next in
-            do { return try await next.send(request) } catch { throw Telling(text: "\(request.head.headerFields)") }
+            do { return try await next.send(request) } catch { throw MisleadingFailure(text: "\(request.head.headerFields)") }
         },
     ]
 
@@ -293,7 +293,7 @@ struct MiddlewareMutant: Sendable {
             wrapping: { sender, _ in
                 let last = Mutex<Response?>(nil)
                 return sender.wrapped(
-                    by: Middleware { request, next in
+                    by: ClosureMiddleware { request, next in
                         let response = try await next.send(request)
                         last.withLock { $0 = response }
                         return response
@@ -303,7 +303,7 @@ struct MiddlewareMutant: Sendable {
             "holds on to the body", ["ReleasesUnread", "ReleasesHalfRead"],
             wrapping: { sender, memory in
                 sender.wrapped(
-                    by: Middleware { request, next in
+                    by: ClosureMiddleware { request, next in
                         var response = try await next.send(request)
                         let source = WrappedSource(response.body, isAbandoned: false)
                         memory.withLock { $0.held.append(source) }
@@ -323,11 +323,11 @@ struct MiddlewareMutant: Sendable {
             return response.with(ExchangeLifetime())
         },
         MiddlewareMutant("wraps CancellationError", ["CancelsTheWorkBelow", "KeepsCancellation"]) { request, next in
-            do { return try await next.send(request) } catch { throw Telling(text: "\(type(of: error))") }
+            do { return try await next.send(request) } catch { throw MisleadingFailure(text: "\(type(of: error))") }
         },
         MiddlewareMutant("wraps every other error", ["KeepsFailures"]) { request, next in
             do { return try await next.send(request) } catch let error as CancellationError { throw error } catch {
-                throw Telling(text: "\(type(of: error))")
+                throw MisleadingFailure(text: "\(type(of: error))")
             }
         },
         MiddlewareMutant("works in a task that is not cancelled", ["CancelsTheWorkBelow"], patience: soon) { request, next in
@@ -364,8 +364,8 @@ extension HTTPField.Name {
 
 enum MutantOptionKey: OptionKey { static var defaultValue: OptionOverride<Never> { .inherited } }
 
-/// A failure that says too much, or nothing.
-private struct Telling: Error { let text: String }
+/// A failure whose text has too much detail, or no detail.
+private struct MisleadingFailure: Error { let text: String }
 
 extension Request {
     func with(_ change: (inout Request) -> Void) -> Request {

@@ -8,7 +8,7 @@ import Testing
 /// Each middleware of the library under cancellation at every point, over a stub with a body in pieces.
 @Suite(.serialized, .timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false))
 struct MiddlewareTortureTests {
-    @Test(arguments: Scenario.all) func isCancelledAtEveryPoint(_ scenario: Scenario) async throws {
+    @Test(arguments: Scenario.all) func eachMiddlewareIsCancelledAtEveryPoint(_ scenario: Scenario) async throws {
         let stages = Stages()
         let before = LiveWork.allCases.map(\.count)
         let torture = CancellationTorture(leastCancelled: scenario.leastCancelled, lateJobs: scenario.lateJobs)
@@ -162,11 +162,11 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 }
         },
         Scenario(name: "a body that passes transforms and observers", expected: "200 ONETWOTHREE") {
-            $0.stub.transformResponse { $0.body = $0.body.observed { _ in }.transformed(by: Capitals()).observed { _ in } }
-                .transformResponse { $0.body = $0.body.transformed(by: Capitals()) }
+            $0.stub.transformResponse { $0.body = $0.body.observed { _ in }.transformed(by: UppercaseTransform()).observed { _ in } }
+                .transformResponse { $0.body = $0.body.transformed(by: UppercaseTransform()) }
         },
         Scenario(name: "a body that passes a transform and a race", expected: "200 ONETWOTHREE", lateJobs: 40) {
-            $0.stub.transformResponse { $0.body = $0.body.transformed(by: Capitals()) }.phaseTimeouts(
+            $0.stub.transformResponse { $0.body = $0.body.transformed(by: UppercaseTransform()) }.phaseTimeouts(
                 idleRead: .seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },
@@ -210,10 +210,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 .timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "rateLimit, three in line", movesTime: true, lateJobs: 40) {
-            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice())
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: TriplingMiddleware())
         },
         Scenario(name: "rateLimit, three in line under a deadline", movesTime: true, leastCancelled: 20, lateJobs: 40) {
-            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: Thrice()).timeout(.seconds(60), clock: $0.stillClock)
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: TriplingMiddleware()).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
         Scenario(name: "hedge, the first gets a response") {
@@ -329,7 +329,7 @@ private struct YieldingSigner: RequestSigner {
 }
 
 /// Sends each request three times at the same time, and returns the last response.
-private struct Thrice: HTTPMiddleware {
+private struct TriplingMiddleware: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         try await withThrowingTaskGroup(of: Response.self) { group in
             for _ in 0..<3 { group.addTask { try await next.send(request) } }
@@ -420,12 +420,5 @@ final class Stage: Sendable {
         #expect(parts.tracer.spans.allSatisfy { $0.endCount == 1 }, "\(run)")
         #expect(parts.metrics.level("http.client.active_requests") == 0, "\(run)")
         #expect(parts.clock.sleeperCount == 0 && parts.stillClock.sleeperCount == 0, "\(run)")
-    }
-}
-
-private struct Capitals: BodyTransform {
-    mutating func next(_ input: inout Data) -> Data? {
-        defer { input = Data() }
-        return input.isEmpty ? nil : Data(String(decoding: input, as: UTF8.self).uppercased().utf8)
     }
 }

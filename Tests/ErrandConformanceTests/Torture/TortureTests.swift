@@ -32,7 +32,7 @@ struct TortureTests {
 
     private let stubs = Stubs()
 
-    @Test func aRetryInItsBackoff() async throws {
+    @Test func aRetryInItsBackoffIsCancelledAtEveryPoint() async throws {
         let clock = ManualClock()
         let random = SeededRandom(seed: 5)
         let report = try await CancellationTorture().run { [stubs] in
@@ -54,7 +54,7 @@ struct TortureTests {
     }
 
     /// With a deadline on the same clock, which never comes first.
-    @Test func aRetryUnderATimeout() async throws {
+    @Test func aRetryUnderATimeoutIsCancelledAtEveryPoint() async throws {
         let clock = ManualClock()
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(Stub(.get, "/").responds(.status(503), .stream([Data("a".utf8), Data("b".utf8)])))
@@ -72,7 +72,7 @@ struct TortureTests {
         #expect(report.cancelled > 20, "\(report)")
     }
 
-    @Test func aRedirect() async throws {
+    @Test func aRedirectIsCancelledAtEveryPoint() async throws {
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(
                 Stub(.post, "/from").responds(.stream([Data("moved".utf8)], status: 303, headers: [.location: "/to"])),
@@ -87,7 +87,7 @@ struct TortureTests {
         #expect(report.cancelled > 0, "\(report)")
     }
 
-    @Test func aBodyReadHalfWay() async throws {
+    @Test func aPartlyReadBodyIsCancelledAtEveryPoint() async throws {
         let chunks = (0..<10).map { Data("chunk \($0)".utf8) }
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(Stub(.get, "/").responds(.stream(chunks)))
@@ -108,7 +108,7 @@ struct TortureTests {
         #expect(report.cancelled > 10, "\(report)")
     }
 
-    @Test func aTypedCall() async throws {
+    @Test func aTypedCallIsCancelledAtEveryPoint() async throws {
         let json = Data(#"{"id": 7}"#.utf8)
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(
@@ -124,7 +124,7 @@ struct TortureTests {
     }
 
     /// A status that is refused: its body is read for the failure, and cancelled meanwhile.
-    @Test func aTypedCallThatFails() async throws {
+    @Test func aFailedTypedCallIsCancelledAtEveryPoint() async throws {
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(Stub().responds(.stream([Data("no ".utf8), Data("such thing".utf8)], status: 404)))
             let client = APIClient(stub.timeout(.seconds(30)).server("https://a.example"))
@@ -141,7 +141,7 @@ struct TortureTests {
     }
 
     /// The work belongs to no caller: who is cancelled leaves, and the work ends with the last.
-    @Test func callersOfASingleFlight() async throws {
+    @Test func callersOfASingleFlightAreCancelledAtEveryPoint() async throws {
         let flight = SingleFlight<String, Int>()
         let report = try await CancellationTorture().run {
             try await withThrowingTaskGroup(of: Int.self) { group in

@@ -24,12 +24,12 @@ import Testing
 
     /// None of them passes for the stub's own failure: they are left out, or seen.
     @Test(arguments: TransportBehavior.all.filter { TransportBehavior.needsWire[$0.name] != nil })
-    func whatNeedsAWireFailsWithoutOne(_ behavior: TransportBehavior) async throws {
+    func aBehaviorThatNeedsAWireFailsWithoutAWire(_ behavior: TransportBehavior) async throws {
         let check = behavior.prepared()
         await withKnownIssue { try await check(TransportUnderTest(StubTransport(check.stubs), at: "http://stub.example")) }
     }
 
-    @Test func whatNeedsAWireIsNamedRight() {
+    @Test func behaviorsThatNeedAWireHaveValidNames() {
         #expect(Set(TransportBehavior.needsWire.keys).subtracting(TransportBehavior.all.map(\.name)).isEmpty)
         #expect(TransportBehavior.needsWire.count == 8)
     }
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: ["DeadlineBeforeHead", "DeadlineInBody"])
-    func aDeadlineMayTakeAsLongAsItIsAndThePatience(_ name: String) async throws {
+    func aDeadlineMayEndWithinThePatience(_ name: String) async throws {
         let behavior = try #require(TransportBehavior.all.first { $0.name == name })
         // A machine with other work may take longer than a second for nothing: not each time.
         for _ in 0..<20 {
@@ -73,7 +73,7 @@ import Testing
         Issue.record("a deadline of 300 ms that is kept does not pass with a patience of 550 ms")
     }
 
-    @Test func aPatienceBeyondAllClocksIsBounded() async throws {
+    @Test func aHugePatienceIsBounded() async throws {
         for name in ["Ok", "DeadlineInBody"] {
             let check = try #require(TransportBehavior.all.first { $0.name == name }).prepared()
             let stub = StubTransport(check.stubs)

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Catch.all) func catches(_ each: Catch) async throws {
+    @Test(arguments: Catch.all) func eachBehaviorCatchesItsFault(_ each: Catch) async throws {
         let check = each.behavior.prepared()
         let transport = MutantTransport(StubTransport(check.stubs), each.mutant)
         await withKnownIssue {
@@ -30,7 +30,7 @@ import Testing
     }
 
     /// Those that need a wire, a decoder or a middleware are shown by the suites that have one.
-    @Test func everyBehaviorThatAStubShowsNamesAFaultThatItCatches() {
+    @Test func everyBehaviorOverAStubNamesAFault() {
         let caught = Set(TransportMutant.all.flatMap(\.caughtBy))
         let names = Set(TransportBehavior.all.map(\.name))
         #expect(caught.subtracting(names).isEmpty)
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// What never ends is an issue of the behavior, and not the end of the test run.
-    @Test func aCheckEndsAlthoughTheTransportDoesNot() async throws {
+    @Test func aCheckOfAHangingTransportEnds() async throws {
         let release = Signal()
         // It declares all that a behavior may look at first.
         let deaf = TransportMutant("deaf", []) { request, base in

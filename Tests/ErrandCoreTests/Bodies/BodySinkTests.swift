@@ -84,7 +84,7 @@ import Testing
         #expect(source.abandonCount == 1 && sink.told.all.count == 1 && sink.told.all[0].hasPrefix("failed"))
     }
 
-    @Test func anEarlyEndIsToldOnce() async throws {
+    @Test func anEarlyEndIsReportedOnce() async throws {
         for ending in [ScriptedBodySource.Ending.failure(SomeError()), .end] {
             let (source, sink) = (ScriptedBodySource(["ab"], then: ending), SlowSink())
             let body = ResponseBody(source).copied(to: sink)

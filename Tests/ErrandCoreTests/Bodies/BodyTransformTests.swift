@@ -7,8 +7,8 @@ import Testing
 
 @testable import ErrandCore
 
-/// Doubles each byte, and waits for pairs: what is left of an odd number is an error.
-private struct Pairs: BodyTransform {
+/// Doubles the bytes of each pair. The last byte of an odd number of bytes is an error.
+private struct PairTransform: BodyTransform {
     var made = 0
     var watched: Watched<Int>?
 
@@ -26,8 +26,8 @@ private struct Pairs: BodyTransform {
     }
 }
 
-/// As many bytes as told, in one piece or in many, whatever comes in.
-private struct Blowing: BodyTransform {
+/// Returns a fixed number of bytes in pieces, for every input.
+private struct ExpandingTransform: BodyTransform {
     var left: Int
     let pieceBytes: Int
 
@@ -43,8 +43,8 @@ private struct Blowing: BodyTransform {
     }
 }
 
-/// Puts a byte before each chunk and one behind the body.
-private struct Framed: BodyTransform {
+/// Adds a byte before each chunk and a byte after the body.
+private struct FramingTransform: BodyTransform {
     private var isEnded = false
 
     mutating func next(_ input: inout Data) -> Data? {
@@ -58,8 +58,8 @@ private struct Framed: BodyTransform {
     }
 }
 
-/// Takes all, and returns nothing or empty chunks.
-private struct Swallowing: BodyTransform {
+/// Consumes all input, and returns no chunks or empty chunks.
+private struct SwallowingTransform: BodyTransform {
     let returnsEmpty: Bool
 
     mutating func next(_ input: inout Data) -> Data? {
@@ -70,8 +70,8 @@ private struct Swallowing: BodyTransform {
     mutating func finish(_ input: inout Data) -> Data? { returnsEmpty ? Data() : nil }
 }
 
-/// What an observer saw, as text.
-private final class Seen: Sendable {
+/// Records the events of an observer as texts.
+private final class RecordedBodyEvents: Sendable {
     private let events = Mutex<[String]>([])
     var all: [String] { events.withLock { $0 } }
 
@@ -104,7 +104,7 @@ private final class Seen: Sendable {
         for first in 0...bytes.count {
             for second in first...bytes.count {
                 let chunks = [Array(bytes[..<first]), Array(bytes[first..<second]), Array(bytes[second...])]
-                let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: Pairs())
+                let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: PairTransform())
                 #expect(try await text(body) == "aabbccddeeff", "split at \(first) and \(second)")
             }
         }
@@ -112,27 +112,27 @@ private final class Seen: Sendable {
 
     @Test func trailersAndLengthsAreKept() async throws {
         for body in bodies("abcd", trailers: [.eTag: "x"]) {
-            let made = body.transformed(by: Pairs(), length: 8)
+            let made = body.transformed(by: PairTransform(), length: 8)
             #expect(made.expectedLength == 8 && made.trailers == nil)
             #expect(try await text(made) == "aabbccdd" && made.trailers == [.eTag: "x"])
         }
-        #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).transformed(by: Pairs()).expectedLength == nil)
-        #expect(ResponseBody(ScriptedBodySource(["ab"])).transformed(by: Pairs(), length: -1).expectedLength == nil)
+        #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).transformed(by: PairTransform()).expectedLength == nil)
+        #expect(ResponseBody(ScriptedBodySource(["ab"])).transformed(by: PairTransform(), length: -1).expectedLength == nil)
         #expect(ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2).observed { _ in }.expectedLength == 2)
     }
 
-    @Test func anObserverHearsOfTrailersWithTheEnd() async throws {
+    @Test func anObserverGetsTrailersWithTheEnd() async throws {
         for body in bodies("abcd", trailers: [.eTag: "x"]) {
-            let seen = Seen()
-            _ = try await body.observed(seen.note).transformed(by: Pairs()).collect()
+            let seen = RecordedBodyEvents()
+            _ = try await body.observed(seen.note).transformed(by: PairTransform()).collect()
             #expect(seen.all.last == "complete 1 trailers")
         }
     }
 
-    @Test func stagesStandInOrder() async throws {
+    @Test func stagesRunInOrder() async throws {
         for body in bodies("abcd") {
-            let (inner, outer) = (Seen(), Seen())
-            let made = body.observed(inner.note).transformed(by: Pairs()).observed(outer.note).transformed(by: Framed())
+            let (inner, outer) = (RecordedBodyEvents(), RecordedBodyEvents())
+            let made = body.observed(inner.note).transformed(by: PairTransform()).observed(outer.note).transformed(by: FramingTransform())
             let all = try await text(made)
             #expect(all.replacing("<", with: "") == "aabbccdd>" && all.hasPrefix("<"))
             #expect(inner.all.dropLast().joined() == "abcd" && outer.all.dropLast().joined() == "aabbccdd")
@@ -143,16 +143,16 @@ private final class Seen: Sendable {
     // MARK: In memory
 
     @Test func bytesInMemoryStayInMemory() async throws {
-        let seen = Seen()
-        let body = ResponseBody(Data("abcd".utf8)).observed(seen.note).transformed(by: Pairs())
+        let seen = RecordedBodyEvents()
+        let body = ResponseBody(Data("abcd".utf8)).observed(seen.note).transformed(by: PairTransform())
         #expect(body.bufferedData == Data("aabbccdd".utf8) && body.expectedLength == 8)
         #expect(seen.all.isEmpty, "looking is not reading")
         #expect(try await text(body) == "aabbccdd" && seen.all == ["abcd", "complete"])
     }
 
-    @Test func whatFailsInMemoryFailsWhenItIsRead() async throws {
-        let seen = Seen()
-        let body = ResponseBody(Data("abcde".utf8)).observed(seen.note).transformed(by: Pairs())
+    @Test func aFailureInMemoryIsThrownToTheReader() async throws {
+        let seen = RecordedBodyEvents()
+        let body = ResponseBody(Data("abcde".utf8)).observed(seen.note).transformed(by: PairTransform())
         #expect(body.bufferedData == nil && seen.all.isEmpty)
         var iterator = body.makeAsyncIterator()
         #expect(try await iterator.next() == Data("aabb".utf8))
@@ -164,8 +164,9 @@ private final class Seen: Sendable {
     }
 
     @Test(arguments: [(1024 * 1024, true), (1024 * 1024 + 1, false)])
-    func whatIsTooLargeForMemoryBecomesAStream(_ size: Int, _ isInMemory: Bool) async throws {
-        let body = ResponseBody(Data("a".utf8), trailers: [.eTag: "x"]).transformed(by: Blowing(left: size, pieceBytes: 64 * 1024))
+    func aBodyOverTheMemoryLimitBecomesAStream(_ size: Int, _ isInMemory: Bool) async throws {
+        let body = ResponseBody(Data("a".utf8), trailers: [.eTag: "x"]).transformed(
+            by: ExpandingTransform(left: size, pieceBytes: 64 * 1024))
         #expect((body.bufferedData != nil) == isInMemory)
         #expect(try await body.collect().count == size && body.trailers == [.eTag: "x"])
     }
@@ -176,16 +177,16 @@ private final class Seen: Sendable {
         let size = pieceBytes == 1 ? 10 : 1_000_000
         let source = ScriptedBodySource(["a", "b"])
         var count = 0
-        for try await chunk in ResponseBody(source).transformed(by: Blowing(left: size, pieceBytes: pieceBytes)) {
+        for try await chunk in ResponseBody(source).transformed(by: ExpandingTransform(left: size, pieceBytes: pieceBytes)) {
             #expect(!chunk.isEmpty && chunk.count <= 64 * 1024)
             count += chunk.count
         }
         #expect(count == size)
     }
 
-    @Test func outputIsHandedOnBeforeMoreIsRead() async throws {
+    @Test func outputIsDeliveredBeforeMoreInputIsRead() async throws {
         let source = ScriptedBodySource(["a", "b"])
-        var iterator = ResponseBody(source).transformed(by: Blowing(left: 30, pieceBytes: 10)).makeAsyncIterator()
+        var iterator = ResponseBody(source).transformed(by: ExpandingTransform(left: 30, pieceBytes: 10)).makeAsyncIterator()
         for _ in 0..<3 {
             #expect(try await iterator.next()?.count == 10)
             #expect(source.unreadCount == 1)
@@ -195,30 +196,30 @@ private final class Seen: Sendable {
 
     @Test func aTransformThatReturnsNothingEnds() async throws {
         for body in bodies("abc") {
-            #expect(try await text(body.transformed(by: Swallowing(returnsEmpty: false))) == "")
+            #expect(try await text(body.transformed(by: SwallowingTransform(returnsEmpty: false))) == "")
         }
     }
 
     @Test func bytesThatATransformLeavesAreAFailure() async throws {
         for body in bodies("abc") {
             let error = await #expect(throws: UnconsumedInputError.self) {
-                try await text(body.transformed(by: Swallowing(returnsEmpty: true)))
+                try await text(body.transformed(by: SwallowingTransform(returnsEmpty: true)))
             }
             #expect(error?.byteCount == 3)
         }
-        // Blocks of four, by a transform that has no finish(_:) of its own.
+        // Blocks of four, by a transform without finish(_:).
         for body in bodies("0123456789abc") {
-            let error = await #expect(throws: UnconsumedInputError.self) { try await text(body.transformed(by: Blocks())) }
+            let error = await #expect(throws: UnconsumedInputError.self) { try await text(body.transformed(by: BlockTransform())) }
             #expect(error?.byteCount == 1)
             #expect(error?.localizedDescription == error?.description)
         }
-        for body in bodies("01234567") { #expect(try await text(body.transformed(by: Blocks())) == "01234567") }
-        let upload = RequestBody.text("0123456789abc").transformed(by: Blocks())
+        for body in bodies("01234567") { #expect(try await text(body.transformed(by: BlockTransform())) == "01234567") }
+        let upload = RequestBody.text("0123456789abc").transformed(by: BlockTransform())
         let source = try await upload.open()
         await #expect(throws: UnconsumedInputError.self) { while try await source.next() != nil {} }
     }
 
-    private struct Blocks: BodyTransform {
+    private struct BlockTransform: BodyTransform {
         mutating func next(_ input: inout Data) -> Data? {
             guard input.count >= 4 else { return nil }
             defer { input = Data(input.dropFirst(4)) }
@@ -226,7 +227,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func anObserverOfBytesInMemorySeesThemGo() async throws {
+    @Test func anObserverSeesBytesInMemoryInChunks() async throws {
         let sizes = Mutex<[Int]>([])
         let body = RequestBody.data(Data(count: 10_000_000)).observed { event in
             if case .chunk(let chunk) = event { sizes.withLock { $0.append(chunk.count) } }
@@ -263,26 +264,26 @@ private final class Seen: Sendable {
     // MARK: Ends
 
     @Test func aFailingTransformEndsTheExchangeAsFailed() async throws {
-        let seen = Seen()
-        let source = FailureSource()
-        let body = ResponseBody(source).observed(seen.note).transformed(by: Pairs())
+        let seen = RecordedBodyEvents()
+        let source = RecordingFailureSource()
+        let body = ResponseBody(source).observed(seen.note).transformed(by: PairTransform())
         await #expect(throws: SomeError()) { try await body.collect() }
         #expect(source.failures.value == ["SomeError"] && source.abandonments.value == 0)
         #expect(seen.all == ["abc", "complete"])
         // Before the source's own end.
-        let early = FailureSource()
-        let earlySeen = Seen()
-        let refused = ResponseBody(early).observed(earlySeen.note).transformed(by: Refusing())
+        let early = RecordingFailureSource()
+        let earlySeen = RecordedBodyEvents()
+        let refused = ResponseBody(early).observed(earlySeen.note).transformed(by: FailingTransform())
         await #expect(throws: SomeError()) { try await refused.collect() }
         #expect(early.failures.value == ["SomeError"] && earlySeen.all == ["abc", "failed SomeError"])
         await #expect(throws: BodyAlreadyUsedError.self) { try await refused.collect() }
     }
 
-    private struct Refusing: BodyTransform {
+    private struct FailingTransform: BodyTransform {
         mutating func next(_ input: inout Data) throws -> Data? { if input.isEmpty { nil } else { throw SomeError() } }
     }
 
-    private final class FailureSource: BodySource {
+    private final class RecordingFailureSource: BodySource {
         let failures = Watched<[String]>([])
         let abandonments = Watched(0)
         private let rest = Mutex<[Data]>([Data("abc".utf8)])
@@ -293,23 +294,23 @@ private final class Seen: Sendable {
     }
 
     @Test func aSourceThatFailsIsSeenOnce() async throws {
-        let (inner, outer) = (Seen(), Seen())
+        let (inner, outer) = (RecordedBodyEvents(), RecordedBodyEvents())
         let source = ScriptedBodySource(["ab"], then: .failure(SomeError()))
-        let body = ResponseBody(source).observed(inner.note).transformed(by: Pairs()).observed(outer.note)
+        let body = ResponseBody(source).observed(inner.note).transformed(by: PairTransform()).observed(outer.note)
         await #expect(throws: SomeError()) { try await body.collect() }
         #expect(inner.all == ["ab", "failed SomeError"] && outer.all == ["aabb", "failed SomeError"])
         #expect(source.abandonCount == 1)
     }
 
-    enum LettingGo: CaseIterable { case abandoned, dropped, half, halfAbandoned }
+    enum Abandonment: CaseIterable { case abandoned, dropped, half, halfAbandoned }
 
-    @Test(arguments: LettingGo.allCases) func nobodyReadsOn(_ how: LettingGo) async throws {
+    @Test(arguments: Abandonment.allCases) func anUnfinishedBodyIsReportedAsAbandonedOnce(_ how: Abandonment) async throws {
         for inMemory in [true, false] {
-            let seen = Seen()
+            let seen = RecordedBodyEvents()
             let source = ScriptedBodySource(["ab", "cd"])
             func use() async throws {
                 let base = inMemory ? ResponseBody(Data("abcd".utf8)) : ResponseBody(source)
-                let body = base.observed(seen.note).transformed(by: Framed()).observed(seen.note)
+                let body = base.observed(seen.note).transformed(by: FramingTransform()).observed(seen.note)
                 switch how {
                 case .abandoned:
                     body.abandon()
@@ -331,9 +332,9 @@ private final class Seen: Sendable {
     }
 
     @Test func cancellingTheReaderIsAFailureForObservers() async throws {
-        let seen = Seen()
+        let seen = RecordedBodyEvents()
         let source = ScriptedBodySource(["ab"], then: .stall)
-        let task = Task { try await ResponseBody(source).observed(seen.note).transformed(by: Pairs()).collect() }
+        let task = Task { try await ResponseBody(source).observed(seen.note).transformed(by: PairTransform()).collect() }
         await source.reachedEnding.waitIgnoringCancellation()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -341,15 +342,15 @@ private final class Seen: Sendable {
     }
 
     /// An `AsyncStream` ends for a reader that is cancelled, and says nothing of that.
-    @Test func aSourceThatEndsWhereItIsCancelledIsNotWhole() async throws {
+    @Test func aSourceThatEndsOnCancellationIsIncomplete() async throws {
         let (stream, continuation) = AsyncStream<Data>.makeStream()
         continuation.yield(Data("ab".utf8))
-        let response = Seen()
+        let response = RecordedBodyEvents()
         let isReading = Signal()
         let body = ResponseBody(SequenceBodySource(stream)).observed {
             response.note($0)
             if case .chunk = $0 { isReading.signal() }
-        }.transformed(by: Framed())
+        }.transformed(by: FramingTransform())
         let reading = Task { try await body.collect() }
         await isReading.waitIgnoringCancellation()
         reading.cancel()
@@ -358,7 +359,7 @@ private final class Seen: Sendable {
 
         let (upload, yields) = AsyncStream<Data>.makeStream()
         yields.yield(Data("ab".utf8))
-        let request = Seen()
+        let request = RecordedBodyEvents()
         let isSending = Signal()
         let sent = RequestBody.stream(upload).observed {
             request.note($0)
@@ -371,10 +372,10 @@ private final class Seen: Sendable {
         #expect(request.all == ["opened 0", "ab", "failed CancellationError"])
     }
 
-    @Test func whatIsGivenUpWhileItIsReadIsNotWholeForAnObserver() async throws {
-        let seen = Seen()
+    @Test func anObserverSeesABodyAbandonedDuringAReadAsIncomplete() async throws {
+        let seen = RecordedBodyEvents()
         let source = ScriptedBodySource(then: .endWhenAbandoned)
-        let body = ResponseBody(source).observed(seen.note).transformed(by: Framed())
+        let body = ResponseBody(source).observed(seen.note).transformed(by: FramingTransform())
         // Not even what the transform would add at the end.
         let reading = Task {
             var iterator = body.makeAsyncIterator()
@@ -386,19 +387,19 @@ private final class Seen: Sendable {
         #expect(seen.all == ["abandoned"])
     }
 
-    @Test func whatATransformInMemorySwallowsWasSeen() async throws {
+    @Test func anObserverSeesChunksThatATransformSwallows() async throws {
         for body in bodies("abc") {
-            let seen = Seen()
-            let swallowed = body.observed(seen.note).transformed(by: Swallowing(returnsEmpty: false))
+            let seen = RecordedBodyEvents()
+            let swallowed = body.observed(seen.note).transformed(by: SwallowingTransform(returnsEmpty: false))
             #expect(try await text(swallowed) == "")
             #expect(seen.all.dropLast().joined() == "abc" && seen.all.last == "complete")
         }
     }
 
     /// Its closure gives up the body that it observes.
-    @Test func anObserverThatGivesTheBodyUpHearsOfTheEndNext() async throws {
+    @Test func anObserverThatAbandonsTheBodyGetsTheEndNext() async throws {
         for inMemory in [true, false] {
-            let seen = Seen()
+            let seen = RecordedBodyEvents()
             let body = Mutex<ResponseBody?>(nil)
             let base = inMemory ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab", "cd"]))
             let depth = Watched(0)
@@ -420,25 +421,25 @@ private final class Seen: Sendable {
 
     // MARK: One reader
 
-    @Test func theBodyThatWasTransformedIsUsedUp() async throws {
+    @Test func theOriginalOfATransformedBodyIsUsedUp() async throws {
         for body in bodies("abcd") {
-            let made = body.transformed(by: Pairs())
+            let made = body.transformed(by: PairTransform())
             await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
             #expect(try await text(made) == "aabbccdd")
             await #expect(throws: BodyAlreadyUsedError.self) { try await made.collect() }
             // What was read before can't be transformed.
-            await #expect(throws: BodyAlreadyUsedError.self) { try await body.transformed(by: Pairs()).collect() }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.transformed(by: PairTransform()).collect() }
             await #expect(throws: BodyAlreadyUsedError.self) { try await body.observed { _ in }.collect() }
         }
     }
 
-    @Test func eachCopyOfATransformBeginsAnew() async throws {
-        let framed = Framed()
+    @Test func eachCopyOfATransformStartsFresh() async throws {
+        let framed = FramingTransform()
         for body in bodies("ab") + bodies("ab") { #expect(try await text(body.transformed(by: framed)).hasSuffix("b>")) }
     }
 
-    @Test func aCopyOfAnIteratorThatIsBehindIsRefused() async throws {
-        var first = ResponseBody(ScriptedBodySource(["ab", "cd", "ef"])).transformed(by: Pairs()).makeAsyncIterator()
+    @Test func aStaleCopyOfAnIteratorIsRefused() async throws {
+        var first = ResponseBody(ScriptedBodySource(["ab", "cd", "ef"])).transformed(by: PairTransform()).makeAsyncIterator()
         _ = try await first.next()
         var copy = first
         #expect(try await copy.next() == Data("ccdd".utf8))
@@ -447,16 +448,16 @@ private final class Seen: Sendable {
         #expect(try await copy.next() == nil)
     }
 
-    @Test func severalTasksReadOneAfterAnother() async throws {
-        let reader = ResponseBody(ScriptedBodySource(["ab", "cd"])).transformed(by: Pairs()).makeSharedIterator()
+    @Test func severalTasksReadInSequence() async throws {
+        let reader = ResponseBody(ScriptedBodySource(["ab", "cd"])).transformed(by: PairTransform()).makeSharedIterator()
         for expected in ["aabb", "ccdd", nil] {
             let chunk = try await Task { try await reader.next() }.value
             #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == expected)
         }
     }
 
-    @Test func aCopyOfAnIteratorThatIsBehindHasNoEnd() async throws {
-        var first = ResponseBody(ScriptedBodySource(["ab"])).transformed(by: Pairs()).makeAsyncIterator()
+    @Test func aStaleCopyOfAnIteratorThrowsAtTheEnd() async throws {
+        var first = ResponseBody(ScriptedBodySource(["ab"])).transformed(by: PairTransform()).makeAsyncIterator()
         var copy = first
         while try await first.next() != nil {}
         #expect(try await first.next() == nil)
@@ -474,12 +475,12 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func whoGivesUpABodyGivesUpWhatStandsInItsPlace() async throws {
+    @Test func abandoningABodyAbandonsItsTransformedCopy() async throws {
         let source = ScriptedBodySource(["ab"])
         let response = Response(
             head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
         let escaped = try await ScriptedTransport { _ in response }.withResponse(to: .sample()) { response in
-            response.body.observed { _ in }.transformed(by: Pairs())
+            response.body.observed { _ in }.transformed(by: PairTransform())
         }
         #expect(source.abandonCount == 1)
         await #expect(throws: BodyAlreadyUsedError.self) { try await escaped.collect() }
@@ -487,15 +488,15 @@ private final class Seen: Sendable {
 
     // MARK: Limits
 
-    /// Has output without end that needs no read.
-    private struct Endless: BodyTransform {
+    /// Returns output without end and without a read.
+    private struct EndlessTransform: BodyTransform {
         mutating func next(_ input: inout Data) -> Data? { Data("x".utf8) }
     }
 
-    @Test func cancellationAndTheDeadlineEndWhatNeedsNoRead() async throws {
+    @Test func cancellationAndTheDeadlineEndAnEndlessTransform() async throws {
         let reading = Task {
             var count = 0
-            for try await _ in ResponseBody(ScriptedBodySource(["a"])).transformed(by: Endless()) {
+            for try await _ in ResponseBody(ScriptedBodySource(["a"])).transformed(by: EndlessTransform()) {
                 count += 1
                 if count == 5 { withUnsafeCurrentTask { $0?.cancel() } }
                 if count > 5 { break }
@@ -507,15 +508,15 @@ private final class Seen: Sendable {
         var request = Request.sample()
         request.deadline = Deadline(after: .seconds(1), clock: clock)
         let source = ScriptedBodySource(["a"])
-        var iterator = ResponseBody(source, request: request).transformed(by: Endless()).makeAsyncIterator()
+        var iterator = ResponseBody(source, request: request).transformed(by: EndlessTransform()).makeAsyncIterator()
         #expect(try await iterator.next() != nil)
         clock.advance(by: .seconds(2))
         let error = await #expect(throws: TransportError.self) { try await iterator.next() }
         #expect(error?.code == .timedOut && source.abandonCount == 1)
     }
 
-    /// Takes a chunk by cutting it off, and notes how much of what was cut off is still there.
-    private struct Cutting: BodyTransform {
+    /// Cuts chunks off its input, and records the largest number of removed bytes that are still in memory.
+    private struct CuttingTransform: BodyTransform {
         let longest: Watched<Int>
 
         mutating func next(_ input: inout Data) -> Data? {
@@ -533,31 +534,31 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func whatATransformCutsOffIsLetGoOf() async throws {
+    @Test func bytesCutOffByATransformAreReleased() async throws {
         let longest = Watched(0)
         let chunks = Array(repeating: [UInt8](repeating: 1, count: 150), count: 1_000)
-        let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: Cutting(longest: longest))
+        let body = ResponseBody(ScriptedBodySource(chunks: chunks)).transformed(by: CuttingTransform(longest: longest))
         #expect(try await body.collect().count > 140_000)
         #expect(longest.value < 1_000)
     }
 
     // MARK: Requests
 
-    @Test func aRequestsBodyIsTransformedAnewEachTime() async throws {
+    @Test func aRequestBodyIsTransformedForEachSending() async throws {
         let file = RequestBody.stream(length: 4, replay: .seekable) { offset in
             ScriptedBodySource(["abcd".dropFirst(Int(offset)).description])
         }
-        let body = file.transformed(by: Framed(), length: 6)
+        let body = file.transformed(by: FramingTransform(), length: 6)
         #expect(body.length == 6 && body.replay == .restartable && body.bufferedData == nil)
         for _ in 0..<2 { #expect(try await self.read(body) == "<abcd>") }
-        let once = RequestBody.stream(AsyncStream<Data> { $0.finish() }).transformed(by: Framed())
+        let once = RequestBody.stream(AsyncStream<Data> { $0.finish() }).transformed(by: FramingTransform())
         #expect(once.replay == .oneShot && once.length == nil)
         #expect(try await self.read(once) == ">")
         await #expect(throws: BodyAlreadyUsedError.self) { try await self.read(once) }
         #expect(!once.canBeSent && !once.observed { _ in }.canBeSent)
-        let inMemory = RequestBody.text("abcd").transformed(by: Framed())
+        let inMemory = RequestBody.text("abcd").transformed(by: FramingTransform())
         #expect(inMemory.bufferedData == Data("<abcd>".utf8) && inMemory.replay == .seekable)
-        await #expect(throws: SomeError()) { try await self.read(RequestBody.text("abc").transformed(by: Pairs())) }
+        await #expect(throws: SomeError()) { try await self.read(RequestBody.text("abc").transformed(by: PairTransform())) }
     }
 
     private func read(_ body: RequestBody, from offset: Int64 = 0) async throws -> String {
@@ -567,8 +568,8 @@ private final class Seen: Sendable {
         return String(decoding: all, as: UTF8.self)
     }
 
-    @Test func aRequestsBodyIsObserved() async throws {
-        let seen = Seen()
+    @Test func aRequestBodyIsObserved() async throws {
+        let seen = RecordedBodyEvents()
         let body = RequestBody.text("abcd").observed(seen.note)
         #expect(body.length == 4 && body.replay == .seekable)
         #expect(try await read(body) == "abcd")
@@ -577,12 +578,12 @@ private final class Seen: Sendable {
         source.abandon()
         source.abandon()
         #expect(seen.all == ["opened 0", "abcd", "complete", "opened 2", "cd", "complete", "opened 0", "abandoned"])
-        let refused = Seen()
-        let base = FailureSource()
+        let refused = RecordedBodyEvents()
+        let base = RecordingFailureSource()
         let opened = try await RequestBody.stream { _ in base }.observed(refused.note).open()
         opened.fail(with: SomeError())
         #expect(refused.all == ["opened 0", "failed SomeError"] && base.failures.value == ["SomeError"])
-        let failing = Seen()
+        let failing = RecordedBodyEvents()
         let broken = RequestBody.stream { _ in ScriptedBodySource(["a"], then: .failure(SomeError())) }.observed(failing.note)
         await #expect(throws: SomeError()) { try await self.read(broken) }
         #expect(failing.all == ["opened 0", "a", "failed SomeError"])

@@ -34,7 +34,7 @@ import Testing
         FileBodySource(try ReadOnlyFile(path: file.path), path: file.path, from: 0, to: end, calls: calls)
     }
 
-    @Test func itsChunksComeInOrder() async throws {
+    @Test func chunksOfAFileComeInOrder() async throws {
         let words = Array(UInt32(0)..<75_000).withUnsafeBytes { Data($0) }
         let folder = try TestFolder("file-source")
         let source = try await RequestBody.file(atPath: folder.write(words, to: "a")).open()
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// One blocked read for each cooperative thread would hold up every task of the process.
-    @Test func aSlowDiskHoldsUpNoTask() async throws {
+    @Test func aSlowDiskBlocksNoTask() async throws {
         let file = try TemporaryFile("0123456789")
         let disk = SlowDisk()
         // Not all of the threads for blocking work: other tests need some at the same time.
@@ -97,7 +97,7 @@ import Testing
     }
 
     /// To open a pipe would wait for somebody who writes.
-    @Test func aPipeInThePlaceOfTheFileFailsAtOnce() async throws {
+    @Test func aPipeInPlaceOfTheFileFailsImmediately() async throws {
         let folder = try TestFolder("file-pipe")
         let path = try folder.write("0123456789", to: "a")
         let body = try RequestBody.file(atPath: path)
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// A device may have no end.
-    @Test func aDeviceOrAFolderInThePlaceOfTheFileIsNotSent() async throws {
+    @Test func aDeviceOrAFolderInPlaceOfTheFileIsNotSent() async throws {
         let folder = try TestFolder("file-device")
         let path = try folder.write("0123456789", to: "a")
         let body = try RequestBody.file(atPath: path)

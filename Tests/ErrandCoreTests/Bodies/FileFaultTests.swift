@@ -111,7 +111,7 @@ import Testing
         #expect(seen.value == [])
     }
 
-    @Test func aFileThatCannotBeSynchronizedIsNotThere() async throws {
+    @Test func aFileThatCannotBeSynchronizedIsNotCreated() async throws {
         try folder.write("old", to: "a.bin")
         var calls = FileCalls.system
         calls.synchronize = { _ in EIO }
@@ -122,7 +122,7 @@ import Testing
         #expect(try names == ["a.bin"] && folder.read("a.bin") == Data("old".utf8))
     }
 
-    @Test func whereTheNameCannotBeSynchronizedTheErrorSaysThatTheFileIsThere() async throws {
+    @Test func theErrorOfAnUnsynchronizedNameSaysThatTheFileExists() async throws {
         var calls = FileCalls.system
         calls.synchronize = { descriptor in
             var status = stat()
@@ -139,7 +139,7 @@ import Testing
         #expect(try names == ["a.bin"] && folder.read("a.bin") == Data(Self.chunks(1).joined()))
     }
 
-    @Test func whatIsPrintedOfAFileHasNoControlCharacters() async throws {
+    @Test func theDescriptionOfAFileHasNoControlCharacters() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok, text: "x")))
         let file = try await stub.download(.sample(), to: URL(fileURLWithPath: folder.file("a\u{1b}[31m.bin")))
         #expect(file.description == #"\#(folder.path)/a\u{1b}[31m.bin (1 bytes), 200 to GET https://a.example/"#)

@@ -90,7 +90,7 @@ import Testing
         await eventually { file.openDescriptors ?? 0 == 0 }
     }
 
-    @Test func theLengthIsKnownIfThatOfEachPartIs() throws {
+    @Test func aFormHasALengthIfEachPartHasALength() throws {
         let open: @Sendable (Int64) async throws -> any BodySource = { _ in ScriptedBodySource(["abc"]) }
         let known = try MultipartForm([.init("s", .body(.stream(length: 3, open: open)))], boundary: Self.boundary).body()
         #expect(known.length == 61 && known.replay == .restartable)
@@ -116,7 +116,7 @@ import Testing
         await eventually { file.openDescriptors ?? 0 == 0 }
     }
 
-    @Test func aFileThatIsNotThereIsAnErrorBeforeAnythingIsSent() throws {
+    @Test func aMissingFileIsAnErrorBeforeSending() throws {
         #expect(throws: FileReadError.self) { try MultipartForm([.init("f", .file(atPath: "/tmp/none/none"))]).body() }
         let remote = try #require(URL(string: "https://a.example/x"))
         #expect(throws: FileReadError.self) { try MultipartForm([.init("f", .file(remote))]).body() }

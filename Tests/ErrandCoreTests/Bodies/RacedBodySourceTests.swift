@@ -7,8 +7,8 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct RacedBodySourceTests {
-    /// Has chunks at hand, and then never one.
-    private final class Ready: ReadyBodySource {
+    /// Has available chunks, and then stalls.
+    private final class ReadyChunkSource: ReadyBodySource {
         private let chunks: Mutex<[String]>
         let abandonments = Watched(0)
         let failures = Watched(0)
@@ -37,16 +37,16 @@ import Testing
         }
     }
 
-    @Test func aChunkAtHandIsNotRaced() async throws {
-        let source = raced(Ready(["a", "b"]))
+    @Test func anAvailableChunkIsNotRaced() async throws {
+        let source = raced(ReadyChunkSource(["a", "b"]))
         #expect(try await source.next() == Data("a".utf8))
         #expect(try await source.next() == Data("b".utf8))
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func aReadThatWaitsIsRaced() async throws {
+    @Test func aWaitingReadIsRaced() async throws {
         let exchange = ExchangeLifetime()
-        let source = raced(Ready([]), exchange)
+        let source = raced(ReadyChunkSource([]), exchange)
         let reading = Task { try await source.next() }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(1))
@@ -55,24 +55,24 @@ import Testing
         #expect(error.code == .timedOut)
     }
 
-    @Test func aChunkAtHandIsNotTakenAfterTheDeadline() async throws {
-        let ready = Ready(["a"])
-        let late = raced(Waiting(ready), deadline: Deadline(after: .seconds(-1), clock: clock))
+    @Test func anAvailableChunkIsNotTakenAfterTheDeadline() async throws {
+        let ready = ReadyChunkSource(["a"])
+        let late = raced(StalledReadSource(ready), deadline: Deadline(after: .seconds(-1), clock: clock))
         await #expect(throws: TransportError.self) { try await late.next() }
         #expect(ready.takeReadyChunk() == Data("a".utf8))
     }
 
-    /// Gives what is at hand to nobody who waits.
-    private struct Waiting: ReadyBodySource {
-        let base: Ready
-        init(_ base: Ready) { self.base = base }
+    /// Stalls each read although chunks are available.
+    private struct StalledReadSource: ReadyBodySource {
+        let base: ReadyChunkSource
+        init(_ base: ReadyChunkSource) { self.base = base }
         func takeReadyChunk() -> Data? { base.takeReadyChunk() }
         func next() async throws -> Data? { try await untilCancelled() }
         func abandon() {}
     }
 
-    @Test func lettingGoReachesTheSource() {
-        let ready = Ready([])
+    @Test func abandonmentAndFailureReachTheSource() {
+        let ready = ReadyChunkSource([])
         let source = raced(ready)
         source.abandon()
         source.fail(with: SomeError())

@@ -96,7 +96,7 @@ import Testing
         #expect(error?.description == "cannot read '\(file.path)': it has become shorter since the request was made")
     }
 
-    @Test func aFileThatGrewIsSentAsFarAsItWasPromised() async throws {
+    @Test func aFileThatGrewIsSentUpToItsDeclaredLength() async throws {
         let file = try TemporaryFile("0123456789")
         let body = try RequestBody.file(atPath: file.path)
         try file.truncate(to: 20)
@@ -152,7 +152,7 @@ import Testing
         await #expect(throws: SomeError(secret: "x")) { try await source.next() }
     }
 
-    @Test func aStreamThatIsMadeAnewOpensAtItsOffset() async throws {
+    @Test func aRestartableStreamOpensAtItsOffset() async throws {
         let offsets = RecordingList<Int64>()
         let body = RequestBody.stream(length: 6, replay: .seekable) { offset in
             offsets.record(offset)

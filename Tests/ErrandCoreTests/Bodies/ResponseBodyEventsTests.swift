@@ -64,7 +64,7 @@ import Testing
         for try await date in dates { #expect(date == ["created_at": Date(timeIntervalSince1970: 0)]) }
     }
 
-    @Test func aLineThatIsNoValueNamesItsNumberAndTheNextFollows() async throws {
+    @Test func anInvalidLineIsNamedByItsNumberAndTheNextLineIsRead() async throws {
         var lines = body("{\"id\":1}\n\n{\"id\":\"s3cret\"}\ns3cret\n{}\n{\"id\":1,\"tags\":{\"s3cret\":null}}\n{\"id\":7}\n").ndjson(
             as: Entry.self
         )

@@ -63,7 +63,7 @@ import Testing
         #expect(try folder.read("link") == Data("x".utf8) && names == ["link", "pipe"])
     }
 
-    @Test func isWrittenAndCounted() async throws {
+    @Test func aBodyIsWrittenAndCounted() async throws {
         let source = ScriptedBodySource(["one", "two", "three"])
         #expect(try await body(source).write(to: target) == 11)
         #expect(try folder.read("a.bin") == Data("onetwothree".utf8))
@@ -81,7 +81,7 @@ import Testing
         #expect(try names == ["a.bin", "b.bin"])
     }
 
-    @Test func theSystemMayWriteLessThanItWasGivenAndBeInterrupted() async throws {
+    @Test func shortWritesAndInterruptionsOfTheSystemAreHandled() async throws {
         let turns = Atomic(0)
         let calls = FileCalls { descriptor, bytes in
             if turns.add(1, ordering: .relaxed).newValue % 3 == 0 { return -Int(EINTR) }
@@ -214,7 +214,7 @@ import Testing
         #expect(try names == ["a.bin"])
     }
 
-    @Test func aFileThatIsThereIsKeptWhereItMustNotBeReplaced() async throws {
+    @Test func anExistingFileIsKeptWithoutPermissionToReplace() async throws {
         let options = FileWriteOptions(replacesExistingFile: false)
         #expect(try await ResponseBody(Data("first".utf8)).write(to: target, options: options) == 5)
         let source = ScriptedBodySource(["second"])
@@ -225,7 +225,7 @@ import Testing
         #expect(try names == ["a.bin"])
     }
 
-    @Test func aFileThatComesMeanwhileIsKeptWhereItMustNotBeReplaced() async throws {
+    @Test func aFileCreatedDuringTheWriteIsKeptWithoutPermissionToReplace() async throws {
         let source = ScriptedBodySource(steps: [
             { [folder] in
                 try folder.write("other", to: "a.bin")

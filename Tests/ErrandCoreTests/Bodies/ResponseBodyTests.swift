@@ -79,7 +79,7 @@ import Testing
         #expect(source.abandonCount == 1 && source.unreadCount == 1)
     }
 
-    @Test func abandoningIsForGoodAndToldOnce() async throws {
+    @Test func abandonmentIsFinalAndReportedOnce() async throws {
         let source = ScriptedBodySource(["a"])
         let body = ResponseBody(source)
         body.abandon()
@@ -198,7 +198,7 @@ import Testing
         #expect(buffered == expected)
     }
 
-    @Test func octetsThatAreNoUTF8AreRepaired() async throws {
+    @Test func invalidUTF8IsRepaired() async throws {
         #expect(try await lines(of: [[0x61, 0xFF, 0x0A, 0xC3]]) == ["a\u{FFFD}", "\u{FFFD}"])
         #expect(
             try await lines(of: [[UInt8](repeating: 0xFF, count: 8) + [0x0A]], upTo: 8).first?.count == 8,
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func anErrorMidBodyComesAfterTheLinesBeforeIt() async throws {
+    @Test func anErrorInABodyFollowsTheEarlierLines() async throws {
         var iterator = ResponseBody(ScriptedBodySource(["a\nb"], then: .failure(SomeError()))).lines.makeAsyncIterator()
         #expect(try await iterator.next() == "a")
         await #expect(throws: SomeError()) { try await iterator.next() }

@@ -25,7 +25,7 @@ import Testing
         return (Response(head: head, body: ResponseBody(body), request: request, exchange: ExchangeLifetime()), body)
     }
 
-    @Test(arguments: [1, 2, 3, 5, 17, 1000]) func partsComeOneAfterTheOtherHoweverTheyAreSplit(pieces: Int) async throws {
+    @Test(arguments: [1, 2, 3, 5, 17, 1000]) func partsAreReadInOrderAtEverySplit(pieces: Int) async throws {
         var read: [String] = []
         for try await part in try response(pieces: pieces).response.parts() {
             read.append("\(part) \(part.head.headers.map { "\($0)" }) " + String(decoding: try await part.collect(), as: UTF8.self))
@@ -33,7 +33,7 @@ import Testing
         #expect(read == [#"part 1 ["Content-Type: text/plain"] first"#, #"part 2 ["X-A: 1"] second"# + "\r\npart", "part 3 [] "])
     }
 
-    @Test func whatOfAPartWasNotReadIsSkipped() async throws {
+    @Test func unreadBytesOfAPartAreSkipped() async throws {
         var iterator = try response(pieces: 40).response.parts().makeAsyncIterator()
         var first = try #require(try await iterator.next()).makeAsyncIterator()
         #expect(try await first.next() != nil)
@@ -43,7 +43,7 @@ import Testing
         #expect(try await iterator.next() == nil)
     }
 
-    @Test func aPartIsOverOnceTheNextOneWasAskedFor() async throws {
+    @Test func aPartCannotBeReadAfterTheNextPart() async throws {
         var iterator = try response().response.parts().makeAsyncIterator()
         let first = try #require(try await iterator.next())
         let second = try #require(try await iterator.next())
@@ -61,7 +61,7 @@ import Testing
         #expect(try await response.body.collect().count == Self.text.utf8.count)
     }
 
-    @Test func aBodyThatBreaksOffFails() async throws {
+    @Test func aBrokenBodyFails() async throws {
         let (response, _) = try response(String(Self.text.prefix(60)))
         let error = await #expect(throws: MultipartError.self) {
             for try await part in try response.parts() { _ = try await part.collect() }

@@ -23,40 +23,40 @@ import Testing
         bytes.map { TransferProgress(bytes: $0, total: total) }
     }
 
-    @Test func reportsTheFirstTheLastAndAtMostOneEveryHundredMilliseconds() async throws {
+    @Test func progressIsReportedAtMostEveryHundredMilliseconds() async throws {
         let body = ResponseBody(paced(10), expectedLength: 100).reportingProgress(clock: clock, reports.record)
         #expect(reports.all == values([0], of: 100))
         #expect(try await body.collect().count == 100)
         #expect(reports.all == values([0, 40, 80, 100], of: 100))
     }
 
-    @Test func reportsAsOftenAsItIsAsked() async throws {
+    @Test func progressIsReportedAtTheGivenInterval() async throws {
         let each = ResponseBody(paced(3), expectedLength: 30).reportingProgress(every: .zero, clock: clock, reports.record)
         _ = try await each.collect()
         #expect(reports.all == values([0, 10, 20, 30], of: 30))
     }
 
-    @Test func withoutALengthTheTotalIsKnownAtTheEnd() async throws {
+    @Test func theTotalOfABodyWithoutALengthIsKnownAtTheEnd() async throws {
         _ = try await ResponseBody(paced(5)).reportingProgress(clock: clock, reports.record).collect()
         #expect(reports.all == values([0, 40], of: nil) + values([50], of: 50))
         #expect(reports.all.map(\.fraction) == [nil, nil, 1])
     }
 
-    @Test func aBodyThatBreaksOffReportsHowFarItCame() async throws {
+    @Test func aBrokenBodyReportsItsProgress() async throws {
         let source = ScriptedBodySource(["one", "two"], then: .failure(SomeError()))
         let body = ResponseBody(source, expectedLength: 12).reportingProgress(clock: clock, reports.record)
         await #expect(throws: SomeError.self) { try await body.collect() }
         #expect(reports.all == values([0, 6], of: 12))
     }
 
-    @Test func bytesInMemoryAreReportedWhenTheyAreRead() async throws {
+    @Test func progressOfBytesInMemoryIsReportedDuringReading() async throws {
         let body = ResponseBody(Data("hello".utf8)).reportingProgress(clock: clock, reports.record)
         #expect(body.bufferedData == Data("hello".utf8) && reports.all == values([0], of: 5))
         _ = try await body.collect()
         #expect(reports.all == values([0, 5], of: 5))
     }
 
-    @Test func aBodyThatIsSentAgainBeginsAnew() async throws {
+    @Test func aRepeatedBodyRestartsItsProgress() async throws {
         let body = RequestBody.data(Data("hello".utf8)).reportingProgress(clock: clock, reports.record)
         #expect(body.length == 5 && body.replay == .seekable && reports.all.isEmpty)
         for _ in 0..<2 { #expect(try await chunks(of: body.open()) == ["hello"]) }
@@ -64,7 +64,7 @@ import Testing
         #expect(reports.all == values([0, 5, 0, 5, 3, 5], of: 5))
     }
 
-    @Test func aBodyThatIsSentTwiceAtOnceIsCountedForEachByItself() async throws {
+    @Test func concurrentSendingsOfABodyAreCountedSeparately() async throws {
         let content = Data(count: 200_000)
         let body = RequestBody.data(content).reportingProgress(every: .zero, clock: clock, reports.record)
         let sources = [try await body.open(), try await body.open()]
@@ -98,7 +98,7 @@ import Testing
             (TransferProgress(bytes: 12, total: nil), nil, "12 bytes"), (TransferProgress(bytes: 0, total: 0), 1, "0 of 0 bytes (100 %)"),
             (TransferProgress(bytes: 7, total: 5), 1, "7 of 5 bytes (100 %)"),
         ] as [(TransferProgress, Double?, String)])
-    func fractionAndText(_ progress: TransferProgress, _ fraction: Double?, _ text: String) {
+    func progressHasAFractionAndAText(_ progress: TransferProgress, _ fraction: Double?, _ text: String) {
         #expect(progress.fraction == fraction && progress.description == text)
     }
 }

@@ -32,13 +32,13 @@ import Testing
         arguments: [
             .standard, JSONCoding(dates: .secondsSince1970, keys: .snakeCase), JSONCoding(dates: .millisecondsSince1970),
         ] as [JSONCoding])
-    func whatIsEncodedIsDecoded(coding: JSONCoding) throws {
+    func anEncodedFormIsDecoded(coding: JSONCoding) throws {
         let filter = Filter()
         let text = try FormURLEncoded.encode(filter, coding: coding)
         #expect(try decode(text, coding: coding) == filter, "\(text)")
     }
 
-    @Test func whatIsMissingOrEmptyIsNil() throws {
+    @Test func missingAndEmptyValuesAreNil() throws {
         struct Token: Decodable, Equatable {
             var accessToken: String
             var expiresIn: Int?
@@ -80,7 +80,7 @@ import Testing
             ("list=1&list=s3cret", "list"),
             ("inner=s3cret", "inner"), ("bytes=s3cret!", "bytes"),
         ])
-    func whatDoesNotFitIsAnErrorThatNamesThePlace(text: String, place: String) {
+    func theErrorOfAnUnfitValueNamesItsPlace(text: String, place: String) {
         struct Inner: Decodable { var x: Int }
         struct Value: Decodable {
             var page: Int?
@@ -133,11 +133,11 @@ import Testing
         }
     }
 
-    @Test func aTypeThatContainsItselfIsReadOnce() throws {
+    @Test func aRecursiveTypeIsReadOnce() throws {
         #expect(try decode("a=1&a=2&b=3") == ["a": Anything.list([.text("1"), .text("2")]), "b": .list([.text("3")])])
     }
 
-    @Test func whatIsNoFormIsAnError() {
+    @Test func anInvalidFormIsAnError() {
         struct Value: Decodable { var page: Int }
         #expect(throws: DecodingError.self) { try decode("p=1") as Value }
         #expect(throws: DecodingError.self) { try decode("page=1") as Int }

@@ -49,7 +49,7 @@ import Testing
         #expect(growth < 30)
     }
 
-    @Test func anErrorThatNestsDeepIsRefusedToo() async throws {
+    @Test func aDeeplyNestedErrorBodyIsRefused() async throws {
         let body = lists(100_000)
         let stub = StubTransport(
             Stub().responds(.data(body.prefix(60_000), status: .notFound, headers: [.contentType: "application/problem+json"])))
@@ -138,7 +138,7 @@ import Testing
         #expect(JSONNumber(exactly: Decimal.nan) == nil)
     }
 
-    @Test func theNameOfAPropertyIsTheOneThatTheEncoderWrites() throws {
+    @Test func theNameOfAPropertyMatchesTheEncoder() throws {
         enum Key: String, CodingKey { case userName, name }
         #expect(try JSONCoding.standard.name(of: Key.userName) == "userName")
         #expect(try JSONCoding(keys: .snakeCase).name(of: Key.userName) == "user_name")

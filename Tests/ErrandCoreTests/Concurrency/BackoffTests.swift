@@ -11,14 +11,14 @@ import Testing
         (.custom("half seconds") { .milliseconds($0 * 500) }, [0.5, 1, 1.5]), (.custom("negative") { _ in .seconds(-1) }, [0, 0]),
     ]
 
-    @Test(arguments: backoffs) func backoffsGrowAsTheySay(_ backoff: Backoff, _ seconds: [Double]) {
+    @Test(arguments: backoffs) func eachBackoffGrowsAsDeclared(_ backoff: Backoff, _ seconds: [Double]) {
         for (index, expected) in seconds.enumerated() {
             let wait = backoff.wait(afterAttempt: index + 1) / .seconds(1)
             #expect(abs(wait - expected) < 1e-9, "\(backoff), attempt \(index + 1): \(wait)")
         }
     }
 
-    @Test func backoffsKeepTheirCapForEver() {
+    @Test func backoffsKeepTheirCap() {
         for attempt in [64, 65, 1_000, Int(Int32.max), .max] {
             #expect(Backoff.exponential().wait(afterAttempt: attempt) == .seconds(20))
             #expect(Backoff.fibonacci().wait(afterAttempt: attempt) == .seconds(20))

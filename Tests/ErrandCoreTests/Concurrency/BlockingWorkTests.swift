@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct BlockingWorkTests {
     /// On Linux, the blocks of a concurrent queue take the threads of Swift's cooperative pool.
-    @Test func workThatHangsHoldsUpNoTaskAndMoreWorkWaitsInOrder() async throws {
+    @Test func hangingWorkBlocksNoTaskAndQueuesMoreWork() async throws {
         let (work, gate) = (BlockingWork(), DispatchSemaphore(value: 0))
         let (begun, ended) = (Watched<[Int]>([]), Counter())
         for number in 0..<16 {
@@ -38,7 +38,7 @@ import Testing
         #expect(try await BlockingWork.runUntilCancelled { 7 } == 7)
     }
 
-    @Test func whoeverIsCancelledBeforeGetsNothing() async throws {
+    @Test func aTaskCancelledBeforehandGetsNoResult() async throws {
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await BlockingWork.runUntilCancelled { 7 }

@@ -2,7 +2,7 @@ import ErrandCore
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct BoundedTableTests {
-    @Test func evictsTheEntryUsedLeastRecently() {
+    @Test func theLeastRecentlyUsedEntryIsEvicted() {
         var table = BoundedTable<String, Int>(limit: 3)
         for key in ["a", "b", "c"] { table.update(key, default: 0) { $0 += 1 } }
         table.update("a", default: 0) { $0 += 1 }
@@ -12,7 +12,7 @@ import Testing
         #expect(table["b"] == nil)
     }
 
-    @Test func lookingDoesNotCountAsAUse() {
+    @Test func aLookupDoesNotCountAsAUse() {
         var table = BoundedTable<String, Int>(limit: 2)
         table.update("a", default: 1) { _ in }
         table.update("b", default: 2) { _ in }
@@ -21,7 +21,7 @@ import Testing
         #expect(table["a"] == nil)
     }
 
-    @Test func keepsWhatIsPinnedAboveTheBound() {
+    @Test func pinnedEntriesAreKeptAboveTheLimit() {
         var table = BoundedTable<Int, Bool>(limit: 2, isPinned: { $0 })
         for key in 0..<100 { table.update(key, default: true) { _ in } }
         for key in 100..<200 { table.update(key, default: false) { _ in } }
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Against a model that is slow and plain, over many random operations.
-    @Test func agreesWithAPlainModel() {
+    @Test func aTableAgreesWithAPlainModel() {
         var generator = SystemRandomNumberGenerator()
         var table = BoundedTable<Int, Int>(limit: 8, isPinned: { $0 % 5 == 0 })
         var order: [Int] = []  // keys by use, oldest first
@@ -117,7 +117,7 @@ import Testing
         #expect(table.totalWeight <= limit || table.count == 1)
     }
 
-    @Test func whatIsPinnedWeighsNothing() {
+    @Test func aPinnedEntryHasNoWeight() {
         var table = Self.weighing(10, isPinned: { $0 % 2 == 1 })
         for key in ["a", "b", "c"] { table.update(key, default: 0) { $0 = 9 } }
         table.update("d", default: 0) { $0 = 10 }

@@ -3,7 +3,7 @@ import ErrandTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct JitterTests {
-    @Test func jitterLeavesToChanceWhatItSays() {
+    @Test func jitterStaysInItsRange() {
         let random = SeededRandom(seed: 7)
         for (jitter, range) in [(Backoff.Jitter.full, 0.0...1.0), (.equal, 0.5...1.0), (.none, 1.0...1.0)] {
             let shares = (0..<1_000).map { _ in jitter.applied(to: .seconds(1), random: random.next()) / .seconds(1) }

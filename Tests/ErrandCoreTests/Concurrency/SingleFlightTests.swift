@@ -52,7 +52,7 @@ struct SingleFlightTests {
 
     // MARK: Until nothing runs
 
-    @Test func drainedReturnsAtOnceWhenNothingRuns() async throws { try await flight.drained() }
+    @Test func drainedReturnsImmediatelyWithoutARun() async throws { try await flight.drained() }
 
     @Test(arguments: ["ends", "fails", "is cancelled", "is left"])
     func drainedWaitsForTheLastRun(_ end: String) async throws {
@@ -104,7 +104,7 @@ struct SingleFlightTests {
         #expect(flight.count == 0)
     }
 
-    @Test func keysRunByThemselvesAndARunAfterTheEndIsNew() async throws {
+    @Test func keysRunSeparatelyAndALaterRunIsNew() async throws {
         let go = Signal()
         go.signal()
         async let other = flight.run("other", work(until: go, 2))
@@ -114,7 +114,7 @@ struct SingleFlightTests {
         #expect(Set(runs.all) == [1, 2, 3] && flight.count == 0)
     }
 
-    @Test func whoIsCancelledLeavesAtOnceAndTheOthersStay() async throws {
+    @Test func aCancelledCallerLeavesImmediatelyAndTheOthersStay() async throws {
         let go = Signal()
         let tasks = try await callers(3, work(until: go))
         tasks[0].cancel()
@@ -125,7 +125,7 @@ struct SingleFlightTests {
         #expect(runs.all.count == 1)
     }
 
-    @Test func theLastToLeaveCancelsTheWork() async throws {
+    @Test func theLastCancelledCallerCancelsTheWork() async throws {
         let (begun, cancelled) = (Signal(), Signal())
         let tasks = try await callers(2, endless(begun, cancelled: cancelled))
         await begun.waitIgnoringCancellation()
@@ -136,7 +136,7 @@ struct SingleFlightTests {
         #expect(try await flight.run("key") { 5 } == 5)
     }
 
-    @Test func workThatMustFinishGoesOnWithoutCallers() async throws {
+    @Test func workThatMustFinishContinuesWithoutCallers() async throws {
         let (begun, go) = (Signal(), Signal())
         let isCancelled = RecordingList<Bool>()
         let tasks = try await callers(2, mustFinish: true) {
@@ -155,7 +155,7 @@ struct SingleFlightTests {
         #expect(isCancelled.all == [false])
     }
 
-    @Test func aRunThatNobodyWaitsForGoesOnAndCanBeJoined() async throws {
+    @Test func anUnawaitedRunContinuesAndCanBeJoined() async throws {
         let go = Signal()
         flight.begin("key", work(until: go))
         flight.begin("key", work(until: go, 2))
@@ -165,7 +165,7 @@ struct SingleFlightTests {
         #expect(runs.all == [1] && flight.count == 0)
     }
 
-    @Test func allRunsCanBeCancelledAndLaterOnesAreNew() async throws {
+    @Test func allRunsAreCancelledAndLaterRunsAreNew() async throws {
         let (begun, cancelled) = (Signal(), Signal())
         let tasks = try await callers(2, mustFinish: true, endless(begun, cancelled: cancelled))
         flight.begin("other", endless(Signal(), cancelled: Signal()))
@@ -186,7 +186,7 @@ struct SingleFlightTests {
         #expect(runs.all.isEmpty && flight.count == 0)
     }
 
-    @Test func randomCancellationsLoseNobody() async throws {
+    @Test func randomCancellationsLoseNoCaller() async throws {
         var random = SeededGenerator(seed: 11)
         for round in 0..<300 {
             let mustFinish = round % 3 == 0

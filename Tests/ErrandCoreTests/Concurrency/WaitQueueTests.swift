@@ -3,7 +3,7 @@ import ErrandTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct WaitQueueTests {
-    @Test func turnsComeByLaneAndThenByArrival() {
+    @Test func elementsLeaveByLaneAndThenByArrival() {
         var queue = WaitQueue<String>()
         for (name, lane) in [("c1", 3), ("a1", 0), ("c2", 3), ("b1", 1), ("a2", 0)] { _ = queue.append(name, lane: lane) }
         var order: [String] = []
@@ -11,7 +11,7 @@ import Testing
         #expect(order == ["a1", "a2", "b1", "c1", "c2"] && queue.isEmpty)
     }
 
-    @Test func everyTenthTurnIsForWhoeverHasWaitedLongest() {
+    @Test func everyTenthElementIsTheOldest() {
         var queue = WaitQueue<String>()
         _ = queue.append("oldest", lane: 7)
         _ = queue.append("second", lane: 5)
@@ -22,7 +22,7 @@ import Testing
         #expect(order.filter { Int($0) != nil } == (0..<30).map { "\($0)" } && queue.isEmpty)
     }
 
-    @Test func whoLeavesIsGivenBackOnce() {
+    @Test func aRemovedElementIsReturnedOnce() {
         var queue = WaitQueue<String>()
         let (first, second) = (queue.append("first", lane: 0), queue.append("second", lane: 0))
         #expect(queue.remove(first) == "first" && queue.remove(first) == nil && queue.count == 1)
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Against a plain array, which is slow and sure.
-    @Test(arguments: 1...20 as ClosedRange<UInt64>) func itDoesWhatAPlainListDoes(seed: UInt64) {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>) func aQueueAgreesWithAPlainList(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var queue = WaitQueue<Int>()
         var plain: [(id: Int, lane: Int, name: Int)] = []
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1_000, 10_000, 100_000]) func aTurnCostsTheSameHoweverManyWait(_ count: Int) {
+    @Test(arguments: [1_000, 10_000, 100_000]) func anElementLeavesInTheSameTimeForEveryLength(_ count: Int) {
         var generator = SeededGenerator(seed: 7)
         var queue = WaitQueue<Int>()
         var tickets: [(id: Int, lane: Int)] = []

@@ -12,7 +12,7 @@ import Testing
     private let reports = RecordingList<String>()
 
     /// Returns a response whose exchange the test ends.
-    private struct Sender: HTTPSender {
+    private struct StubExchangeSender: HTTPSender {
         let exchange: ExchangeLifetime
         var end: CallEnd?
 
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    private struct Observer: CallObserver {
+    private struct RecordingObserver: CallObserver {
         let clock: ManualClock
         let start: ManualClock.Instant
         let reports: RecordingList<String>
@@ -39,19 +39,19 @@ import Testing
     private func observed(isTyped: Bool, by observers: Int = 1, after end: CallEnd? = nil) async throws -> Response {
         var request = Request.sample()
         request.options.call.awaitsDecoding = isTyped
-        let observer = Observer(clock: clock, start: clock.now, reports: reports)
-        var sender: any HTTPSender = Sender(exchange: exchange, end: end)
+        let observer = RecordingObserver(clock: clock, start: clock.now, reports: reports)
+        var sender: any HTTPSender = StubExchangeSender(exchange: exchange, end: end)
         for _ in 1..<observers { sender = ObservingSender(next: sender, observer: observer) }
         return try await sender.send(request, observedBy: observer)
     }
 
     private struct ObservingSender: HTTPSender {
         let next: any HTTPSender
-        let observer: Observer
+        let observer: RecordingObserver
         func send(_ request: Request) async throws -> Response { try await next.send(request, observedBy: observer) }
     }
 
-    @Test func whoAsksAfterTheEndHearsOfADiscardedResponse() async throws {
+    @Test func anObserverAfterTheEndGetsADiscardedResponse() async throws {
         let end = CallEnd()
         end.end(.decoded)
         let response = try await observed(isTyped: true, after: end)
@@ -99,7 +99,7 @@ import Testing
         #expect(reports.all.count == 1)
     }
 
-    @Test func aResponseThatIsDiscardedEndedWithItsExchange() async throws {
+    @Test func aResponseDiscardedAfterItsExchangeEndedWithTheExchange() async throws {
         let response = try await observed(isTyped: true)
         clock.advance(by: .seconds(1))
         exchange.end(.complete)
@@ -108,7 +108,7 @@ import Testing
         #expect(reports.all == ["complete at 1.0"])
     }
 
-    @Test func oneThatIsDiscardedBeforeItsExchangeIsOverEndsWithIt() async throws {
+    @Test func aResponseDiscardedBeforeItsExchangeEndsWithTheExchange() async throws {
         let response = try await observed(isTyped: true)
         response.discard()
         #expect(reports.all.isEmpty)
@@ -117,7 +117,7 @@ import Testing
         #expect(reports.all == ["abandoned at 1.0"])
     }
 
-    @Test func oneThatNobodyDecodesEndsWithItsLastCopy() async throws {
+    @Test func anUndecodedResponseEndsWithItsLastCopy() async throws {
         var response: Response? = try await observed(isTyped: true)
         exchange.end(.complete)
         #expect(response != nil && reports.all.isEmpty)

@@ -15,7 +15,7 @@ import Testing
         return exchange
     }
 
-    @Test func timingsPrintInWords() throws {
+    @Test func timingsAreDescribedInWords() throws {
         let first = try exchange("https://a.example/x?token=s3cret", from: .zero, status: 302, end: .milliseconds(50))
         let second = try exchange("https://a.example/y", from: .milliseconds(100), status: 200, end: .milliseconds(250))
         #expect(
@@ -56,7 +56,7 @@ import Testing
             ("dnsStart 9 dnsEnd 7 connected 10 requestSent 10 responseHead 10", "", "queue 10 dns 0 send 0 wait 0 receive 50"),
             ("", "connectionAcquired 1 requestHeadSent 1 requestSent 2 responseHead 3", "connect 1 send 1 wait 1 receive 57"),
         ] as [(String, String, String)])
-    func instantsThatComeAtTheEndAreRead(_ late: String, _ before: String, _ expected: String) throws {
+    func lateInstantsAreRead(_ late: String, _ before: String, _ expected: String) throws {
         let (request, start) = (try Request(.get, url: "https://a.example/x"), ContinuousClock.now)
         func pairs(_ text: String) -> [(String, Int)] {
             let words = text.split(separator: " ").map(String.init)
@@ -82,7 +82,7 @@ import Testing
         #expect(timings.phases.map { "\($0.name) \(Int($0.duration / .milliseconds(1)))" }.joined(separator: " ") == expected)
     }
 
-    @Test func theConnectionAtTheEndIsReadIfNoneWasReported() throws {
+    @Test func aConnectionReportedAtTheEndIsRead() throws {
         let request = try Request(.get, url: "https://a.example/x")
         var instants = ExchangeEvent.Timings()
         instants.connection = ConnectionInfo(number: 7, isReused: true)
@@ -130,7 +130,7 @@ import Testing
             // In progress.
             ("dnsStart 0", ""),
         ] as [(String, String)])
-    func connectingHasPhasesOfItsOwn(_ events: String, _ expected: String) throws {
+    func connectingHasItsOwnPhases(_ events: String, _ expected: String) throws {
         let request = try Request(.get, url: "https://a.example/x")
         var timings = ExchangeTimings(request, at: .zero)
         let words = events.split(separator: " ").map(String.init)
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: [(false, "connect 3 send 1"), (true, "queue 3 send 1")])
-    func theWaitForAReusedConnectionIsAQueue(isReused: Bool, _ expected: String) throws {
+    func theWaitForAReusedConnectionCountsAsQueue(isReused: Bool, _ expected: String) throws {
         let request = try Request(.get, url: "https://a.example/x")
         var timings = ExchangeTimings(request, at: .zero)
         let connection = ConnectionInfo(number: 1, isReused: isReused)
@@ -159,7 +159,7 @@ import Testing
     }
 
     /// Another connection was free before the one that was opened for it.
-    @Test func theStepsOfAConnectionThatAnotherExchangeGetsAreAQueue() throws {
+    @Test func theStepsOfAConnectionForAnotherExchangeCountAsQueue() throws {
         let request = try Request(.get, url: "https://a.example/x")
         var timings = ExchangeTimings(request, at: .zero)
         let reused = ConnectionInfo(number: 1, isReused: true)
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(arguments: [(ExchangePhase.queue, "queue"), (.connect, "connect")])
-    func whatFailsWithoutAStepEndsInThePhaseOfItsFailure(phase: ExchangePhase, expected: String) throws {
+    func aFailureWithoutAStepEndsInItsPhase(phase: ExchangePhase, expected: String) throws {
         let request = try Request(.get, url: "https://a.example/x")
         var timings = ExchangeTimings(request, at: .zero)
         let failure = TransportError(.timedOut, phase: phase, request: request, delivery: .notSent)

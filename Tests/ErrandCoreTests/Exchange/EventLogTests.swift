@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct EventLogTests {
-    /// Holds the first event until it is let go.
+    /// Calls a closure during its first event.
     private final class StallingSink: EventSink {
         private let events = Mutex([ExchangeEvent]())
         private let duringFirst: @Sendable () -> Void
@@ -25,14 +25,14 @@ import Testing
         }
     }
 
-    private final class Log: Sendable {
+    private final class LogBox: Sendable {
         let log = Mutex<ExchangeEventLog?>(nil)
         var value: ExchangeEventLog? { log.withLock { $0 } }
     }
 
     /// What a sink is told of what happens while it is busy with the first event.
     private func told(while busy: @escaping @Sendable (ExchangeEventLog) -> Void) -> [ExchangeEvent] {
-        let log = Log()
+        let log = LogBox()
         let sink = StallingSink { if let log = log.value { busy(log) } }
         let made = ExchangeEventLog(sink, request: RequestID())
         log.log.withLock { $0 = made }
@@ -40,7 +40,7 @@ import Testing
         return sink.all
     }
 
-    @Test func progressThatWaitsIsReplacedByWhatComesAfterIt() {
+    @Test func queuedProgressIsReplacedByLaterProgress() {
         let events = told { log in
             for bytes in 1...100_000 { log.record(.responseBytesReceived, bytes: Int64(bytes)) }
             log.record(.requestSent)
@@ -52,7 +52,7 @@ import Testing
         #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
     }
 
-    @Test func whatMayComeInAnyNumberIsLeftOutBeyondTheLimitAndTheRestIsKept() {
+    @Test func repeatableEventsAreDroppedBeyondTheLimit() {
         let events = told { log in
             for bytes in 1...20_000 {
                 log.record(.requestBytesSent, bytes: Int64(bytes))
@@ -108,15 +108,15 @@ import Testing
             }
         }
         // The first event of a call log comes from its initializer.
-        let outer = CallEventLog(of: request, to: Later(sink))
+        let outer = CallEventLog(of: request, to: CallStartFilteringSink(sink))
         log.withLock { $0 = outer }
         outer.record(ExchangeEvent(.start, request: call, exchange: 1))
         let resumptions = sink.all.filter { $0.response?.status.code == 104 }
         #expect(resumptions.map(\.exchange) == [1, 2])
     }
 
-    /// Leaves out the beginning of the call.
-    private struct Later: EventSink {
+    /// Drops the start of the call.
+    private struct CallStartFilteringSink: EventSink {
         let base: any EventSink
         init(_ base: any EventSink) { self.base = base }
         func record(_ event: ExchangeEvent) { if event.kind != .callStart { base.record(event) } }
@@ -134,7 +134,7 @@ import Testing
         #expect(sink.events.map(\.kind) == [.start, .timings, .end] && sink.events[1].timings == timings)
     }
 
-    @Test func whatWaitsIsToldInOrderAndInTimeInProportionToItsNumber() {
+    @Test func queuedEventsAreDeliveredInOrderInLinearTime() {
         let events = told { log in for _ in 0..<5_000 { log.record(.connectionAcquired) } }
         #expect(events.count == 5_001)
         #expect(zip(events, events.dropFirst()).allSatisfy { $0.instant <= $1.instant })
@@ -168,7 +168,7 @@ import Testing
                 "connectionAcquired end start connectStart connectEnd connectionAcquired"
             ),
         ] as [([Act], String)])
-    private func aStepOfConnectingThatBeganEndsBeforeAllElse(_ acts: [Act], _ expected: String) {
+    private func aConnectingStepEndsBeforeOtherEvents(_ acts: [Act], _ expected: String) {
         let sink = RecordingEventSink()
         let log = ExchangeEventLog(sink, request: RequestID())
         log.record(.start)

@@ -23,7 +23,7 @@ import Testing
         #expect(name(lifetime.outcome) == "failed SomeError")
     }
 
-    @Test func aLateHandlerIsCalledAtOnce() {
+    @Test func aLateHandlerIsCalledImmediately() {
         let told = RecordingList<String>()
         let lifetime = ExchangeLifetime(outcome: .abandoned)
         lifetime.onEnd { told.record(name($0)) }
@@ -32,7 +32,7 @@ import Testing
         #expect(told.all == ["abandoned"])
     }
 
-    @Test func theSizesOfTheFirstEndAreTold() {
+    @Test func theSizesOfTheFirstEndAreReported() {
         let lifetime = ExchangeLifetime()
         let told = RecordingList<ExchangeLifetime.BodySizes>()
         lifetime.onEnd { told.record($1) }
@@ -44,7 +44,7 @@ import Testing
         #expect(told.all == [sizes, sizes, ExchangeLifetime.BodySizes()])
     }
 
-    @Test func oneThatIsLetGoOfWithoutAnEndWasGivenUp() {
+    @Test func aLifetimeReleasedWithoutAnEndWasAbandoned() {
         let told = RecordingList<String>()
         do {
             let lifetime = ExchangeLifetime()
@@ -65,7 +65,7 @@ import Testing
         #expect(told.all == ["complete", "complete"])
     }
 
-    @Test func ofManyEndsAndHandlersAtOnceEachHandlerHearsOne() async {
+    @Test func eachHandlerGetsOneOfManyConcurrentEnds() async {
         let lifetime = ExchangeLifetime()
         let told = RecordingList<String>()
         await withTaskGroup(of: Void.self) { group in

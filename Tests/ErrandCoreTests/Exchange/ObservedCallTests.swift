@@ -8,15 +8,15 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ObservedCallTests {
     private let outcomes = RecordingList<CallOutcome>()
 
-    private struct Observer: CallObserver {
+    private struct RecordingObserver: CallObserver {
         let outcomes: RecordingList<CallOutcome>
         var eventSink: (any EventSink)?
 
         func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
     }
 
-    private struct Observing: HTTPMiddleware {
-        let observer: Observer
+    private struct ObservingMiddleware: HTTPMiddleware {
+        let observer: RecordingObserver
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             try await next.send(request, observedBy: observer)
@@ -27,7 +27,7 @@ import Testing
     private struct OtherRefusal: Error {}
 
     /// Reports a refusal, and then throws `error`.
-    private struct Refusing: HTTPMiddleware {
+    private struct RefusingMiddleware: HTTPMiddleware {
         var isSentAgain = false
         let error: any Error
 
@@ -42,15 +42,15 @@ import Testing
         }
     }
 
-    private var observer: Observer { Observer(outcomes: outcomes) }
+    private var observer: RecordingObserver { RecordingObserver(outcomes: outcomes) }
 
     private func stub(_ status: HTTPResponse.Status) -> StubTransport { StubTransport(Stub().responds(.status(status, text: "no"))) }
 
     // MARK: What a middleware reports
 
     @Test func everyObserverOfACallGetsTheHeadThatAMiddlewareRefuses() async throws {
-        let stack = stub(.conflict).wrapped(by: Refusing(error: Refusal())).wrapped(by: Observing(observer: observer))
-            .wrapped(by: Observing(observer: observer))
+        let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: Refusal())).wrapped(by: ObservingMiddleware(observer: observer))
+            .wrapped(by: ObservingMiddleware(observer: observer))
         await #expect(throws: Refusal.self) { try await stack.send(.sample()) }
         #expect(outcomes.all.map(\.refusedHead?.status) == [.conflict, .conflict])
         #expect(outcomes.all.allSatisfy { $0.failure is Refusal && $0.response == nil && $0.exchange == nil && !$0.isRefused })
@@ -60,8 +60,8 @@ import Testing
     @Test func aRefusalThatIsNotTheEndIsNotReported() async throws {
         let failure = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         for (error, isSentAgain) in [(OtherRefusal(), false), (failure, false), (Refusal(), true)] as [(any Error, Bool)] {
-            let stack = stub(.conflict).wrapped(by: Refusing(isSentAgain: isSentAgain, error: error))
-                .wrapped(by: Observing(observer: observer)).wrapped(by: Observing(observer: observer))
+            let stack = stub(.conflict).wrapped(by: RefusingMiddleware(isSentAgain: isSentAgain, error: error))
+                .wrapped(by: ObservingMiddleware(observer: observer)).wrapped(by: ObservingMiddleware(observer: observer))
             _ = try? await stack.send(.sample())
         }
         #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusedHead == nil && $0.failure != nil })
@@ -70,8 +70,8 @@ import Testing
     // MARK: Ends
 
     /// As the error keeps the exchange, the end of the call can't wait for it.
-    @Test(arguments: [false, true]) func aRefusedStatusIsTheEndWhateverTheExchangeDoes(isLong: Bool) async throws {
-        struct Endless: HTTPSender {
+    @Test(arguments: [false, true]) func aRefusedStatusEndsTheCallBeforeTheExchange(isLong: Bool) async throws {
+        struct StubNotFoundSender: HTTPSender {
             let exchange: ExchangeLifetime
             let body: Data
 
@@ -80,8 +80,8 @@ import Testing
             }
         }
         let exchange = ExchangeLifetime()
-        let stack = Endless(exchange: exchange, body: Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)).validateStatus()
-            .wrapped(by: Observing(observer: observer))
+        let stack = StubNotFoundSender(exchange: exchange, body: Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)).validateStatus()
+            .wrapped(by: ObservingMiddleware(observer: observer))
         let error = await #expect(throws: StatusError.self) { try await stack.send(.sample()) }
         exchange.end(.failed(SomeError()))
         let outcome = try #require(outcomes.all.first)
@@ -91,12 +91,12 @@ import Testing
     }
 
     @Test func anObserverDoesNotKeepAnExchangeAlive() async throws {
-        struct Forgetful: HTTPSender {
+        struct StubOpenExchangeSender: HTTPSender {
             func send(_ request: Request) async throws -> Response {
                 Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: ExchangeLifetime())
             }
         }
-        let stack = Forgetful().wrapped(by: Observing(observer: observer))
+        let stack = StubOpenExchangeSender().wrapped(by: ObservingMiddleware(observer: observer))
         for isTyped in [false, true] {
             var request = Request.sample()
             request.options.call.awaitsDecoding = isTyped
@@ -120,7 +120,7 @@ import Testing
 
     // MARK: What an observer costs, and leaves
 
-    @Test func withoutAnObserverNothingIsMade() async throws {
+    @Test func aCallWithoutAnObserverMakesNoObservation() async throws {
         let made = RecordingList<Bool>()
         let stack = stub(.ok).transformResponse { response in
             made.record(response.metadata.callEnd != nil || response.request.options.call.observation != nil)
@@ -132,9 +132,9 @@ import Testing
         #expect(made.all == [false, true])
     }
 
-    @Test func theRequestComesBackWithoutTheObserver() async throws {
+    @Test func aReturnedRequestHasNoObserver() async throws {
         let sink = RecordingEventSink()
-        let observer = Observer(outcomes: outcomes, eventSink: sink)
+        let observer = RecordingObserver(outcomes: outcomes, eventSink: sink)
         let response = try await stub(.ok).send(.sample(), observedBy: observer)
         #expect(response.request.options.call.observation == nil && response.request.options.eventSink == nil)
         let failing = StubTransport(
@@ -143,11 +143,11 @@ import Testing
         #expect(error?.request?.options.call.observation == nil && error?.request?.options.eventSink == nil)
     }
 
-    @Test func theSinkOfAnObserverGetsTheEventsBesideTheSinkOfTheRequest() async throws {
+    @Test func sinksOfTheObserverAndTheRequestGetTheEvents() async throws {
         let (own, others) = (RecordingEventSink(), RecordingEventSink())
         var request = Request.sample()
         request.options.eventSink = others
-        let response = try await stub(.ok).send(request, observedBy: Observer(outcomes: outcomes, eventSink: own))
+        let response = try await stub(.ok).send(request, observedBy: RecordingObserver(outcomes: outcomes, eventSink: own))
         #expect(own.kinds == others.kinds && own.kinds.contains(.responseHead))
         #expect(response.request.options.eventSink as? RecordingEventSink === others)
     }

@@ -19,7 +19,7 @@ import Testing
         .unsupported, .shutDown, TransportError.Code("my own"),
     ]
 
-    @Test func anErrorOfConnectivityIsOneOfTheConnection() {
+    @Test func connectivityErrorsAreErrorsOfTheConnection() {
         let group = Self.codes.filter { Self.transport($0).isConnectivityError }
         #expect(group == [.cannotFindHost, .cannotConnect, .connectionLost])
         #expect(Self.transport(.timedOut, in: .connect).isConnectivityError)
@@ -29,12 +29,12 @@ import Testing
         #expect(!CancellationError().isConnectivityError && !SomeError().isConnectivityError)
     }
 
-    @Test func aTimeoutIsOneOfThisSide() async throws {
+    @Test func onlyATimeoutOfThisSideIsATimeout() async throws {
         #expect(Self.codes.filter { Self.transport($0).isTimeout } == [.timedOut])
         for code in [408, 504] { #expect(try await !Self.status(code).isTimeout) }
     }
 
-    @Test func aCancellationIsNoOtherError() {
+    @Test func aCancellationIsInNoOtherGroup() {
         #expect(CancellationError().isCancellation && !CancellationError().isTimeout)
         #expect(!Self.transport(.connectionLost).isCancellation && !SomeError().isCancellation)
     }
@@ -47,7 +47,7 @@ import Testing
         #expect(error.isClientError == isClient && error.isServerError == isServer)
     }
 
-    @Test func aStatusThatAValidatorRefusedCountsAndOneOfABrokenExchangeDoesNot() {
+    @Test func onlyARefusedStatusIsAStatusError() {
         let head = HTTPResponse(status: .unauthorized)
         let refused: any Error = ResponseValidationError(
             name: "token", retries: 1, retryStop: .attemptsUsedUp, of: Response(head: head, request: .sample()))
@@ -58,7 +58,7 @@ import Testing
         #expect(!redirect.isClientError && !redirect.isServerError && !SomeError().isClientError)
     }
 
-    @Test func groupsStandInACatchClause() {
+    @Test func groupsAreUsableInACatchClause() {
         func group(_ error: any Error) -> String {
             do {
                 throw error

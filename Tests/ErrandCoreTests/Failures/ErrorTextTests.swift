@@ -174,7 +174,7 @@ import Testing
             "My own before it was sent.", nil),
     ]
 
-    @Test(arguments: transportRows) func aFailureOfTheTransport(_ row: Row) { check(row) }
+    @Test(arguments: transportRows) func aFailureOfTheTransportIsDescribed(_ row: Row) { check(row) }
 
     // MARK: Statuses
 
@@ -196,7 +196,7 @@ import Testing
         (500, "Internal Server Error", "could not process the request", "Try again later."),
         (302, "Found", "responded in an unexpected way", nil),
     ])
-    func aStatus(_ code: Int, _ phrase: String, _ what: String, _ suggestion: String?) async throws {
+    func aStatusIsDescribed(_ code: Int, _ phrase: String, _ what: String, _ suggestion: String?) async throws {
         check(
             Row(
                 try await Self.status(.init(code: code, reasonPhrase: phrase)),
@@ -210,7 +210,7 @@ import Testing
         #expect(error.failureReason == #"The server responded with status 500 a\u{202e}b\u{9b}c."#)
     }
 
-    @Test func aStatusWithAWaitAProblemAndAttempts() async throws {
+    @Test func aStatusIsDescribedWithWaitProblemAndAttempts() async throws {
         let waits = try await Self.status(.serviceUnavailable, [.retryAfter: "30"])
         check(
             Row(
@@ -240,7 +240,7 @@ import Testing
             "the method is not idempotent, and the request may have been processed; an idempotency key (options.idempotencyKey = .attached) would permit another attempt"
         ),
     ])
-    func theReasonWhyThereIsNoFurtherAttempt(_ stop: RetryStop, _ words: String) async throws {
+    func theReasonOfTheLastAttemptIsDescribed(_ stop: RetryStop, _ words: String) async throws {
         var status = try await Self.status(.serviceUnavailable)
         status.retryStop = stop
         #expect(status.description.hasSuffix("status 503 Service Unavailable; no further attempt: \(words)"))
@@ -249,7 +249,7 @@ import Testing
         #expect(failure.description.hasSuffix("cannot connect: connection refused (not sent); no further attempt: \(words)"))
     }
 
-    @Test func aRedirectThatNobodyFollowsSaysSo() async throws {
+    @Test func theErrorOfAnUnfollowedRedirectNamesTheRedirect() async throws {
         let error = try await Self.status(.found, [.location: "/y"])
         #expect(
             error.description
@@ -265,7 +265,7 @@ import Testing
         #expect(error.recoverySuggestion == file.recoverySuggestion)
     }
 
-    @Test func whatADeveloperHasToMendIsInTheDescriptionAlone() throws {
+    @Test func hintsForDevelopersAreInTheDescriptionOnly() throws {
         let text = #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/straße") }
         #expect(
             text?.description
@@ -278,7 +278,7 @@ import Testing
         #expect(InvalidURLError("a", .notAnOrigin).recoverySuggestion == nil)
     }
 
-    @Test func anAddressThatTheAppPutTogetherWronglyHasNoSuggestionForPeople() throws {
+    @Test func anInvalidAddressOfTheAppHasNoSuggestionForPeople() throws {
         let path = "/users/7"
         let query = URLQuery(percentEncoded: "a=b c")
         let refused = [
@@ -321,7 +321,7 @@ import Testing
 
     // MARK: Requests, bodies and files
 
-    @Test func whatFailsBeforeAnythingIsSent() {
+    @Test func failuresBeforeSendingAreDescribed() {
         check(
             Row(
                 InvalidURLError("/users", .missingHost),
@@ -354,7 +354,7 @@ import Testing
 
     private enum HedgeKey: OptionKey { static var defaultValue: Int { 0 } }
 
-    @Test func aBodyThatIsNotWhatWasDeclared() {
+    @Test func aDecodingFailureIsDescribed() {
         let error = DecodingError.typeMismatch(
             Int.self, .init(codingPath: [], debugDescription: "Expected to decode Int but found a string instead."))
         let response = Response(head: HTTPResponse(status: .ok), request: Self.get)
@@ -368,7 +368,7 @@ import Testing
 
     // MARK: Middleware
 
-    @Test func whatMiddlewareRefuses() throws {
+    @Test func refusalsOfMiddlewareAreDescribed() throws {
         check(
             Row(
                 CircuitBreakerError(request: Self.get, retryAfter: .seconds(5)),

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct FailureTests {
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x?token=S1") }
 
-    @Test func aTransportErrorSaysWhatWhereWhenAndWhetherItWasSent() throws {
+    @Test func aTransportErrorDescribesPhaseTimeAndDelivery() throws {
         var error = TransportError(.timedOut, phase: .connect, elapsed: .milliseconds(2_000), request: try request(), delivery: .notSent)
         #expect(error.description == "GET https://a.example/x?token=REDACTED: timed out while connecting after 2 s (not sent)")
         error.attempts = [
@@ -44,12 +44,12 @@ import Testing
         #expect(error.description == "timed out in the queue after \(text) (not sent)")
     }
 
-    @Test func whatFoundationShowsIsASentenceForPeople() throws {
+    @Test func theLocalizedDescriptionIsASentenceForPeople() throws {
         let error: any Error = TransportError(.timedOut, phase: .connect, request: try request(), delivery: .notSent)
         #expect(error.localizedDescription == "Connecting to the server a.example took too long.")
     }
 
-    @Test func whetherItWasSentIsTheHighestOfAllAttempts() throws {
+    @Test func theDeliveryIsTheHighestOfAllAttempts() throws {
         func failure(_ sent: Delivery) -> TransportError {
             TransportError(.connectionLost, phase: .send, request: nil, delivery: sent)
         }
@@ -67,11 +67,11 @@ import Testing
         #expect(Delivery.notSent < .unknown && Delivery.unknown < .sent)
     }
 
-    @Test func whetherItWasSentHasThreeValues() {
+    @Test func theDeliveryHasThreeValues() {
         #expect([Delivery.notSent, .unknown, .sent].map(\.rawValue) == ["notSent", "unknown", "sent"])
     }
 
-    @Test func anAttemptShowsOfAForeignErrorOnlyItsType() throws {
+    @Test func anAttemptShowsOnlyTheTypeOfAForeignError() throws {
         let ours = TransportError(.connectionLost, phase: .send, request: try request(), delivery: .unknown)
         let records = [
             AttemptRecord(number: 1, outcome: .failure(ours), delay: .zero),
@@ -85,7 +85,7 @@ import Testing
         #expect(!dumped(records).contains(/S\d/))
     }
 
-    @Test func anAttemptNamesItsRequestOnlyWhereItIsAnother() throws {
+    @Test func anAttemptNamesOnlyADifferentRequest() throws {
         func refused(_ request: Request?) -> TransportError {
             TransportError(.cannotConnect, phase: .connect, message: "connection refused", request: request, delivery: .notSent)
         }
@@ -103,7 +103,7 @@ import Testing
         #expect(error.description.contains("attempt 1: GET https://a.example/x?token=REDACTED: cannot connect"))
     }
 
-    @Test func aFailureHasNoResponseAndNoBodyUnlessItSaysSo() {
+    @Test func aFailureHasNoResponseAndNoBodyByDefault() {
         struct Failing: RequestFailure {
             var request: Request?
             var phase: ExchangePhase { .decode }

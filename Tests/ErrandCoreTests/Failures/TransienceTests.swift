@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func aTimeoutWhileConnectingIsOneOfConnectivityToo() {
+    @Test func aTimeoutWhileConnectingIsAConnectivityErrorToo() {
         let error = TransportError(.timedOut, phase: .connect, request: .sample(), delivery: .notSent)
         #expect(Questions(yesFor: error) == [.connectivity, .timeout, .transient, .afterSuccess, .evidence])
     }

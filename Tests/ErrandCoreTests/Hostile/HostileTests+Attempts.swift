@@ -26,7 +26,7 @@ extension HostileTests {
     }
 
     /// The body does not come before the limit, which is a long limit and no crash.
-    @Test func aHugeLimitOfReleaseIsALongOneAndNotACrash() async {
+    @Test func aHugeLimitOfReleaseDoesNotCrash() async {
         await #expect(processExitsWith: .success) {
             let work = Task { try await Self.still.release(within: .seconds(Int64.max)) }
             try await Self.bodyIsRead()
@@ -35,7 +35,7 @@ extension HostileTests {
         }
     }
 
-    @Test func aHugeLimitOfHoldIsALongOneAndNotACrash() async {
+    @Test func aHugeLimitOfHoldDoesNotCrash() async {
         await #expect(processExitsWith: .success) {
             let work = Task {
                 var response = Self.still
@@ -47,7 +47,7 @@ extension HostileTests {
         }
     }
 
-    @Test func aLimitThatIsOverReleasesTheBody() async throws {
+    @Test func aPassedLimitReleasesTheBody() async throws {
         for limit in [Duration.zero, .seconds(-1), .seconds(Int64.min)] {
             let source = ScriptedBodySource(then: .stall)
             try await Self.response(source).release(within: limit)
@@ -79,7 +79,7 @@ extension HostileTests {
         #expect(try await held.body.collect() == Data("ab".utf8))
     }
 
-    @Test func hugeDurationsEverywhere() async {
+    @Test func hugeDurationsDoNotCrash() async {
         await #expect(processExitsWith: .success) {
             let transport = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
             for long in [Duration.seconds(Int64.max), .nanoseconds(Int64.max)] {
@@ -175,7 +175,7 @@ extension HostileTests {
     }
 
     /// A count of attempts that layers inside have made is not lost.
-    @Test func theCountOfAttemptsIsThatOfAllLayers() async throws {
+    @Test func theCountOfAttemptsCoversAllLayers() async throws {
         let counts = RecordingList<Int>()
         let transport = ScriptedTransport { request in
             counts.record(request.options.resendCount)

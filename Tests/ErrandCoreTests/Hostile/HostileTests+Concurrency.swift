@@ -15,7 +15,7 @@ import Glibc
 extension HostileTests {
     // MARK: Single flights
 
-    @Test func flightsUnderCancellation() async throws {
+    @Test func flightsSurviveCancellation() async throws {
         let flights = SingleFlight<Int, Int>()
         let (running, most) = (Counter(), Watched(0))
         let problems = RecordingList<String>()
@@ -73,7 +73,7 @@ extension HostileTests {
     }
 
     /// Work whose callers have all left before its task was stored is cancelled.
-    @Test func workThatNobodyAwaitsIsCancelled() async throws {
+    @Test func unawaitedWorkIsCancelled() async throws {
         let running = Counter()
         for _ in 0..<3_000 {
             let flights = SingleFlight<Int, Int>()
@@ -93,7 +93,7 @@ extension HostileTests {
 
     // MARK: Tables
 
-    @Test func aTableAgreesWithAModelWhateverTheWeights() {
+    @Test func aTableAgreesWithAModelForAllWeights() {
         struct Value: Sendable { var weight: Int; var pinned: Bool }
         for limit in [0, 1, 10, 1 << 60] {
             var table = BoundedTable<Int, Value>(limit: 8, weightLimit: limit, weight: { $0.weight }, isPinned: { $0.pinned })

@@ -15,7 +15,7 @@ import Glibc
 extension HostileTests {
     // MARK: Sinks
 
-    private final class Telling: BodySink {
+    private final class RecordingBodySink: BodySink {
         let told = RecordingList<String>()
         let failsAt: Int
         let count = Counter()
@@ -39,7 +39,7 @@ extension HostileTests {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<3_000 {
                 group.addTask {
-                    let sink = Telling(failsAt: [0, 1, 2, .max, .max][number % 5])
+                    let sink = RecordingBodySink(failsAt: [0, 1, 2, .max, .max][number % 5])
                     do {
                         let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(Refusal()) : .end)
                         let body = ResponseBody(source).copied(to: sink)
@@ -67,8 +67,8 @@ extension HostileTests {
     }
 
     @Test(arguments: ["read", "abandoned", "buffered and read", "dropped", "buffered and dropped"])
-    func aSinkOfABodyThatIsUsedLearnsOfIt(how: String) async throws {
-        let sink = Telling()
+    func aSinkOfAUsedBodyIsNotified(how: String) async throws {
+        let sink = RecordingBodySink()
         do {
             let isBuffered = how.hasPrefix("buffered")
             let body = isBuffered ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab"]))
@@ -89,7 +89,7 @@ extension HostileTests {
     }()
 
     /// "The owner of the file alone can read it (mode 0600)."
-    @Test func aJournalThatOthersMayReadIsMadePrivateOrRefused() throws {
+    @Test func aJournalReadableByOthersIsMadePrivateOrRefused() throws {
         let folder = try TestFolder("hostile")
         let path = try folder.write(Data("ERRJRNL1".utf8), to: "journal")  // 0644
         let journal = try? JournalFile(path: path, calls: Self.quick)
@@ -129,7 +129,7 @@ extension HostileTests {
         }
     }
 
-    @Test func lengthsThatLieAllocateNothing() throws {
+    @Test func falseLengthsAllocateNothing() throws {
         let folder = try TestFolder("hostile")
         for length in [UInt32.max, UInt32.max - 7, 1 << 31, 1 << 30] {
             var data = Data("ERRJRNL1".utf8)
@@ -141,7 +141,7 @@ extension HostileTests {
         }
     }
 
-    @Test func aFileThatIsNoneIsRefused() throws {
+    @Test func aLinkFolderOrDeviceIsRefusedAsAFile() throws {
         let folder = try TestFolder("hostile")
         let target = try folder.write("ERRJRNL1", to: "target")
         let link = folder.file("link")
@@ -174,7 +174,7 @@ extension HostileTests {
         }
     }
 
-    @Test func theLimitOfAJournalHoldsForReplacementsToo() throws {
+    @Test func theLimitOfAJournalAppliesToReplacements() throws {
         let folder = try TestFolder("hostile")
         let journal = try JournalFile(path: folder.file("journal"), limitBytes: 64, calls: Self.quick)
         try journal.append(Data("old".utf8))
@@ -205,7 +205,7 @@ extension HostileTests {
         #expect(again.openedRecords == [Data("first".utf8), Data("x".utf8)] && again.droppedBytes == 0)
     }
 
-    @Test func aPartialFileSurvivesOddNumbers() throws {
+    @Test func aPartialFileRefusesInvalidNumbers() throws {
         let folder = try TestFolder("hostile")
         let file = try PartialFile(path: folder.file("part"), .new)
         for offset in [Int64.max, Int64.max - 1, -1, .min] {

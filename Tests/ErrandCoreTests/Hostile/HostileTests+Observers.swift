@@ -16,7 +16,7 @@ extension HostileTests {
     // MARK: Observers
 
     /// Two calls that share an exchange are two calls: each ends when its own value was decoded.
-    @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
+    @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
         let (inner, outer) = (RecordingList<CallOutcome>(), RecordingList<CallOutcome>())
         let (arrived, gate) = (Watched(0), Signal())
         let transport = ScriptedTransport { request in
@@ -24,9 +24,9 @@ extension HostileTests {
             return Response(head: HTTPResponse(status: .ok), data: Data("text".utf8), request: request)
         }
         var stack = HTTPStack(transport)
-        if observesInside { stack = stack.wrapped(by: Observing { Watching(inner) }) }
+        if observesInside { stack = stack.wrapped(by: ObservingMiddleware { RecordingObserver(inner) }) }
         let coalesce = CoalesceMiddleware()
-        stack = stack.wrapped(by: coalesce).wrapped(by: Observing { Watching(outer) })
+        stack = stack.wrapped(by: coalesce).wrapped(by: ObservingMiddleware { RecordingObserver(outer) })
         let (firstIsRead, secondMayEnd) = (Signal(), Signal())
         let full = stack
         let first = Task {
@@ -56,7 +56,7 @@ extension HostileTests {
     }
 
     /// Two calls share a refused response. If one call drops its own response, the other call does not end.
-    @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndByThemselves(observesInside: Bool) async throws {
+    @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
         let (outer, gate) = (RecordingList<CallOutcome>(), Signal())
         let discarded = Signal()
         let transport = ScriptedTransport { request in
@@ -64,7 +64,7 @@ extension HostileTests {
             return Response(head: HTTPResponse(status: .notFound), data: Data("text".utf8), request: request)
         }
         let coalesce = CoalesceMiddleware()
-        let impatient = Doing { request, next in
+        let impatient = ClosureMiddleware { request, next in
             let response = try await next.send(request)
             if request.options.tags["impatient"] != nil {
                 response.discard()
@@ -74,9 +74,10 @@ extension HostileTests {
             await discarded.waitIgnoringCancellation()
             return response
         }
-        let inner = observesInside ? HTTPStack(transport).wrapped(by: Observing { Quiet(Counter()) }) : HTTPStack(transport)
+        let inner =
+            observesInside ? HTTPStack(transport).wrapped(by: ObservingMiddleware { EndCountingObserver(Counter()) }) : HTTPStack(transport)
         let stack = inner.wrapped(by: coalesce)
-            .wrapped(by: Observing { Watching(outer) }).wrapped(by: impatient).validateStatus()
+            .wrapped(by: ObservingMiddleware { RecordingObserver(outer) }).wrapped(by: impatient).validateStatus()
         let reader = ServiceErrorReader { _ in ServiceError("none") }
         let calls = [true, false].map { isImpatient in
             Task {
@@ -97,7 +98,7 @@ extension HostileTests {
         retries: Bool, status: HTTPResponse.Status
     ) async throws {
         for how in 0..<4 {
-            let made = Mutex<[Quiet]>([])
+            let made = Mutex<[EndCountingObserver]>([])
             let outcomes = Counter()
             let transport = ScriptedTransport { request in
                 let exchange = how == 3 ? ExchangeLifetime(outcome: .complete) : ExchangeLifetime()
@@ -108,8 +109,8 @@ extension HostileTests {
                     head: HTTPResponse(status: status), body: ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2), request: request,
                     exchange: exchange)
             }
-            let observing = Observing {
-                let observer = Quiet(outcomes)
+            let observing = ObservingMiddleware {
+                let observer = EndCountingObserver(outcomes)
                 made.withLock { $0.append(observer) }
                 return observer
             }
@@ -132,15 +133,15 @@ extension HostileTests {
     }
 
     /// A call that was refused inside an observer is over: neither its observer nor its body is kept, once the app has let go of the error.
-    @Test(arguments: [true, false]) func nothingIsKeptOfARefusedCall(isRefusedInside: Bool) async throws {
-        final class Sink: EventSink {
+    @Test(arguments: [true, false]) func aRefusedCallReleasesItsObserverAndBody(isRefusedInside: Bool) async throws {
+        final class LiveCountingSink: EventSink {
             let live: Counter
             init(_ live: Counter) { self.live = live; live.add(1) }
             deinit { live.add(-1) }
             func record(_ event: ExchangeEvent) {}
         }
         let (sinks, observers, ends) = (Counter(), Counter(), Counter())
-        final class Counted: CallObserver {
+        final class LiveCountingObserver: CallObserver {
             let (live, ends): (Counter, Counter)
             init(_ live: Counter, _ ends: Counter) { (self.live, self.ends) = (live, ends); live.add(1) }
             deinit { live.add(-1) }
@@ -150,11 +151,11 @@ extension HostileTests {
         let transport = ScriptedTransport {
             Response(head: HTTPResponse(status: .notFound), data: Data(repeating: 120, count: 60_000), request: $0)
         }
-        let observing = Observing { Counted(observers, ends) }
+        let observing = ObservingMiddleware { LiveCountingObserver(observers, ends) }
         let stack =
             isRefusedInside
-            ? HTTPStack(transport).validateStatus().wrapped(by: observing).events { _ in Sink(sinks) }
-            : HTTPStack(transport).wrapped(by: observing).events { _ in Sink(sinks) }.validateStatus()
+            ? HTTPStack(transport).validateStatus().wrapped(by: observing).events { _ in LiveCountingSink(sinks) }
+            : HTTPStack(transport).wrapped(by: observing).events { _ in LiveCountingSink(sinks) }.validateStatus()
         for _ in 0..<200 { await #expect(throws: StatusError.self) { try await stack.send(.sample()) } }
         #expect(ends.value == 200)
         #expect(observers.value == 0, "observers, each with the body of its response")
@@ -169,29 +170,29 @@ extension HostileTests {
             exchange.onEnd { _ in ends.add(1) }
             return Response(head: HTTPResponse(status: .notFound), body: ResponseBody(Data("x".utf8)), request: request, exchange: exchange)
         }
-        let stack = HTTPStack(transport).wrapped(by: Observing { Watching(inner) }).validateStatus()
-            .wrapped(by: Observing { Quiet(Counter()) })
+        let stack = HTTPStack(transport).wrapped(by: ObservingMiddleware { RecordingObserver(inner) }).validateStatus()
+            .wrapped(by: ObservingMiddleware { EndCountingObserver(Counter()) })
         for _ in 0..<20 { await #expect(throws: StatusError.self) { try await stack.send(.sample()) } }
         #expect(ends.value == 20 && inner.all.count == 20)
     }
 
     private final class Weak {
-        weak var observer: Quiet?
-        init(_ observer: Quiet) { self.observer = observer }
+        weak var observer: EndCountingObserver?
+        init(_ observer: EndCountingObserver) { self.observer = observer }
     }
 
-    private final class Quiet: CallObserver {
+    private final class EndCountingObserver: CallObserver {
         let ends: Counter
         init(_ ends: Counter) { self.ends = ends }
         func end(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
     }
 
     /// A request is sent twice at the same time inside a call. The call has one end, which is the last event.
-    @Test func aRequestThatIsSentTwiceAtOnceHasOneEnd() async throws {
+    @Test func aRequestSentTwiceConcurrentlyHasOneEnd() async throws {
         let outcomes = RecordingList<CallOutcome>()
         for _ in 0..<300 {
             let sink = RecordingEventSink()
-            let racing = Doing { request, next in
+            let racing = ClosureMiddleware { request, next in
                 try await withThrowingTaskGroup(of: Response.self) { group in
                     for _ in 0..<2 { group.addTask { try await next.send(request) } }
                     guard let first = try await group.next() else { throw Refusal() }
@@ -200,8 +201,8 @@ extension HostileTests {
                     return first
                 }
             }
-            let stack = HTTPStack(ok()).wrapped(by: Observing { Watching(outcomes) }).wrapped(by: racing)
-                .wrapped(by: Observing { Watching(outcomes) }).events(to: sink)
+            let stack = HTTPStack(ok()).wrapped(by: ObservingMiddleware { RecordingObserver(outcomes) }).wrapped(by: racing)
+                .wrapped(by: ObservingMiddleware { RecordingObserver(outcomes) }).events(to: sink)
             _ = try await stack.send(.sample()).body.collect()
             #expect(sink.kinds.filter { $0 == .callEnd }.count == 1 && sink.kinds.last == .callEnd, "\(sink.kinds)")
         }
@@ -210,7 +211,7 @@ extension HostileTests {
 
     /// Exactly one end, in every interleaving.
     @Test func everyCallOfManyHasOneEndAtEachObserver() async throws {
-        final class Counting: CallObserver {
+        final class RecordingEndObserver: CallObserver {
             let ends: RecordingList<Int>
             let number: Int
             let live: Counter
@@ -245,7 +246,7 @@ extension HostileTests {
                 head: HTTPResponse(status: [.ok, .serviceUnavailable, .notFound].randomElement()!),
                 body: ResponseBody(source, expectedLength: 2), request: request, exchange: exchange)
         }
-        let observing = Observing { Counting(ends, numbers.add(1), live) }
+        let observing = ObservingMiddleware { RecordingEndObserver(ends, numbers.add(1), live) }
         let kept = Watched<[Response]>([])
         for sorted in [false, true] {
             let base = sorted ? HTTPStack.ordered(around: transport) : HTTPStack(transport)

@@ -32,8 +32,8 @@ extension HostileTests {
             if fails { throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent) }
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        func layer(_ name: String) -> Doing {
-            Doing(label: name) { request, next in
+        func layer(_ name: String) -> ClosureMiddleware {
+            ClosureMiddleware(label: name) { request, next in
                 var changed = request
                 changed.deadline = Deadline(after: .seconds(Int64.random(in: 1_000...9_000)))
                 changed.options.eventSink = Bool.random() ? StubEventSink() : nil
@@ -50,7 +50,7 @@ extension HostileTests {
         }
         let outcomes = RecordingList<CallOutcome>()
         let stack = HTTPStack(transport).wrapped(by: layer("1")).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
-            .wrapped(by: layer("2")).wrapped(by: Observing { Watching(outcomes) }).wrapped(by: layer("3")).redirect()
+            .wrapped(by: layer("2")).wrapped(by: ObservingMiddleware { RecordingObserver(outcomes) }).wrapped(by: layer("3")).redirect()
             .validate(ResponseValidator("any") { _, _, _ in .next }).fallback(statuses: [503]) { _, _ in nil }.timeout(.seconds(100))
         var request = Request.sample()
         request.options.timeout = .use(.seconds(50))
@@ -68,15 +68,15 @@ extension HostileTests {
     }
 
     /// The failures in `attempts` must not keep the call: its observers, its sink and its deadline.
-    @Test func nothingOfTheObserverIsKeptByTheErrorOfTheCall() async throws {
-        weak var observer: Watching?
+    @Test func theErrorOfACallKeepsNoObserver() async throws {
+        weak var observer: RecordingObserver?
         let outcomes = RecordingList<CallOutcome>()
         let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
-        let made = Mutex<[Watching]>([])
+        let made = Mutex<[RecordingObserver]>([])
         let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
             .wrapped(
-                by: Observing {
-                    let observer = Watching(outcomes)
+                by: ObservingMiddleware {
+                    let observer = RecordingObserver(outcomes)
                     made.withLock { $0.append(observer) }
                     return observer
                 })
@@ -104,7 +104,7 @@ extension HostileTests {
 
     // MARK: Another origin
 
-    @Test func nothingSecretCrossesOrigins() throws {
+    @Test func noSecretCrossesOrigins() throws {
         let secret = "s3cret"
         let names = [
             "Authorization", "authorization", "AUTHORIZATION", "Proxy-Authorization", "Cookie", "cookie", "Set-Cookie", "X-Auth-Token",
@@ -144,7 +144,7 @@ extension HostileTests {
     @Test func aDeclaredSecretIsHiddenInTheNextURL() async throws {
         let transport = StubTransport(
             Stub(.get, "/x").responds(.redirect(to: "https://b.example/y?sesame=s3cret")), Stub().responds(.status(.ok)))
-        let declaring = Doing { request, next in
+        let declaring = ClosureMiddleware { request, next in
             var request = request
             request.options.sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name](), queryNames: ["sesame"]))
             return try await next.send(request)

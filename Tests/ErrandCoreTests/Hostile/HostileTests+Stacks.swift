@@ -16,25 +16,25 @@ extension HostileTests {
     // MARK: Sorted stacks
 
     /// "sort their layers, in whatever order they are written": no layer of the app may be lost.
-    @Test func aConditionalLayerOfTheAppSurvivesALaterOneOfItsPlace() async throws {
+    @Test func aConditionalLayerSurvivesALaterLayerOfItsPlace() async throws {
         func passed(_ make: (HTTPStack, RecordingList<String>) -> HTTPStack) async throws -> [String] {
             let passed = RecordingList<String>()
-            let start = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
+            let start = HTTPStack.ordered(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
             _ = try await make(start, passed).send(.sample())
             return passed.all
         }
         let first = try await passed {
-            $0.wrapped(by: Named("app's, conditional", at: .redirect, passed: $1), when: Self.always)
-                .wrapped(by: Named("app's", at: .redirect, passed: $1))
+            $0.wrapped(by: NamedMiddleware("app's, conditional", at: .redirect, passed: $1), when: Self.always)
+                .wrapped(by: NamedMiddleware("app's", at: .redirect, passed: $1))
         }
         let second = try await passed {
-            $0.wrapped(by: Named("app's", at: .redirect, passed: $1))
-                .wrapped(by: Named("app's, conditional", at: .redirect, passed: $1), when: Self.always)
+            $0.wrapped(by: NamedMiddleware("app's", at: .redirect, passed: $1))
+                .wrapped(by: NamedMiddleware("app's, conditional", at: .redirect, passed: $1), when: Self.always)
         }
         #expect(Set(first) == Set(second), "the same two modifiers, in two orders")
     }
 
-    @Test func twoDefaultsOfOnePlaceAreNotOneSilently() {
+    @Test func twoDefaultsOfOnePlaceAreKeptOrReported() {
         let stack = HTTPStack.ordered(around: ok()) {
             TimeoutMiddleware(.seconds(1))
             TimeoutMiddleware(.seconds(2))
@@ -42,37 +42,38 @@ extension HostileTests {
         #expect(labels(stack).count == 2 || !stack.orderProblems.isEmpty, "\(stack)")
     }
 
-    @Test func nestedConditionsOverADefault() async throws {
+    @Test func nestedConditionsReplaceADefault() async throws {
         for (outer, inner, expected) in [
             (Self.always, Self.always, "app"), (Self.always, Self.never, "default"), (Self.never, Self.always, "default"),
         ] {
             let passed = RecordingList<String>()
-            let stack = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
-                .wrapped(by: Named("app", at: .redirect, passed: passed), when: outer && inner)
+            let stack = HTTPStack.ordered(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
+                .wrapped(by: NamedMiddleware("app", at: .redirect, passed: passed), when: outer && inner)
             _ = try await stack.send(.sample())
             #expect(passed.all == [expected])
         }
         let passed = RecordingList<String>()
-        let stack = HTTPStack.ordered(around: ok()) { Named("default", at: .redirect, passed: passed) }
-            .wrapped(by: Named("first", at: .redirect, passed: passed), when: Self.always)
-            .wrapped(by: Named("second", at: .redirect, passed: passed), when: Self.never)
+        let stack = HTTPStack.ordered(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
+            .wrapped(by: NamedMiddleware("first", at: .redirect, passed: passed), when: Self.always)
+            .wrapped(by: NamedMiddleware("second", at: .redirect, passed: passed), when: Self.never)
         _ = try await stack.send(.sample())
         #expect(passed.all == ["first"], "\(stack)")
     }
 
     /// A default that supports what its conditional replacement does not: an option is refused, or supported.
-    @Test func anAlternativeSupportsWhatBothSupport() {
-        struct Serving: HTTPMiddleware {
+    @Test func anAlternativeSupportsOnlyTheCommonOptions() {
+        struct TwoPlaceMiddleware: HTTPMiddleware {
             var place: MiddlewarePlace { .redirect }
             var supportedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
         }
-        let stack = HTTPStack.ordered(around: ok()) { Serving() }.wrapped(by: Named("app", at: .redirect), when: Self.always)
+        let stack = HTTPStack.ordered(around: ok()) { TwoPlaceMiddleware() }.wrapped(
+            by: NamedMiddleware("app", at: .redirect), when: Self.always)
         #expect(!stack.obeysTimeout)
     }
 
     /// A timeout of some requests alone does not excuse the stack from obeying the option for all others.
-    @Test func aConditionalTimeoutDoesNotObeyTheOptionOfOthers() async throws {
+    @Test func aStackWithAConditionalTimeoutObeysTheOptionOfOtherRequests() async throws {
         let deadlines = RecordingList<Bool>()
         let transport = ScriptedTransport { request in
             deadlines.record(request.deadline != nil)
@@ -88,24 +89,26 @@ extension HostileTests {
         #expect(deadlines.all == [true, true])
     }
 
-    @Test func aTimeoutByRuleIsNoSecondOneAndOneInABaseNeither() {
+    @Test func aTimeoutByRuleOrInABaseIsNotReportedTwice() {
         let byRule = HTTPStack.ordered(around: ok()).timeout(.seconds(2)).wrapped(by: TimeoutMiddleware(.seconds(1)), inside: .redirect)
         #expect(!byRule.description.contains("another timeout"), "\(byRule)")
         let base = HTTPStack.ordered(around: HTTPStack.ordered(around: ok()).timeout(.seconds(1))).timeout(.seconds(2))
         #expect(!base.description.contains("another timeout"), "\(base)")
     }
 
-    @Test func outsideTheOutermostOfSeveralRules() {
+    @Test func theOutermostOfSeveralRulesDecides() {
         let rules: [MiddlewareNeighbor] = [.outside(.sign, because: "x"), .outside(.server, because: "x"), .outside(.retry, because: "x")]
-        let stack = HTTPStack.ordered(around: ok()).wrapped(by: Named("own", rules)).wrapped(by: Named("s", at: .server))
-            .wrapped(by: Named("r", at: .retry))
+        let stack = HTTPStack.ordered(around: ok()).wrapped(by: NamedMiddleware("own", rules)).wrapped(
+            by: NamedMiddleware("s", at: .server)
+        )
+        .wrapped(by: NamedMiddleware("r", at: .retry))
         #expect(labels(stack) == ["own", "s", "r"])
-        let moved = HTTPStack.ordered(around: ok()).wrapped(by: Named("s", at: .server)).wrapped(
-            by: Named("r", at: .retry), outside: .server)
+        let moved = HTTPStack.ordered(around: ok()).wrapped(by: NamedMiddleware("s", at: .server)).wrapped(
+            by: NamedMiddleware("r", at: .retry), outside: .server)
         #expect(labels(moved) == ["r", "s"])
     }
 
-    @Test func rulesThatContradictEachOtherAreReportedAndTheStackWorks() async throws {
+    @Test func contradictoryRulesAreReportedAndTheStackWorks() async throws {
         let odd: [MiddlewareNeighbor] = [
             .inside(.sign, because: "a"), .outside(.server, because: "b"), .inside(.unplaced, because: "c"),
             .outside(.unplaced, because: "d"),
@@ -114,9 +117,9 @@ extension HostileTests {
         var stack = HTTPStack.ordered(around: ok())
         for number in 0..<20 {
             stack = stack.wrapped(
-                by: Named("\(number)", at: number % 2 == 0 ? MiddlewarePlace("odd") : MiddlewarePlace("odd\(number)"), odd)
+                by: NamedMiddleware("\(number)", at: number % 2 == 0 ? MiddlewarePlace("odd") : MiddlewarePlace("odd\(number)"), odd)
             )
-            .wrapped(by: Named("s", at: .sign)).wrapped(by: Named("server", at: .server))
+            .wrapped(by: NamedMiddleware("s", at: .sign)).wrapped(by: NamedMiddleware("server", at: .server))
         }
         #expect(!stack.orderProblems.isEmpty)
         #expect(try await stack.send(.sample()).status == .ok)
@@ -124,7 +127,7 @@ extension HostileTests {
 
     private static func stack(of count: Int) -> HTTPStack {
         HTTPStack(StubTransport(Stub().responds(.status(.ok), repeatingLast: true))).wrapped {
-            for number in 0..<count { Named("\(number)") }
+            for number in 0..<count { NamedMiddleware("\(number)") }
         }
     }
 
@@ -153,7 +156,7 @@ extension HostileTests {
         static var requiredCapabilities: TransportCapabilities { [.trailers, .networkAccess] }
     }
 
-    @Test func whatATransportLacksIsRefusedByNameInEveryForm() async throws {
+    @Test func aMissingCapabilityIsRefusedByNameInEveryForm() async throws {
         let lacking = ScriptedTransport(capabilities: [.trailers]) { Response(head: HTTPResponse(status: .ok), request: $0) }
         let having = ScriptedTransport(capabilities: [.trailers, .networkAccess]) { Response(head: HTTPResponse(status: .ok), request: $0) }
         func stacks(_ transport: ScriptedTransport) -> [HTTPStack] {

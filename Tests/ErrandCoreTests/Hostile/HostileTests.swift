@@ -13,7 +13,7 @@ import Glibc
 
 /// What the documents promise, tried with bad intentions.
 @Suite(.timeLimit(.minutes(10))) struct HostileTests {
-    struct Named: HTTPMiddleware {
+    struct NamedMiddleware: HTTPMiddleware {
         let label: String
         var place = MiddlewarePlace.unplaced
         var neighbors: [MiddlewareNeighbor] = []
@@ -32,20 +32,20 @@ import Glibc
         }
     }
 
-    struct Doing: HTTPMiddleware {
+    struct ClosureMiddleware: HTTPMiddleware {
         var label = "doing"
         let work: @Sendable (Request, any HTTPSender) async throws -> Response
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await work(request, next) }
     }
 
-    struct Observing<Observer: CallObserver>: HTTPMiddleware {
+    struct ObservingMiddleware<Observer: CallObserver>: HTTPMiddleware {
         let make: @Sendable () -> Observer
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             try await next.send(request, observedBy: make())
         }
     }
 
-    final class Watching: CallObserver {
+    final class RecordingObserver: CallObserver {
         let outcomes: RecordingList<CallOutcome>
         init(_ outcomes: RecordingList<CallOutcome>) { self.outcomes = outcomes }
         func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }

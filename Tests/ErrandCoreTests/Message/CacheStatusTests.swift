@@ -19,7 +19,7 @@ import Testing
             (CacheStatus(.forwarded(.bypass)), "fwd=bypass", "m"),
             (CacheStatus(.forwarded(.miss), isCollapsed: true), "fwd=miss; collapsed", "m"),
         ] as [(CacheStatus, String, String)])
-    func saysWhatACacheDid(_ status: CacheStatus, _ text: String, _ kinds: String) {
+    func aCacheStatusDescribesTheCache(_ status: CacheStatus, _ text: String, _ kinds: String) {
         #expect(status.description == text)
         let found = [("h", status.isHit), ("s", status.isStale), ("r", status.isRevalidated), ("m", status.isMiss)]
         #expect(found.filter(\.1).map(\.0).joined() == kinds)

@@ -49,7 +49,7 @@ import Testing
         #expect(Set([composed, decomposed, composed]).count == 2)
     }
 
-    @Test func nothingOfAnAccountIsShown() {
+    @Test func descriptionsShowNoAccount() {
         for identity in [
             CredentialIdentity(scheme: "basic", account: "joe", "hunter2"), CredentialIdentity(scheme: "basic", "joe", "hunter2"),
         ] {

@@ -16,7 +16,7 @@ import Testing
         #expect(deadline.remaining == .seconds(-1))
     }
 
-    @Test func theEarlierOneHolds() throws {
+    @Test func theEarlierDeadlineHolds() throws {
         let clock = ManualClock()
         let (soon, late) = (Deadline(after: .seconds(1), clock: clock), Deadline(after: .seconds(2), clock: clock))
         #expect(Deadline.earlier(soon, late)?.remaining == .seconds(1) && Deadline.earlier(late, soon)?.remaining == .seconds(1))
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.max) * 18, .seconds(9_223_372_036.9), .seconds(292 * 366 * 86_400)])
-    func moreThanAHundredYearsAreAHundredYears(_ duration: Duration) async throws {
+    func durationsAreBoundedToAHundredYears(_ duration: Duration) async throws {
         let clock = ManualClock()
         #expect(Deadline(after: duration, clock: clock).remaining == .longest)
         #expect(Deadline(after: .zero - duration, clock: clock).remaining == .zero - .longest)

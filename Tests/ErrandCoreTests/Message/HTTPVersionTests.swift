@@ -26,7 +26,7 @@ import Testing
         "", "unknown", "h2", "http/1.1", "HTTP/", "HTTP/1.", "HTTP/.1", "HTTP/11", "HTTP/1.1.1", "HTTP/1.10", "HTTP/a", "HTTP/1,1", "1.1",
         " HTTP/1.1", "HTTP/1.1 ", "HTTP/²",
     ])
-    func anyOtherTextIsNoVersion(text: String) {
+    func otherTextIsAnInvalidVersion(text: String) {
         #expect(HTTPVersion(rawValue: text) == nil)
         #expect(throws: DecodingError.self) { try JSONDecoder().decode([HTTPVersion].self, from: JSONEncoder().encode([text])) }
     }

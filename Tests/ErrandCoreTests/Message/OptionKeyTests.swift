@@ -69,13 +69,13 @@ import Testing
         #expect(options { $0[NumberKey.self] = 1 }.identity != nil)
     }
 
-    @Test func anOverrideThatInheritsIsNotSetAndOffIsEqualToOff() {
+    @Test func anInheritedOverrideIsNotSetAndOffEqualsOff() {
         #expect(options { $0[UnequalOverrideKey.self] = .inherited }.identity == RequestOptions().identity)
         let off = options { $0[UnequalOverrideKey.self] = .off }.identity
         #expect(off != nil && off != RequestOptions().identity && off == options { $0[UnequalOverrideKey.self] = .off }.identity)
     }
 
-    @Test func anOptionThatActsOutsideDoesNotIdentify() {
+    @Test func anOptionOutsideTheExchangeDoesNotIdentify() {
         #expect(options { $0[OutsideKey.self] = 1 }.identity == RequestOptions().identity)
     }
 
@@ -89,7 +89,7 @@ import Testing
 
     // MARK: Origins
 
-    @Test func whatStaysWithItsOriginIsRemovedAlone() {
+    @Test func onlyOriginBoundOptionsAreRemoved() {
         var options = options {
             $0[TenantKey.self] = "blue"
             $0[OutsideKey.self] = 1
@@ -103,7 +103,7 @@ import Testing
 
     private let stub = StubTransport(Stub().responds(.status(.ok)))
 
-    private struct Opaque: HTTPSender {
+    private struct OpaqueSender: HTTPSender {
         let stack: HTTPStack
         func send(_ request: Request) async throws -> Response { try await stack.send(request) }
     }
@@ -114,7 +114,7 @@ import Testing
         return request
     }
 
-    @Test func limitsByClocksOfTwoKindsAreTwo() {
+    @Test func limitsOfDifferentClocksDiffer() {
         func limits(by clock: any Clock<Duration>) -> RequestOptions.Identity? {
             options { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(1), clock: clock)) }.identity
         }
@@ -122,7 +122,7 @@ import Testing
         #expect(limits(by: ContinuousClock()) != limits(by: SuspendingClock()))
     }
 
-    @Test func theDefaultValueAsksForNobody() async throws {
+    @Test func aDefaultValueNeedsNoMiddleware() async throws {
         #expect(try await HTTPStack(stub).send(request { $0[RequiringKey.self] = 3 }).status == .ok)
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(self.request { $0[RequiringKey.self] = 4 }) }
     }
@@ -181,7 +181,7 @@ import Testing
         #expect(stub.requests.isEmpty)
         // The default value asks for nothing, and what is below a sender is unknown.
         #expect(try await HTTPStack(stub).send(self.request { $0[GreedyKey.self] = 0 }).status == .ok)
-        #expect(try await Opaque(stack: HTTPStack(stub)).hedge().send(self.request { $0[NeedingKey.self] = 1 }).status == .ok)
+        #expect(try await OpaqueSender(stack: HTTPStack(stub)).hedge().send(self.request { $0[NeedingKey.self] = 1 }).status == .ok)
     }
 
     @Test func eachCapabilityThatIsMissingIsNamed() {
@@ -195,13 +195,15 @@ import Testing
         #expect(Set(flags.map(\.rawValue)).count == flags.count)
     }
 
-    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func aSwitchThatIsOffNeedsNobody(_ retry: OptionOverride<RetryPolicy>)
+    @Test(arguments: [OptionOverride<RetryPolicy>.off, .inherited]) func anOverrideOfOffNeedsNoMiddleware(
+        _ retry: OptionOverride<RetryPolicy>
+    )
         async throws
     {
         #expect(try await HTTPStack(stub).send(request { $0.retry = retry }).status == .ok)
     }
 
-    @Test func anOptionThatIsSetToItsDefaultNeedsNobody() async throws {
+    @Test func anOptionSetToItsDefaultNeedsNoMiddleware() async throws {
         let request = request {
             $0.idempotencyKey = nil
             $0.validators = []
@@ -214,11 +216,11 @@ import Testing
         #expect(try await stack.send(request { $0.hedge = .use(.standard) }).status == .ok)
     }
 
-    @Test func aSenderThatIsNoTransportMaySupportAnything() async throws {
-        let inner = Opaque(stack: stub.hedge())
+    @Test func anOpaqueSenderMaySupportEveryOption() async throws {
+        let inner = OpaqueSender(stack: stub.hedge())
         #expect(try await inner.retry().send(request { $0.hedge = .use(.standard) }).status == .ok)
         // The outer stack supports what the inner one does not.
-        #expect(try await Opaque(stack: HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
+        #expect(try await OpaqueSender(stack: HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
     }
 
     @Test func aFallbackIsNotCheckedAgain() async throws {
@@ -230,8 +232,8 @@ import Testing
         #expect(mirror.requests.count == 1)
     }
 
-    /// A layer that asks for what only the layers inside it have.
-    private struct Asking: HTTPMiddleware {
+    /// Sets an option that only the inner layers support.
+    private struct HedgeOptionMiddleware: HTTPMiddleware {
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             var request = request
             request.options.hedge = .use(.standard)
@@ -239,10 +241,10 @@ import Testing
         }
     }
 
-    @Test func whatALayerSetsIsNotCheckedInAFallbackEither() async throws {
+    @Test func anOptionOfALayerIsNotCheckedInAFallback() async throws {
         let failing = StubTransport(
             Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
-        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: Asking())
+        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: HedgeOptionMiddleware())
         #expect(try await stack.send(.sample()).metadata.isFallback)
     }
 
@@ -267,7 +269,7 @@ import Testing
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(again) }
     }
 
-    @Test func nilNeedsNobodyAndTellsNothingApart() async throws {
+    @Test func nilNeedsNoMiddlewareAndDoesNotIdentify() async throws {
         let request = request { $0[NothingKey.self] = nil }
         #expect(request.options.identity != nil && request.options.identity == RequestOptions().identity)
         #expect(try await HTTPStack(stub).send(request).status == .ok)
@@ -284,8 +286,8 @@ import Testing
 
     // MARK: Timeouts without a layer
 
-    /// Keeps the deadlines that reach the transport.
-    private final class Deadlines: HTTPTransport {
+    /// Records the deadlines that reach the transport.
+    private final class RecordingDeadlineTransport: HTTPTransport {
         let all = Watched<[Deadline?]>([])
         let failures: Int
         init(failures: Int = 0) { self.failures = failures }
@@ -300,8 +302,8 @@ import Testing
         func shutdown() async throws {}
     }
 
-    @Test func aTimeoutHoldsWithoutALayer() async throws {
-        let transport = Deadlines()
+    @Test func aTimeoutAppliesWithoutALayer() async throws {
+        let transport = RecordingDeadlineTransport()
         let hour = request { $0.timeout = .use(.seconds(3600)) }
         _ = try await HTTPStack(transport).send(hour)
         _ = try await transport.retry().send(hour)
@@ -318,7 +320,7 @@ import Testing
     }
 
     @Test func aTimeoutIsLeftToTheLayerThatObeysIt() async throws {
-        let transport = Deadlines()
+        let transport = RecordingDeadlineTransport()
         let clock = ManualClock()
         let request = request { $0.timeout = .use(.seconds(2)) }
         _ = try await transport.timeout(.seconds(30), clock: clock).send(request)
@@ -327,23 +329,23 @@ import Testing
         #expect(transport.all.value[1]?.continuousInstant != nil, "the layer was not for this request")
     }
 
-    @Test func aTimeoutHoldsForTheOtherSenderOfAFallback() async throws {
-        let (failing, other) = (StubTransport(Stub().responds(.status(.serviceUnavailable))), Deadlines())
+    @Test func aTimeoutAppliesToTheOtherSenderOfAFallback() async throws {
+        let (failing, other) = (StubTransport(Stub().responds(.status(.serviceUnavailable))), RecordingDeadlineTransport())
         let stack = failing.timeout(.seconds(5)).fallback(to: other, statuses: [503])
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
         #expect(other.all.value.first??.remaining ?? .zero > .seconds(3000))
     }
 
     @Test func aTimeoutIsSetOnceForTheWholeCall() async throws {
-        let transport = Deadlines(failures: 1)
-        let stack = Opaque(stack: HTTPStack(transport)).retry(RetryPolicy(backoff: .constant(.zero)))
+        let transport = RecordingDeadlineTransport(failures: 1)
+        let stack = OpaqueSender(stack: HTTPStack(transport)).retry(RetryPolicy(backoff: .constant(.zero)))
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
         let instants = transport.all.value.map { $0?.continuousInstant }
         #expect(instants.count == 2 && instants[0] != nil && instants[0] == instants[1])
     }
 
     @Test func eachAttemptHasATimeoutWithoutALayer() async throws {
-        let transport = Deadlines(failures: 1)
+        let transport = RecordingDeadlineTransport(failures: 1)
         let stack = transport.retry(RetryPolicy(backoff: .constant(.zero)))
         let response = try await stack.send(request { $0.attemptTimeout = .use(.seconds(3600)) })
         let instants = transport.all.value.compactMap { $0?.continuousInstant }
@@ -353,7 +355,7 @@ import Testing
     }
 
     @Test func anAttemptsTimeoutIsLeftToTheLayerThatObeysIt() async throws {
-        let transport = Deadlines()
+        let transport = RecordingDeadlineTransport()
         let clock = ManualClock()
         let request = request { $0.attemptTimeout = .use(.seconds(2)) }
         _ = try await transport.phaseTimeouts(attempt: .seconds(30), clock: clock).send(request)

@@ -14,7 +14,7 @@ import Testing
         #expect(origin.scheme == "https" && origin.host == "a.example" && origin.port == nil && origin.effectivePort == 443)
     }
 
-    @Test func schemeHostAndPortTellOriginsApart() throws {
+    @Test func schemeHostAndPortDistinguishOrigins() throws {
         let texts = ["https://a.example", "http://a.example", "https://b.example", "https://a.example:8443", "https://a.example:80"]
         #expect(try Set(texts.map { try Origin($0) }).count == 5)
         #expect(try texts.map { try Origin($0).description } == texts)
@@ -38,12 +38,12 @@ import Testing
         ("https://[1::\u{301}2]", .invalidHost("'1::\u{301}2' is not an IPv6 address")),
         ("https://a.example:\u{301}443", .invalidPort("…")),
     ])
-    func aTextThatIsNoOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURLError.Reason) {
+    func anInvalidOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURLError.Reason) {
         let error = #expect(throws: InvalidURLError.self) { try Origin(text) }
         #expect(error?.reason == reason)
     }
 
-    @Test func theErrorSaysWhatToWrite() {
+    @Test func theErrorOfAnInvalidOriginShowsTheCorrectForm() {
         let text = "https://a.example/v1?token=s3cr3t"
         let error = #expect(throws: InvalidURLError.self) { try Origin(text) }
         #expect(

@@ -26,14 +26,14 @@ import Testing
         #expect(request.head.path == target)
     }
 
-    @Test func aRequestWithoutAPathHasNeither() {
+    @Test func aRequestWithoutAPathHasNoPathAndNoQuery() {
         var request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: nil))
         #expect(request.path == "" && request.query.isEmpty)
         request.query.set("a", 1)
         #expect(request.head.path == "?a=1" && request.url?.description == "https://a.example/?a=1")
     }
 
-    @Test func aTargetThatWasCheckedStaysSo() throws {
+    @Test func aCheckedTargetStaysChecked() throws {
         var absolute = try Request(.get, url: "https://a.example/x?y=1")
         absolute.query.set("y", "ä")
         #expect(absolute.target?.urlText == "https://a.example/x?y=%C3%A4")
@@ -80,7 +80,7 @@ import Testing
         #expect(query.items.first?.description == "a=b\\u{d}\\u{a}c\\u{1b}[2J")
     }
 
-    @Test func aMiddlewareChangesTheQueryBehindTheBaseURLs() async throws {
+    @Test func aMiddlewareChangesTheQueryAfterTheBaseURL() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest { $0.query.set("page", 2) }.server("https://a.example/v1?key=k")
             .transformRequest { $0.query.append("own", true) }

@@ -83,14 +83,14 @@ import Testing
     }
 
     @Test(arguments: [("/K", "/\u{212A}"), ("/a;b", "/a\u{37E}b")])
-    func aTextThatOnlyCountsAsEqualIsAnother(_ checked: String, _ written: String) throws {
+    func aCanonicallyEqualPathIsCheckedAgain(_ checked: String, _ written: String) throws {
         #expect(checked == written, "what makes it dangerous")
         var request = try Request(.get, url: "https://a.example\(checked)")
         request.head.path = written
         #expect(request.url == nil)
     }
 
-    @Test func aHeadOfYourOwnIsSentAsItIs() async throws {
+    @Test func aCustomHeadIsSentUnchanged() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let head = HTTPRequest(method: .get, scheme: "https", authority: "A.example:443", path: "/x?")
         _ = try await HTTPStack(stub).send(Request(head: head))
@@ -116,7 +116,7 @@ import Testing
         #expect(stub.requests.first?.request.url?.description == "https://a.example/v1/y?z")
     }
 
-    @Test func nothingIsSentThatIsTooLong() async throws {
+    @Test func aTooLongTargetIsNotSent() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let long = String(repeating: "x", count: 65_500)
         let url = try HTTPURL("https://a.example/v1")
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: ["/a b", "/a\r\nX: y", "/ä", "x", "/a?b", "/a#b"])
-    func aReferenceThatWasWrittenMakesNoURL(_ path: String) throws {
+    func anInvalidChangedReferenceMakesNoURL(_ path: String) throws {
         var reference = try URLReference("https://a.example/")
         reference.path = path
         #expect(throws: InvalidURLError.self) { try HTTPURL(reference) }

@@ -43,7 +43,7 @@ import Testing
         #expect(throws: InvalidURLError.self) { try Request(.get, url: url) }
     }
 
-    @Test func aPathThatCannotBeSentFailsWhereTheRequestIsBuilt() {
+    @Test func anUnsendablePathFailsWhenTheRequestIsBuilt() {
         let name = ".."
         #expect(throws: InvalidURLError.self) { try Request(.get, "/users/\(name)") }
     }
@@ -65,7 +65,7 @@ import Testing
         #expect(response.description.hasPrefix("200 (3 bytes) to POST https://"))
     }
 
-    @Test func aHeadOfYourOwnShowsNoCredentials() {
+    @Test func aCustomHeadShowsNoCredentials() {
         let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "u:S1@a.example", path: "/?token=S2"))
         #expect(request.description == "GET https://REDACTED:REDACTED@a.example/?token=REDACTED")
         #expect(request.url == nil)
@@ -87,7 +87,7 @@ import Testing
         #expect(copy.id == request.id)
     }
 
-    @Test func theFieldsOfTheHeadAreAtHand() throws {
+    @Test func headersReadAndWriteTheFieldsOfTheHead() throws {
         var request = try Request(.get, "/x", headers: [.accept: "a"])
         #expect(request.headers[.accept] == "a")
         request.headers[.accept] = "b"
@@ -99,7 +99,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ResponseTests {
-    @Test func withResponseReleasesWhatWasNotRead() async throws {
+    @Test func withResponseReleasesAnUnreadBody() async throws {
         let source = ScriptedBodySource(["a", "b"])
         let first = try await HTTPStack(ScriptedTransport(body: source)).withResponse(to: .sample()) { response in
             #expect(response.status == .ok && response.headers.isEmpty)

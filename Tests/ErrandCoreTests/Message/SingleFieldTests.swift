@@ -15,14 +15,14 @@ import Testing
     }
 
     @Test(arguments: refused + first)
-    func equalRepetitionsAreOneField(name: HTTPField.Name) throws {
+    func equalRepetitionsCountAsOneField(name: HTTPField.Name) throws {
         #expect(try Self.fields(name, "/a", "/a", "/a").checkedSingle(name) == "/a")
         #expect(Self.fields(name, "/a").single(name) == "/a")
         #expect(HTTPFields().single(name) == nil)
     }
 
     @Test(arguments: refused)
-    func differentValuesOfSomeAreRefused(name: HTTPField.Name) {
+    func differentValuesOfASingleFieldAreRefused(name: HTTPField.Name) {
         let fields = Self.fields(name, "/a", "/a", "/b")
         #expect(fields.single(name) == nil)
         let error = #expect(throws: RepeatedFieldError.self) { try fields.checkedSingle(name) }
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: first)
-    func ofOthersTheFirstCounts(name: HTTPField.Name) { #expect(Self.fields(name, "a", "b").single(name) == "a") }
+    func theFirstValueOfOtherFieldsCounts(name: HTTPField.Name) { #expect(Self.fields(name, "a", "b").single(name) == "a") }
 
     @Test func valuesAreComparedByTheirOctets() {
         #expect(Self.fields(.location, "/\u{E9}", "/e\u{301}").single(.location) == nil)

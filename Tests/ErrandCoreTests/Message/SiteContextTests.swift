@@ -14,7 +14,7 @@ import Testing
         #expect(options.siteContext == context)
     }
 
-    @Test func requestsOfTwoContextsAreTwo() {
+    @Test func contextsDistinguishRequests() {
         func identity(_ context: SiteContext?) -> RequestOptions.Identity? {
             var options = RequestOptions()
             options.siteContext = context

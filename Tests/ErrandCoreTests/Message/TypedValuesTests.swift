@@ -36,7 +36,7 @@ import Testing
         #expect(OptionOverride<Int>.use(2).resolved(1) == 2 && !OptionOverride<Int>.use(2).isOff)
     }
 
-    @Test func optionsAndMetadataThatEveryStackKnowsHaveDefaults() {
+    @Test func commonOptionsAndMetadataHaveDefaults() {
         let (options, metadata) = (RequestOptions(), ResponseMetadata())
         #expect(options.sensitivity == .standard && options.eventSink == nil && options.urlTemplate == nil)
         #expect(options.fallbackHeaders.isEmpty && options.upgrade == nil)
@@ -44,7 +44,7 @@ import Testing
     }
 
     #if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)
-    @Test func anOptionRefusesSecondsThatAreNoDuration() async {
+    @Test func anOptionRefusesSecondsOutsideTheRangeOfDurations() async {
         let missing = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             var options = RequestOptions()
             options.timeout = .seconds(Double.nan)

@@ -50,12 +50,12 @@ import Testing
 
     private func reopened() throws -> [Data] { try JournalFile(path: path, calls: Self.quick).openedRecords }
 
-    @Test func theChecksumIsThatOfRFC1952() {
+    @Test func theChecksumMatchesRFC1952() {
         #expect(CRC32.of(Array("123456789".utf8)) == 0xCBF4_3926)
         #expect(CRC32.of(Array("1234".utf8), Array("56789".utf8)) == 0xCBF4_3926 && CRC32.of([UInt8]()) == 0)
     }
 
-    @Test func theRecordsAreThereAgain() throws {
+    @Test func aReopenedJournalHasItsRecords() throws {
         try fill(Self.records)
         #expect(try folder.read("journal") == Self.file(Self.records))
         let again = try JournalFile(path: path)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatIsNoJournalStaysAsItIs() throws {
+    @Test func aFileOfAnotherFormatIsUnchanged() throws {
         for content in ["ERRJRNL2", "x", "some text of a person", "ERRJRNX"] {
             try folder.write(content, to: "journal")
             let error = try #require(throws: FileWriteError.self) { try JournalFile(path: path) }
@@ -226,7 +226,7 @@ import Testing
         return faults.total
     }
 
-    @Test func aFaultAtAnyCallLosesNothingThatWasAcknowledged() throws {
+    @Test func aFaultAtAnyCallLosesNoAcknowledgedRecord() throws {
         let count = try callCount()
         #expect(count > 12)
         for first in 1...count {
@@ -255,7 +255,7 @@ import Testing
         return other + "/journal"
     }
 
-    @Test func aKillBeforeAnyCallLeavesWhatWasAcknowledged() throws {
+    @Test func aKillBeforeAnyCallKeepsAcknowledgedRecords() throws {
         let count = try callCount()
         let acknowledged = Mutex<[Data]>([])
         let copies = Mutex<[(path: String, acknowledged: [Data])]>([])
@@ -278,7 +278,7 @@ import Testing
         #expect(try reopened() == bounds)
     }
 
-    @Test func theBytesAreOnTheDiskBeforeTheNameAndTheNameAfterwards() throws {
+    @Test func theBytesAreSynchronizedBeforeTheName() throws {
         let steps = Mutex<[String]>([])
         var calls = FileCalls.system
         calls.synchronize = { descriptor in

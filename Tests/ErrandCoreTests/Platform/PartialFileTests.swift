@@ -30,7 +30,7 @@ import Testing
         #expect(try PartialFile(path: path, .either).lengthBytes() == 2)
     }
 
-    @Test func eachOpeningRefusesWhatItMustNotOpen() throws {
+    @Test func eachOpeningRefusesOtherFiles() throws {
         #expect(throws: FileWriteError.self) { try PartialFile(path: path, .existing) }
         #expect(try PartialFile(path: path, .either).isNew)
         let taken = try #require(throws: FileWriteError.self) { try PartialFile(path: path, .new) }
@@ -48,7 +48,7 @@ import Testing
         #expect(throws: FileWriteError.self) { try PartialFile(path: pipe, .existing) }
     }
 
-    @Test func theOwnerAloneCanReadItUnlessToldOtherwise() throws {
+    @Test func onlyTheOwnerCanReadAFileByDefault() throws {
         _ = try PartialFile(path: path, .new)
         _ = try PartialFile(path: folder.file("open"), .new, permissions: 0o644)
         let modes = try ["part", "open"].map {
@@ -112,7 +112,7 @@ import Testing
         #expect(throws: FileWriteError.self) { try file.lengthBytes() }
     }
 
-    @Test func theFreeSpaceIsThatOfTheFileSystem() throws {
+    @Test func theFreeSpaceMatchesTheFileSystem() throws {
         #expect(try PartialFile.freeBytes(for: path) > 0 && PartialFile.freeBytes(for: "part") > 0)
         #expect(throws: FileWriteError.self) { try PartialFile.freeBytes(for: folder.file("none/part")) }
         guard SmallDisk.missing == nil else { return }

@@ -48,7 +48,7 @@ import Testing
     }
 
     /// A program that another thread starts has a copy of the lock for a moment.
-    @Test func aReservationInUseIsAskedForFiftyTimes() async throws {
+    @Test func aReservationInUseIsTriedFiftyTimes() async throws {
         let path = folder.file("secret")
         try await PrivateFile.write(Data("old".utf8), to: path)
         try await PrivateFile.reserve(path)

@@ -10,7 +10,7 @@ import Testing
         (ETIMEDOUT, "no response from the host"), (EADDRINUSE, "address already in use"), (EACCES, "permission denied"),
         (ENOENT, "no such file or folder"), (ENOSPC, "no space left on the disk"), (EMFILE, "too many open files in this process"),
     ])
-    func aKnownErrorHasWordsAlone(_ code: Int32, _ words: String) {
+    func aKnownErrorHasATextWithoutANumber(_ code: Int32, _ words: String) {
         #expect(systemErrorText(code) == words)
     }
 

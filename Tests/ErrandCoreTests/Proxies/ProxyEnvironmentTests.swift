@@ -58,7 +58,7 @@ import Testing
     }
 
     /// What is wrong with a variable is the failure of the requests that would use it, and of no others.
-    @Test func aVariableThatIsNotNeededDoesNoHarm() throws {
+    @Test func anInvalidUnusedVariableIsIgnored() throws {
         let ofTLS = ProxyPolicy.environment(["https_proxy": "foo://x"])
         #expect(try ofTLS.proxy(for: "http://a.example") == nil)
         #expect(throws: ProxySettingsError.self) { try ofTLS.proxy(for: "https://a.example") }
@@ -79,7 +79,9 @@ import Testing
         #expect(try policy.proxy(for: "http://a.example") == nil && policy.proxy(for: "http://c.example") == nil)
     }
 
-    @Test(arguments: ["http://joe:s3cret@p.example", "joe:s3cret@p.example", "joe:s3cret"]) func aURLAsTheHostIsNotShown(_ host: String)
+    @Test(arguments: ["http://joe:s3cret@p.example", "joe:s3cret@p.example", "joe:s3cret"]) func aURLInPlaceOfTheHostIsNotShown(
+        _ host: String
+    )
         throws
     {
         for settings in [ProxySettings.http(host: host, port: 3128), .https(host: host), .socks5(host: host)] {
@@ -133,7 +135,7 @@ import Testing
         ("[::1]:81", "http://[::1]:81", true), ("[::1]:81", "http://[::1]", false), ("2001:db8::/33", "http://[2001:db8:7fff::1]", true),
         ("2001:db8::/33", "http://[2001:db8:8000::1]", false), ("::/0", "http://[2001:db8::1]", true), ("::1", "http://[::2]", false),
     ])
-    func noProxyNamesWhatNeedsNone(_ list: String, _ origin: String, _ isExcepted: Bool) throws {
+    func noProxyListsOriginsWithoutAProxy(_ list: String, _ origin: String, _ isExcepted: Bool) throws {
         let policy = ProxyPolicy.environment(["all_proxy": "p", "no_proxy": list])
         let proxy = try policy.proxy(for: try Origin(origin))
         #expect((proxy == nil) == isExcepted)
@@ -143,7 +145,7 @@ import Testing
         "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "a.example/8", "::/129", "a.example:0", "a.example:x", "a*.example", "a b,c..d", "[::1",
         "**", "/var/run/docker.sock", "192.168.*", "<local>",
     ])
-    func aPartThatIsNothingMatchesNothingAndIsShown(_ list: String) throws {
+    func anInvalidPartMatchesNothingAndIsShown(_ list: String) throws {
         let policy = ProxyPolicy.environment(["all_proxy": "p", "NO_PROXY": list + ",c.example"])
         #expect(try policy.proxy(for: "http://c.example") == nil && policy.proxy(for: "http://a.example") != nil)
         #expect("\(policy)".contains("; parts of no_proxy that match nothing: '"))

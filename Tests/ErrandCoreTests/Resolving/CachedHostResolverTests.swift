@@ -43,7 +43,7 @@ import Testing
                 name: "the least recently used is dropped beyond the bound", steps: [.keep(first, at: 0), .keep(second, at: 0)], now: 1,
                 known: [false, true], limit: 1),
         ])
-    private func theCacheKeepsWhatIsValid(_ row: Row) {
+    private func theCacheKeepsValidAddresses(_ row: Row) {
         var cache = AddressCache(timeToLive: .seconds(30), limit: row.limit)
         for step in row.steps {
             switch step {
@@ -57,7 +57,7 @@ import Testing
         #expect(known == row.known)
     }
 
-    @Test func whatBeganBeforeAFlushIsNotKept() {
+    @Test func aLookupStartedBeforeAFlushIsNotKept() {
         var cache = AddressCache(timeToLive: .seconds(30), limit: 10)
         let flight = cache.flight(for: Self.first)
         cache.flush()
@@ -88,7 +88,7 @@ import Testing
         func discardAddresses(of host: String, port: Int) { discarded.change { $0 += 1 } }
     }
 
-    @Test func addressesAreAskedForAgainAfterTheirTime() async throws {
+    @Test func expiredAddressesAreLookedUpAgain() async throws {
         let (base, clock) = (CountingResolver(), ManualClock())
         let resolver = base.cached(for: .seconds(10), clock: clock)
         for _ in 0..<3 { _ = try await resolver.addresses(of: "a.example", port: 443) }
@@ -105,7 +105,7 @@ import Testing
         #expect(resolver.count == 0)
     }
 
-    @Test func lookupsAtTheSameTimeAreOne() async throws {
+    @Test func concurrentLookupsOfAHostShareOneLookup() async throws {
         let base = CountingResolver(mayRespond: false)
         let resolver = base.cached()
         let lookups = (0..<8).map { _ in Task { try await resolver.addresses(of: "a.example", port: 443) } }
@@ -115,7 +115,7 @@ import Testing
         #expect(base.asked.value.count == 1)
     }
 
-    @Test func aCallerThatIsCancelledLeavesAtOnceAndTheLastEndsTheLookup() async throws {
+    @Test func theLastCancelledCallerEndsTheLookup() async throws {
         let base = CountingResolver(mayRespond: false)
         let resolver = base.cached()
         let (first, second) = (

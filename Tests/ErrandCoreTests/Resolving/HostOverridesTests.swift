@@ -2,7 +2,7 @@ import Errand
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HostOverridesTests {
-    private struct Elsewhere: HostResolver {
+    private struct FailingHostResolver: HostResolver {
         func addresses(of host: String, port: Int) async throws -> [IPAddress] { throw HostNotFoundError(host, reason: "asked elsewhere") }
     }
 
@@ -10,9 +10,9 @@ import Testing
         try await overrides.addresses(of: host, port: port).map(\.description)
     }
 
-    @Test func entriesOfOneHostGoBeforeThoseOfEveryHost() async throws {
+    @Test func entriesOfOneHostPrecedeWildcardEntries() async throws {
         let overrides = try HostOverrides(
-            ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: Elsewhere())
+            ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: FailingHostResolver())
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.2", "::1"])
         #expect(try await addresses(overrides, "other.example", 443) == ["10.0.0.9"])
         #expect("\(overrides)" == "*:443:10.0.0.9 api.example:443:127.0.0.2,[::1]")
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func entriesMayBeGivenAsATable() async throws {
-        let overrides = try HostOverrides(["api.example:443": ["127.0.0.1", "::1"], "*:80": ["10.0.0.9"]], else: Elsewhere())
+        let overrides = try HostOverrides(["api.example:443": ["127.0.0.1", "::1"], "*:80": ["10.0.0.9"]], else: FailingHostResolver())
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.1", "::1"])
         #expect(try await addresses(overrides, "x.example", 80) == ["10.0.0.9"])
     }
@@ -36,7 +36,7 @@ import Testing
             ("a..example:443:127.0.0.1", "not a host name"), ("a b:443:127.0.0.1", "not a host name"),
             ("127.0.0.1:443:127.0.0.2", "never looked up"), ("[::1]:443:127.0.0.1", "the form is"),
         ] as [(String, String)])
-    func otherTextIsRefused(_ entry: String, _ reason: String) {
+    func anInvalidEntryIsRefused(_ entry: String, _ reason: String) {
         let error = #expect(throws: InvalidHostOverrideError.self) { try HostOverrides([entry]) }
         #expect(error?.reason.contains(reason) == true, "\(error as Any)")
         #expect(error?.description.hasPrefix("invalid host override '") == true)
@@ -48,7 +48,7 @@ import Testing
         #expect(throws: InvalidHostOverrideError.self) { try HostOverrides(["a.example": ["127.0.0.1"]]) }
     }
 
-    @Test func theSystemKnowsLocalhost() async throws {
+    @Test func theSystemResolvesLocalhost() async throws {
         let found = try await SystemHostResolver().addresses(of: "localhost", port: 80)
         #expect(found.contains { "\($0)" == "127.0.0.1" || "\($0)" == "::1" })
         #expect(Set(found).count == found.count)

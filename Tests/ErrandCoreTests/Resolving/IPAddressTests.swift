@@ -28,12 +28,12 @@ import Testing
             "1::2::3", "12345::", "g::", "::1.2.3", "127.0.0.1:80", "127.0.0.1%1", "fe80::1%", "fe80::1%0", "fe80::1%eth0", "fe80::1%2%3",
             " 127.0.0.1", "127.0.0.1\n", "١٢٧.0.0.1",
         ])
-    func otherTextIsRefused(_ text: String) {
+    func anInvalidAddressIsRefused(_ text: String) {
         let error = #expect(throws: InvalidIPAddressError.self) { try IPAddress(text) }
         #expect(error?.description.hasPrefix("invalid IP address '") == true)
     }
 
-    @Test func octetsAreThoseOfADNSRecord() throws {
+    @Test func theOctetsMatchADNSRecord() throws {
         #expect(try IPAddress("192.0.2.1").octets == [192, 0, 2, 1])
         #expect(IPAddress(octets: [UInt8](repeating: 0, count: 15) + [1])?.description == "::1")
         #expect(IPAddress(octets: [1, 2, 3]) == nil)

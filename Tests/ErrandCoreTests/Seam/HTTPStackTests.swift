@@ -50,7 +50,7 @@ import Testing
         #expect(try await client.stack.send(.sample()).status == .ok)
     }
 
-    @Test func anOrderThatDefeatsAMiddlewareIsNamed() {
+    @Test func aWrongOrderIsNamed() {
         #expect(stack(.cache, .authenticate, .retry, .validateStatus, .server).orderProblems == [])
         let wrong = stack(.validateStatus, .retry)
         #expect(wrong.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
@@ -92,7 +92,7 @@ import Testing
     }
     #endif
 
-    @MainActor @Test func nothingOfAStackRunsOnTheMainActor() async throws {
+    @MainActor @Test func noLayerOfAStackRunsOnTheMainActor() async throws {
         let mainQueue = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mainQueue, value: true)
         let isMain = RecordingList<Bool>()
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func aSecondCallOfNextIsASecondExchange() async throws {
-        struct Twice: HTTPMiddleware {
+        struct DoublingMiddleware: HTTPMiddleware {
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 async let first = next.send(request)
                 async let second = next.send(request)
@@ -125,7 +125,7 @@ import Testing
                 return try await second
             }
         }
-        _ = try await stub.wrapped(by: Twice()).send(.sample())
+        _ = try await stub.wrapped(by: DoublingMiddleware()).send(.sample())
         #expect(stub.requests.count == 2)
     }
 

@@ -3,8 +3,8 @@ import ErrandTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct MiddlewareOrderTests {
-    /// A middleware of somebody else: a place and rules of its own.
-    private struct Foreign: HTTPMiddleware {
+    /// A middleware of a third party, with its own place and rules.
+    private struct ThirdPartyMiddleware: HTTPMiddleware {
         let label: String
         let place: MiddlewarePlace
         var neighbors: [MiddlewareNeighbor]
@@ -30,11 +30,11 @@ import Testing
     @Test func aPlaceIsItsName() {
         #expect(Self.a == MiddlewarePlace("com.example.a") && Self.a != Self.b && Self.a.description == "com.example.a")
         #expect(MiddlewarePlace("retry") == .retry)
-        #expect(StubTransport().wrapped(by: Foreign("a")).contains(Self.a))
+        #expect(StubTransport().wrapped(by: ThirdPartyMiddleware("a")).contains(Self.a))
     }
 
-    @Test func aMiddlewareOfSomebodyElseTakesPart() {
-        let signature = Foreign("signature", .inside(.retry, because: "all attempts would have the same timestamp"))
+    @Test func aThirdPartyMiddlewareHasItsRules() {
+        let signature = ThirdPartyMiddleware("signature", .inside(.retry, because: "all attempts would have the same timestamp"))
         #expect(problems(RetryMiddleware(), signature) == [])
         let wrong = StubTransport().retry().wrapped(by: signature)
         #expect(
@@ -43,31 +43,31 @@ import Testing
         #expect(problems(signature) == [], "a neighbor that is not there has no side")
     }
 
-    @Test func twoOfOthersNameEachOther() {
-        let inner = Foreign("b", .inside(Self.a, because: "b would see what a hides"))
-        #expect(problems(Foreign("a"), inner) == [])
-        #expect(problems(inner, Foreign("a")) == ["com.example.b is outside com.example.a: b would see what a hides"])
+    @Test func twoThirdPartyMiddlewaresNameEachOther() {
+        let inner = ThirdPartyMiddleware("b", .inside(Self.a, because: "b would see what a hides"))
+        #expect(problems(ThirdPartyMiddleware("a"), inner) == [])
+        #expect(problems(inner, ThirdPartyMiddleware("a")) == ["com.example.b is outside com.example.a: b would see what a hides"])
     }
 
     @Test func aRuleThatBothSidesDeclareIsReportedOnce() {
-        let outer = Foreign("a", .outside(Self.b, because: "first reason"))
-        let inner = Foreign("b", .inside(Self.a, because: "second reason"))
+        let outer = ThirdPartyMiddleware("a", .outside(Self.b, because: "first reason"))
+        let inner = ThirdPartyMiddleware("b", .inside(Self.a, because: "second reason"))
         #expect(problems(outer, inner) == [])
         #expect(problems(inner, outer) == ["com.example.b is outside com.example.a: second reason"])
     }
 
     @Test func aMiddlewareWithoutAPlaceIsCalledByItsLabel() {
-        struct Nameless: HTTPMiddleware {
+        struct UnplacedMiddleware: HTTPMiddleware {
             var label: String { "nameless(1)" }
             var neighbors: [MiddlewareNeighbor] { [.outside(.retry, because: "it would run once for each attempt")] }
 
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
         }
-        #expect(problems(Nameless(), RetryMiddleware()) == [])
-        #expect(problems(RetryMiddleware(), Nameless()) == ["retry is outside nameless(1): it would run once for each attempt"])
+        #expect(problems(UnplacedMiddleware(), RetryMiddleware()) == [])
+        #expect(problems(RetryMiddleware(), UnplacedMiddleware()) == ["retry is outside nameless(1): it would run once for each attempt"])
     }
 
-    @Test func ofSeveralLayersOfOnePlaceTheOutermostCounts() {
+    @Test func theOutermostOfSeveralLayersOfOnePlaceCounts() {
         let events = EventsMiddleware { _ in nil }
         #expect(problems(events, RetryMiddleware(), events) == [])
         #expect(problems(RetryMiddleware(), events, events).count == 1)
@@ -77,18 +77,20 @@ import Testing
         #expect(problems(listed, ValidateStatusMiddleware(), any).count == 1)
     }
 
-    @Test func aPlaceThatMustOccurOnceIsReportedOnceWhereItDoesNot() {
-        let alone = Foreign("a", .once(because: "a reason"))
-        #expect(problems(alone) == [] && problems(alone, Foreign("b")) == [])
-        #expect(problems(alone, Foreign("b"), alone) == ["com.example.a is outside another com.example.a: a reason"])
+    @Test func aDuplicateOfASinglePlaceIsReportedOnce() {
+        let alone = ThirdPartyMiddleware("a", .once(because: "a reason"))
+        #expect(problems(alone) == [] && problems(alone, ThirdPartyMiddleware("b")) == [])
+        #expect(problems(alone, ThirdPartyMiddleware("b"), alone) == ["com.example.a is outside another com.example.a: a reason"])
         #expect(problems(alone, alone, alone).count == 1)
-        #expect(problems(Foreign("a"), alone).count == 1, "one of the two has the rule")
-        #expect(problems(Foreign("b", .once(because: "a reason")), Foreign("a"), Foreign("a")) == [], "it is for the own place")
-        #expect(problems(Foreign("a"), Foreign("a")) == [], "without the rule, a place may occur twice")
+        #expect(problems(ThirdPartyMiddleware("a"), alone).count == 1, "one of the two has the rule")
+        #expect(
+            problems(ThirdPartyMiddleware("b", .once(because: "a reason")), ThirdPartyMiddleware("a"), ThirdPartyMiddleware("a")) == [],
+            "it is for the own place")
+        #expect(problems(ThirdPartyMiddleware("a"), ThirdPartyMiddleware("a")) == [], "without the rule, a place may occur twice")
     }
 
-    @Test func conditionsMayExcludeEachOther() {
-        let alone = Foreign("a", .once(because: "a reason"))
+    @Test func layersWithExclusiveConditionsAreAllowed() {
+        let alone = ThirdPartyMiddleware("a", .once(because: "a reason"))
         let reading = StubTransport().wrapped(by: alone, when: .method(.get))
         #expect(reading.wrapped(by: alone, when: .method(.post)).orderProblems == [])
         #expect(reading.wrapped(by: alone).orderProblems == [])
@@ -97,15 +99,16 @@ import Testing
 
     @Test func aConditionKeepsTheRules() {
         let stack = StubTransport().retry()
-            .wrapped(by: Foreign("a", .inside(.retry, because: "a reason")), when: .method(.get))
+            .wrapped(by: ThirdPartyMiddleware("a", .inside(.retry, because: "a reason")), when: .method(.get))
         #expect(stack.orderProblems == ["com.example.a is outside retry: a reason"])
     }
 
     // MARK: Contradictions
 
-    @Test(arguments: [false, true]) func rulesOfTwoThatContradictAreReportedAsSuch(isReversed: Bool) {
+    @Test(arguments: [false, true]) func contradictoryRulesOfTwoMiddlewaresAreReported(isReversed: Bool) {
         let middleware = [
-            Foreign("a", .outside(Self.b, because: "one reason")), Foreign("b", .outside(Self.a, because: "another reason")),
+            ThirdPartyMiddleware("a", .outside(Self.b, because: "one reason")),
+            ThirdPartyMiddleware("b", .outside(Self.a, because: "another reason")),
         ]
         let found = problems(isReversed ? middleware.reversed() : middleware)
         #expect(found.count == 1)
@@ -117,23 +120,24 @@ import Testing
     @Test(arguments: [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
     func aCircleOfRulesIsReportedOnceInEveryOrder(_ order: [Int]) {
         let middleware = [
-            Foreign("a", .outside(Self.b, because: "x")), Foreign("b", .outside(Self.c, because: "y")),
-            Foreign("c", .outside(Self.a, because: "z")),
+            ThirdPartyMiddleware("a", .outside(Self.b, because: "x")), ThirdPartyMiddleware("b", .outside(Self.c, because: "y")),
+            ThirdPartyMiddleware("c", .outside(Self.a, because: "z")),
         ]
         let found = problems(order.map { middleware[$0] })
         #expect(found.count == 1 && found[0].hasPrefix("rules contradict one another: "))
         for reason in ["(x)", "(y)", "(z)"] { #expect(found[0].contains(reason)) }
     }
 
-    @Test func oneMiddlewareMayContradictItself() {
-        let torn = Foreign("a", .outside(.retry, because: "x"), .inside(.retry, because: "y"))
+    @Test func aContradictionWithinOneMiddlewareIsReported() {
+        let torn = ThirdPartyMiddleware("a", .outside(.retry, because: "x"), .inside(.retry, because: "y"))
         #expect(problems(torn, RetryMiddleware()).count == 1 && problems(RetryMiddleware(), torn).count == 1)
-        #expect(problems(Foreign("a", .outside(Self.a, because: "x"))) == [], "a rule about itself says nothing")
+        #expect(problems(ThirdPartyMiddleware("a", .outside(Self.a, because: "x"))) == [], "a rule about itself says nothing")
     }
 
     @Test func aContradictionHidesNoOtherProblem() {
         let found = problems(
-            RetryMiddleware(), Foreign("a", .outside(Self.b, because: "x")), Foreign("b", .outside(Self.a, because: "y")),
+            RetryMiddleware(), ThirdPartyMiddleware("a", .outside(Self.b, because: "x")),
+            ThirdPartyMiddleware("b", .outside(Self.a, because: "y")),
             ValidateStatusMiddleware())
         #expect(found.count == 2)
         #expect(found.contains("retry is outside validateStatus: retry would see an error where it looks for a status"))

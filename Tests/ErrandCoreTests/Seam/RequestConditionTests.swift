@@ -3,8 +3,8 @@ import ErrandTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RequestConditionTests {
-    /// Notes its name in each request.
-    private struct Marking: HTTPMiddleware {
+    /// Adds its name to each request.
+    private struct MarkingMiddleware: HTTPMiddleware {
         let name: String
         let place: MiddlewarePlace
         var label: String { "mark(\(name))" }
@@ -26,7 +26,7 @@ import Testing
     }
 
     private func holds(_ condition: RequestCondition, for request: Request) async throws -> Bool {
-        try await marks(stub.wrapped(by: Marking("m"), when: condition), request) == ["m"]
+        try await marks(stub.wrapped(by: MarkingMiddleware("m"), when: condition), request) == ["m"]
     }
 
     private func holds(_ condition: RequestCondition, for url: String, _ method: HTTPRequest.Method = .get) async throws -> Bool {
@@ -52,12 +52,12 @@ import Testing
         ("[::1]:8080", "http://[::1]/", false), ("[2001:DB8::1]", "https://[2001:db8::1]/", true), ("[::1]", "http://[::2]/", false),
         ("bücher.example", "https://xn--bcher-kva.example/", true), ("xn--bcher-kva.example", "https://bücher.example/", true),
     ])
-    func aHostIsTheOneThatIsMeant(_ host: String, url: String, expected: Bool) async throws {
+    func aHostPatternMatchesItsHosts(_ host: String, url: String, expected: Bool) async throws {
         #expect(try await holds(.host(host), for: url) == expected)
         #expect(try await holds(!.host(host), for: url) == !expected)
     }
 
-    @Test func severalHostsAreEither() async throws {
+    @Test func severalHostPatternsMatchEachOfTheirHosts() async throws {
         let condition = RequestCondition.host("a.example", "*.b.example")
         #expect(try await holds(condition, for: "https://a.example/"))
         #expect(try await holds(condition, for: "https://x.b.example/"))
@@ -65,20 +65,20 @@ import Testing
     }
 
     /// `OPTIONS *` names no path.
-    @Test func aHostIsKnownWhateverTheTarget() async throws {
+    @Test func aHostConditionWorksForEveryTarget() async throws {
         var request = Request.sample("*")
         request.head.method = .options
         #expect(try await holds(.host("a.example"), for: request))
         #expect(try await holds(.host("b.example"), for: request) == false)
     }
 
-    @Test func outsideServerThereIsNoHost() async throws {
+    @Test func aHostPatternOutsideTheServerLayerMatchesNothing() async throws {
         let request = try Request(.get, "/x")
-        let outside = stub.server("https://a.example").wrapped(by: Marking("m"), when: .host("a.example"))
+        let outside = stub.server("https://a.example").wrapped(by: MarkingMiddleware("m"), when: .host("a.example"))
         #expect(try await marks(outside, request) == [])
-        let inside = stub.wrapped(by: Marking("m"), when: .host("a.example")).server("https://a.example")
+        let inside = stub.wrapped(by: MarkingMiddleware("m"), when: .host("a.example")).server("https://a.example")
         #expect(try await marks(inside, request) == ["m"])
-        let negated = stub.server("https://a.example").wrapped(by: Marking("m"), when: !.host("a.example"))
+        let negated = stub.server("https://a.example").wrapped(by: MarkingMiddleware("m"), when: !.host("a.example"))
         #expect(try await marks(negated, request) == ["m"])
     }
 
@@ -90,18 +90,18 @@ import Testing
         ("/v1/**", "/v1/", true),
         ("/v1/**", "/v10/a", false), ("/**", "/", true), ("/", "/", true), ("/", "/a", false), ("/a?b", "/a", false),
     ])
-    func aPathIsTheOneThatIsMeant(_ pattern: String, target: String, expected: Bool) async throws {
+    func aPathPatternMatchesItsPaths(_ pattern: String, target: String, expected: Bool) async throws {
         #expect(try await holds(.path(pattern), for: "https://a.example" + target) == expected)
     }
 
-    @Test func aPathIsLookedAtWhereTheMiddlewareStands() async throws {
+    @Test func aPathIsComparedAtThePlaceOfTheMiddleware() async throws {
         let request = try Request(.get, "/x")
-        let stack = stub.wrapped(by: Marking("inside"), when: .path("/v1/x")).server("https://a.example/v1")
-            .wrapped(by: Marking("outside"), when: .path("/x"))
+        let stack = stub.wrapped(by: MarkingMiddleware("inside"), when: .path("/v1/x")).server("https://a.example/v1")
+            .wrapped(by: MarkingMiddleware("outside"), when: .path("/x"))
         #expect(try await marks(stack, request) == ["outside", "inside"])
     }
 
-    @Test func aMethodIsOneOfThose() async throws {
+    @Test func aMethodConditionMatchesItsMethods() async throws {
         #expect(try await holds(.method(.get, .head), for: "https://a.example/"))
         #expect(try await holds(.method(.get, .head), for: "https://a.example/", .head))
         #expect(try await holds(.method(.get, .head), for: "https://a.example/", .post) == false)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func whateverYouLookAt() async throws {
+    @Test func aCustomConditionSeesTheRequest() async throws {
         let condition = RequestCondition.custom("a body") { !$0.body.isEmpty }
         #expect(try await holds(condition, for: .sample()) == false)
         #expect(try await holds(condition, for: Request(.put, url: "https://a.example/", body: .text("x"))))
@@ -130,7 +130,7 @@ import Testing
 
     @Test func aStackNamesMiddlewareWithItsCondition() {
         #expect(
-            stub.wrapped(by: Marking("m"), when: .host("*.example.com") && !.method(.get, .head)).description
+            stub.wrapped(by: MarkingMiddleware("m"), when: .host("*.example.com") && !.method(.get, .head)).description
                 == "mark(m) when host *.example.com and not (method GET or HEAD) > StubTransport")
         #expect(
             ((RequestCondition.host("a.example", "b.example") || .path("/v1/**")) && .custom("a body") { _ in true }).description
@@ -138,8 +138,8 @@ import Testing
     }
 
     @Test func aMiddlewareKeepsItsPlaceUnderACondition() {
-        let stack = stub.wrapped(by: Marking("status", place: .validateStatus), when: .host("a.example"))
-            .wrapped(by: Marking("retry", place: .retry), when: .method(.get))
+        let stack = stub.wrapped(by: MarkingMiddleware("status", place: .validateStatus), when: .host("a.example"))
+            .wrapped(by: MarkingMiddleware("retry", place: .retry), when: .method(.get))
         #expect(stack.contains(.retry) && stack.contains(.validateStatus))
         #expect(stack.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
     }
@@ -148,18 +148,18 @@ import Testing
 
     @Test func eachLineOfAListWrapsTheLinesAboveIt() async throws {
         let stack = stub.wrapped {
-            Marking("a")
-            Marking("b")
-            Marking("c")
+            MarkingMiddleware("a")
+            MarkingMiddleware("b")
+            MarkingMiddleware("c")
         }
         #expect(try await marks(stack) == ["c", "b", "a"])
         #expect(stack.description == "mark(c) > mark(b) > mark(a) > StubTransport")
-        let chain = stub.wrapped(by: Marking("a")).wrapped(by: Marking("b")).wrapped(by: Marking("c"))
+        let chain = stub.wrapped(by: MarkingMiddleware("a")).wrapped(by: MarkingMiddleware("b")).wrapped(by: MarkingMiddleware("c"))
         #expect(stack.description == chain.description)
     }
 
     @Test func aListGoesAroundAStack() async throws {
-        let stack = stub.wrapped(by: Marking("inner")).wrapped { Marking("outer") }
+        let stack = stub.wrapped(by: MarkingMiddleware("inner")).wrapped { MarkingMiddleware("outer") }
         #expect(try await marks(stack) == ["outer", "inner"])
         #expect(stub.wrapped {}.description == "StubTransport")
     }
@@ -170,26 +170,26 @@ import Testing
         (false, Kind.plain, 0, ["end", "plain", "else"]), (true, .careful, 2, ["end", "1", "0", "careful", "only if", "if"]),
         (true, .brave, 1, ["end", "0", "brave 2", "brave 1", "only if", "if"]),
     ])
-    private func choosesByTheUsualWords(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
-        let list: [any HTTPMiddleware] = [Marking("brave 1"), Marking("brave 2")]
+    private func controlFlowChoosesTheLayersOfAList(_ flag: Bool, kind: Kind, count: Int, expected: [String]) async throws {
+        let list: [any HTTPMiddleware] = [MarkingMiddleware("brave 1"), MarkingMiddleware("brave 2")]
         let stack = stub.wrapped {
-            if flag { Marking("if") } else { Marking("else") }
-            if flag { Marking("only if") }
+            if flag { MarkingMiddleware("if") } else { MarkingMiddleware("else") }
+            if flag { MarkingMiddleware("only if") }
             switch kind {
-            case .plain: Marking("plain")
-            case .careful: Marking("careful")
+            case .plain: MarkingMiddleware("plain")
+            case .careful: MarkingMiddleware("careful")
             case .brave: list
             }
-            for index in 0..<count { Marking("\(index)") }
-            if #available(macOS 15, *) { Marking("end") }
+            for index in 0..<count { MarkingMiddleware("\(index)") }
+            if #available(macOS 15, *) { MarkingMiddleware("end") }
         }
         #expect(try await marks(stack) == expected)
     }
 
-    @Test func aListKnowsItsOrderProblems() {
+    @Test func aListReportsItsOrderProblems() {
         let stack = stub.wrapped {
-            Marking("status", place: .validateStatus)
-            Marking("retry", place: .retry)
+            MarkingMiddleware("status", place: .validateStatus)
+            MarkingMiddleware("retry", place: .retry)
         }
         #expect(stack.orderProblems.count == 1)
     }

@@ -22,12 +22,12 @@ import Testing
 
     private struct SecretError: Error { let text = secret }
 
-    private struct Keeper: HTTPMiddleware {
+    private struct SecretHoldingMiddleware: HTTPMiddleware {
         let fields: HTTPFields = [.authorization: secret]
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    private struct Sink: EventSink {
+    private struct SecretHoldingSink: EventSink {
         let token = secret
         func record(_ event: ExchangeEvent) {}
     }
@@ -45,7 +45,7 @@ import Testing
         options.fallbackHeaders = fields
         options.tags = ["token": secret]
         options[TokenKey.self] = secret
-        options.eventSink = Sink()
+        options.eventSink = SecretHoldingSink()
         request.options = options
         var metadata = ResponseMetadata()
         metadata[TokenKey.self] = secret
@@ -54,7 +54,7 @@ import Testing
         let head = HTTPResponse(status: .ok, headerFields: fields)
         var response = Response(head: head, data: Data(secret.utf8), request: request)
         response.metadata = metadata
-        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: Keeper())
+        let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: SecretHoldingMiddleware())
         let failure = TransportError(
             .connectionLost, phase: .body, underlying: SecretError(), request: request, response: head, delivery: .sent)
         let ended = ExchangeLifetime(outcome: .failed(SecretError()))
@@ -109,7 +109,7 @@ import Testing
         TypedResponse(value: "password=\(secret)", response: response)
     }
 
-    @Test func nothingThatHoldsASecretShowsIt() throws {
+    @Test func noDescriptionShowsAStoredSecret() throws {
         for holder in try Self.holders() {
             if !holder.isPlain { #expect(!"\(holder.value)".contains("hunter2"), "\(holder.testDescription), interpolated") }
             #expect(!String(reflecting: holder.value).contains("hunter2"), "\(holder.testDescription), in a debugger")
@@ -125,7 +125,7 @@ import Testing
         #expect("\(interpolation)" == "1 parts" && !dumped(interpolation).contains("hunter2"))
     }
 
-    @Test func whoReadsABodyShowsNothingOfIt() async throws {
+    @Test func aReaderShowsNoBytesOfItsBody() async throws {
         var lines = ResponseBody(Data("a\n\(Self.secret)\n".utf8)).lines(upTo: 999).makeAsyncIterator()
         _ = try await lines.next()
         for reader in [lines, ResponseBody(Data(Self.secret.utf8)).makeAsyncIterator()] as [Any] {
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func whatIsShownSaysSomething() throws {
+    @Test func descriptionsNameTheirValues() throws {
         let url = try HTTPURL("https://a.example/x?token=S&p=1")
         #expect(String(reflecting: url) == "https://a.example/x?token=REDACTED&p=1" && "\(url)" == "https://a.example/x?token=S&p=1")
         #expect("\(URLQuery.Item(name: "token", value: "S"))" == "token=REDACTED" && "\(URLQuery.Item(name: "a b", value: nil))" == "a%20b")

@@ -30,7 +30,7 @@ import Testing
         "X-Amz-Server-Side-Encryption-Customer-Key", "X-Private_Key", "X-Anything-Key", "X-AppKey", "X-Nonpublic-Key", "X-Unsort-Key",
         "X-CacheGroup-Key",
     ])
-    func namesOfSecretFieldsAreKnownOrTelling(_ name: String) throws {
+    func namesOfSecretFieldsAreRecognized(_ name: String) throws {
         #expect(try shown(name, "S1") == "<redacted>")
     }
 
@@ -55,7 +55,7 @@ import Testing
         ("authorized", false), ("q", false), ("page", false), ("keyword", false), ("country_code", false),
         ("", false),
     ])
-    func namesOfSecretQueryItemsAreKnownOrTelling(_ name: String, _ isSecret: Bool) {
+    func namesOfSecretQueryItemsAreRecognized(_ name: String, _ isSecret: Bool) {
         #expect(standard.isSensitive(queryName: name) == isSecret)
     }
 
@@ -104,7 +104,7 @@ import Testing
         #expect(standard.redactedURL(text) == expected)
     }
 
-    @Test func textWithoutSenseNeverCrashesAndNeverGrowsWild() {
+    @Test func randomTextNeverCrashesAndGrowsLinearly() {
         var random = SeededGenerator(seed: 7)
         let pieces = ["/", "//", "?", "#", "&", ";", "=", "@", ":", "%", "%4", "%41", "token", "a", "\u{301}", "\r\n", "é", "😀", "\0", " "]
         for _ in 0..<5_000 {
@@ -159,11 +159,11 @@ extension SensitivityTests {
         ("/?next=https%3A%2F%2Fu%3Ap%40x%2F&q=1", "/?next=https://REDACTED:REDACTED@x/&q=1"),
         ("/?next=%2F%3Ftoken%3DS%26p%3D%20", "/?next=/?token=REDACTED%26p=%20"),
     ])
-    func whatIsNoSecretIsShown(_ text: String, _ expected: String) {
+    func plainValuesAreShown(_ text: String, _ expected: String) {
         #expect(standard.redactedURL(text) == expected)
     }
 
-    @Test func aLongValueIsCutWhereItIsShown() throws {
+    @Test func aLongValueIsCutInDescriptions() throws {
         let long = String(repeating: "a", count: 100_000)
         let fields: HTTPFields = [.accept: long, .contentType: String(repeating: "b", count: 8192)]
         let shown = standard.shown(fields)

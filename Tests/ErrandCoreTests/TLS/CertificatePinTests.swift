@@ -64,7 +64,7 @@ import Testing
         ("https://a.example/", #"a pattern has no scheme or path; write "a.example""#),
         ("[::1]:443", #"a pattern has no port; write "[::1]""#), ("https://[::1]", #"a pattern has no scheme; write "[::1]""#),
     ])
-    func aURLIsNoPatternAndTheErrorSaysWhatIsOne(pattern: String, message: String) {
+    func theErrorOfAURLAsAPatternNamesThePattern(pattern: String, message: String) {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins([pattern: [Self.first, Self.second]]) }
         #expect(error?.reason == .invalidPattern)
         #expect(error?.message == message)
@@ -98,12 +98,12 @@ import Testing
                 + "not in use; the pattern has \(count)")
     }
 
-    @Test func thereMustBeAPattern() {
+    @Test func aPatternIsRequired() {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins([:]) }
         #expect(error?.reason == .emptyPattern)
     }
 
-    @Test func theSpellingsOfOnePatternAreOne() throws {
+    @Test func spellingsOfAPatternAreJoined() throws {
         let pins = try CertificatePins(["a.example": [Self.first], "A.EXAMPLE.": [Self.second]])
         #expect(pins.pins(for: "a.example") == [Self.first, Self.second])
         #expect(pins == (try CertificatePins(["a.example": [Self.second, Self.first]])))
@@ -118,7 +118,7 @@ import Testing
         #expect("\(pins)" == "pins of **.a.example, b.a.example")
     }
 
-    @Test func anyOnePinInAnyOneCertificatePasses() throws {
+    @Test func onePinInTheChainPasses() throws {
         let pins = try CertificatePins(["a.example": [Self.first, Self.second]])
         try pins.check([Self.third, Self.second], of: "a.example")
         try pins.check([Self.third], of: "b.example")

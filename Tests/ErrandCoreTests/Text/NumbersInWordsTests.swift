@@ -14,10 +14,10 @@ import Testing
             (Duration(secondsComponent: 0, attosecondsComponent: 1), "<1 ns"),
             (.seconds(-2), "-2 s"), (.milliseconds(-20), "-20 ms"), (.seconds(-120), "-2 min"),
         ] as [(Duration, String)])
-    func durations(_ duration: Duration, _ text: String) { #expect(duration.inWords == text) }
+    func durationsHaveFittingUnits(_ duration: Duration, _ text: String) { #expect(duration.inWords == text) }
 
     @Test(arguments: [(0.5, "50 %"), (0.999, "99.9 %"), (1, "100 %"), (1.0 / 3, "33.333 %"), (0, "0 %")] as [(Double, String)])
-    func shares(_ share: Double, _ text: String) { #expect(share.inPercent == text) }
+    func sharesAreShownInPercent(_ share: Double, _ text: String) { #expect(share.inPercent == text) }
 
-    @Test func hugeDurationsAreShownAsWell() { #expect(Duration.seconds(Int64.max).inWords.hasSuffix(" s")) }
+    @Test func hugeDurationsAreShown() { #expect(Duration.seconds(Int64.max).inWords.hasSuffix(" s")) }
 }

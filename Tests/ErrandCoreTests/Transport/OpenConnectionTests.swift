@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct OpenConnectionTests {
-    @Test func itPrintsInOneLine() {
+    @Test func anOpenConnectionIsDescribedInOneLine() {
         let whole = OpenConnection(
             number: 1, authority: "api.internal:52833", exchanges: 1, exchangesStarted: 7, scheme: "http", peerAddress: "127.0.0.1",
             peerPort: 52_833, age: .seconds(12))

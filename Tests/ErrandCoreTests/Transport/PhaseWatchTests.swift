@@ -5,8 +5,8 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct PhaseWatchTests {
-    /// Does something the first time that somebody begins to sleep.
-    private struct TellingClock: Clock {
+    /// Calls a closure when a sleep starts.
+    private struct CallbackClock: Clock {
         let base: ManualClock
         let tell: @Sendable () -> Void
 
@@ -20,11 +20,11 @@ import Testing
     }
 
     /// The request's head leaves between the look at the phase and the wait for its change.
-    @Test func aChangeOfPhaseThatComesBeforeTheWaitForItIsSeen() async throws {
+    @Test func aChangeOfPhaseBeforeItsWaitIsSeen() async throws {
         let simulation = Simulation()
         let watching = Watched<PhaseWatch?>(nil)
         let request = Request.sample()
-        let clock = TellingClock(base: simulation.clock) {
+        let clock = CallbackClock(base: simulation.clock) {
             let watch = watching.value
             watching.change { $0 = nil }
             watch?.record(ExchangeEvent(.requestHeadSent, request: request.id))

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: ["/a b", "/a\r\nX: y", "/a\u{0}b", "/a\tb", "/ä", "/a\u{7F}b", "/a\u{2028}"])
-    func aPathOfYourOwnCannotEndTheRequestLine(_ path: String) async throws {
+    func aCustomPathCannotEndTheRequestLine(_ path: String) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(.sample(path)) }
         var changed = Request.sample()
@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: [
         ("/x", "https://a.example/x"), ("?x", "https://a.example/?x"), ("", "https://a.example/"), ("/*", "https://a.example/*"),
     ])
-    func aTargetOfItsOwnIsSent(_ target: String, _ url: String) async throws {
+    func aTargetWithoutASlashIsSent(_ target: String, _ url: String) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await HTTPStack(stub).send(.sample(target))
         #expect(stub.requests.count == 1 && Request.sample(target).url?.description == url)
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9), .seconds(300 * 366 * 86_400), .seconds(Int64.max) * 15])
-    func aHugeTimeoutIsALongOne(_ duration: Duration) async throws {
+    func aHugeTimeoutDoesNotEndTheCall(_ duration: Duration) async throws {
         // On the system's clock, whose nanoseconds would not hold it; nothing of it is waited for.
         func body() -> ScriptedTransport { ScriptedTransport(body: ScriptedBodySource(["a"])) }
         var request = Request.sample()
@@ -132,7 +132,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func aPriorityIsToldToTheServer() async throws {
+    @Test func aPriorityIsSentToTheServer() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let name = try #require(HTTPField.Name("Priority"))
         for (priority, expected) in [(RequestPriority.normal, nil), (.high, "u=1"), (.background, "u=7")] {
@@ -148,7 +148,7 @@ import Testing
         #expect(stub.requests.last?.headers[name] == "u=0, i")
     }
 
-    @Test func fallbackFieldsAreAddedWhereNoneOfTheirNameIs() async throws {
+    @Test func aFallbackFieldIsAddedWithoutAFieldOfItsName() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = Request.sample()
         request.head.headerFields = [.accept: "text/plain"]
@@ -246,7 +246,7 @@ import Testing
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func aResponseThatComesAsTheDeadlinePassesIsReleased() async throws {
+    @Test func aResponseAtTheDeadlineIsReleased() async throws {
         let source = ScriptedBodySource(["a"])
         let transport = ScriptedTransport { request in
             _ = try? await untilCancelled()  // a transport that responds although it was cancelled
@@ -260,7 +260,7 @@ import Testing
         #expect(source.abandonCount == 1)
     }
 
-    @Test func aTransportThatObeysDeadlinesItselfIsLeftAlone() async throws {
+    @Test func aTransportWithDeadlinesGetsNoTimer() async throws {
         let source = ScriptedBodySource(["a"])
         let transport = ScriptedTransport(capabilities: .deadlines) { request in
             Response(head: HTTPResponse(status: .ok), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())

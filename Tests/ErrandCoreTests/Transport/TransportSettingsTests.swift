@@ -3,7 +3,7 @@ import Testing
 
 /// The settings that every transport takes.
 @Suite(.timeLimit(.minutes(5))) struct TransportSettingsTests {
-    @Test func aProxyKnowsItsProtocolItsAddressAndItsCredentials() {
+    @Test func aProxyHasProtocolAddressAndCredentials() {
         let http = ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: "joe", password: "hunter2"))
         #expect((http.kind, http.host, http.port) == (.http, "proxy.example", 3128))
         #expect(http.credentials == ProxySettings.Credentials(user: "joe", password: "hunter2"))
@@ -13,7 +13,7 @@ import Testing
         #expect(socks.credentials == nil)
     }
 
-    @Test func aProxyShowsWhereItIsAndNotWhoUsesIt() {
+    @Test func aProxyShowsItsAddressAndNoCredentials() {
         let credentials = ProxySettings.Credentials(user: "joe", password: "hunter2")
         let proxy = ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: "joe", password: "hunter2"))
         var dumped = ""
@@ -95,7 +95,7 @@ import Testing
         ("X.509 certificate routines:OPENSSL_internal:KEY_VALUES_MISMATCH at", "the private key does not belong to the certificate"),
         ("SSL routines:OPENSSL_internal:TLSV1_ALERT_INTERNAL_ERROR at", "tlsv1 alert internal error"),
     ])
-    func anErrorOfTLSIsSaidInWords(text: String, words: String) {
+    func anErrorOfTLSIsDescribedInWords(text: String, words: String) {
         #expect(tlsErrorText(text).contains(words))
     }
 }

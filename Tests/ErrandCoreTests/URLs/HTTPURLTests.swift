@@ -26,7 +26,7 @@ import Testing
         ("https://bücher.example/", "https://xn--bcher-kva.example/"), ("https://a.example./", "https://a.example./"),
         ("https://a.example//x", "https://a.example//x"),
     ])
-    func aURLGoesOutInOneForm(_ text: String, _ expected: String) throws {
+    func aURLIsSentInOneForm(_ text: String, _ expected: String) throws {
         #expect(try HTTPURL(text).description == expected)
     }
 
@@ -44,7 +44,7 @@ import Testing
         "http://" + String(repeating: "a.", count: 126) + "a/", "http://" + String(repeating: "a.", count: 127) + "a/",
         "http://a/" + String(repeating: "b", count: 65_526), "http://a/" + String(repeating: "b", count: 65_527),
     ])
-    func aPlainURLIsReadAsAnyOther(_ text: String) throws {
+    func aPlainURLIsReadLikeItsComponents(_ text: String) throws {
         func read(_ body: () throws -> HTTPURL) -> Result<HTTPURL, InvalidURLError> {
             Result(catching: body).mapError { $0 as? InvalidURLError ?? InvalidURLError("", .missingHost) }
         }
@@ -76,7 +76,7 @@ import Testing
         ("https://a%41.example/", .invalidHost("it holds the octet 0x25")),
         ("https://a.example/" + String(repeating: "a", count: 65_536), .tooManyOctets),
     ])
-    func whatIsNoURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+    func anInvalidURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL(text) }
         #expect(error?.reason == expected)
     }
@@ -86,7 +86,7 @@ import Testing
         ("https://a.example#", "https://a.example/"), ("https://a.example/a%2Fb?q=%2B", "https://a.example/a%2Fb?q=%2B"),
         ("https://a.example/straße?q=ä b", "https://a.example/stra%C3%9Fe?q=%C3%A4%20b"),
     ])
-    func foundationsURLIsTakenWithoutItsFragment(_ text: String, _ expected: String) throws {
+    func aFoundationURLIsReadWithoutItsFragment(_ text: String, _ expected: String) throws {
         let url = try #require(URL(string: text))
         #expect(try HTTPURL(url).description == expected)
         #expect(try Request(.get, url: url).url?.description == expected)
@@ -97,7 +97,7 @@ import Testing
         ("mailto:joe", .unsupportedScheme("mailto")),
         ("https://joe:pw@a.example/", .credentials), ("https:///x", .missingHost),
     ])
-    func foundationsURLIsRefusedAsTextIs(_ text: String, _ expected: InvalidURLError.Reason) throws {
+    func anInvalidFoundationURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) throws {
         let url = try #require(URL(string: text))
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL(url) }
         #expect(error?.reason == expected && error?.description.contains("pw") == false)
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test(arguments: ["//evil.example", "https://evil.example", "x#f", "a b", "x?a b", "%4"])
-    func whatIsNoPathDoesNotJoin(_ path: String) {
+    func anInvalidPathIsNotJoined(_ path: String) {
         #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/v1").joined(with: path) }
     }
 
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test(arguments: ["a b", "/\u{0}", "//a b/", "//a\r\nb", "/ä", "?<", "#%", "/%e"])
-    func whatIsNoReferenceIsRefused(_ text: String) {
+    func anInvalidReferenceIsRefused(_ text: String) {
         #expect(throws: InvalidURLError.self) { try URLReference(text) }
     }
 
@@ -297,7 +297,7 @@ import Testing
         #expect(!"\(error)\(dumped(error))".contains("s3cret") && error.text.contains("…"), "\(error)")
     }
 
-    @Test func aRefusalThatHoldsNoCredentialsSaysWhatIsWrong() {
+    @Test func aRefusalWithoutCredentialsNamesTheFault() {
         #expect(
             InvalidURLError("https://h:99999/", .invalidPort("99999")).description
                 == "invalid URL 'https://h:99999/': '99999' is not a port (1 to 65535)")

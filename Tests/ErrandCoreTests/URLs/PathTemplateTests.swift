@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func templateNamesTheValuesAndHoldsNone() throws {
+    @Test func aTemplateNamesItsValuesWithoutTheirText() throws {
         let path: PathTemplate = "/orgs/\("acme", "org")/repos/\(7)?page=\(2, "page")"
         let resolved = try path.resolved()
         #expect(resolved.target == "/orgs/acme/repos/7?page=2")
@@ -30,7 +30,7 @@ import Testing
         ("/a?b=c", "/a?b=c"), ("?b=c", "?b=c"), ("/a?b=/../", "/a?b=/../"), ("/a;b=c,d", "/a;b=c,d"), ("/...", "/..."),
         ("/.well-known", "/.well-known"),
     ])
-    func literalPathsStandAsWritten(_ text: String, _ expected: String) {
+    func literalPathsAreUnchanged(_ text: String, _ expected: String) {
         #expect(target(PathTemplate(stringLiteral: text)) == expected)
         #expect(target(PathTemplate(verbatim: text)) == expected)
     }
@@ -56,7 +56,7 @@ import Testing
         #expect(target("/\(value)") == expected)
     }
 
-    @Test func aWholePathInAVariableIsRefusedWithTheWayToWriteIt() throws {
+    @Test func theErrorOfAPathInAVariableShowsTheCorrectForm() throws {
         let path = "/users/7?token=hunter2"
         for template: PathTemplate in ["\(path)", "\(path)/posts", "\(Substring(path), "path")"] {
             let error = #expect(throws: InvalidURLError.self) { try Request(.get, template) }
@@ -75,7 +75,7 @@ import Testing
         #expect(target("/\("")x/\("")y?\("")") == "/x/y?")
     }
 
-    @Test func aSegmentThatComesOutEmptyIsRefused() {
+    @Test func anEmptySegmentIsRefused() {
         let empty = ""
         let none: [String] = []
         for path: PathTemplate in [
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func dotsThatValuesPieceTogetherAreRefused() {
+    @Test func dotSegmentsOfValuesAreRefused() {
         let dot = "."
         for path: PathTemplate in ["/\(dot)", "/\(dot)\(dot)", "/.\(dot)", "/a/\(dot).", "/%2e\(dot)/x", "/\("..")/x", "\(dot)"] {
             #expect(reason(path) == .dotSegment)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: ["..;", "..;x", ".;", ".;a=b", "..;/", ".;;"])
-    func aValueIsNoDotSegmentToServersThatDropParameters(_ value: String) {
+    func aValueThatServersReadAsADotSegmentIsRefused(_ value: String) {
         #expect(reason("/users/\(value)/secret") == .dotSegment)
         #expect(reason("/users/\(segments: ["a", value])/secret") == .dotSegment)
         #expect(reason("/users/.\(String(value.dropFirst()))") == .dotSegment)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func valuesBehindTheQuestionMarkAreQueryValues() {
+    @Test func valuesAfterTheQuestionMarkAreQueryValues() {
         #expect(target("/s?q=\("a+b&c=d;e#f/..?%")&r=\("")") == "/s?q=a%2Bb%26c%3Dd%3Be%23f/..?%25&r=")
         #expect(target("/s?q=\(".")&r=\("..")") == "/s?q=.&r=..")
     }
@@ -132,7 +132,7 @@ import Testing
         #expect(reason("/f/\(segments: ["."])") == .dotSegment)
     }
 
-    @Test func aQueryComesBehindThePathsOwn() {
+    @Test func aQueryFollowsTheQueryOfThePath() {
         #expect(target("/s?a=1", ["b": 2]) == "/s?a=1&b=2")
         #expect(target("/s", ["b": 2]) == "/s?b=2")
         #expect(target("/s?", ["b": 2]) == "/s?b=2")

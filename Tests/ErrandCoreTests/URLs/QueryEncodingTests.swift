@@ -27,7 +27,7 @@ import Testing
         #expect(query.encoded == "ratio=0.5&price=12.5&at=2023-11-14T22:13:20Z&on=true")
     }
 
-    @Test func aQueryOfALiteralAndOneOfAValueAreTheSame() throws {
+    @Test func aLiteralAndAnEncodedValueMakeTheSameQuery() throws {
         struct Values: Encodable {
             var at = Date(timeIntervalSince1970: 1_700_000_000.9)
             var price = Decimal(string: "12.50")
@@ -67,7 +67,7 @@ import Testing
         (URLQuery.ArrayStyle.repeated, "ids=1&ids=2&names=a,b"), (.brackets, "ids%5B%5D=1&ids%5B%5D=2&names%5B%5D=a,b"),
         (.commas, "ids=1,2&names=a%2Cb"),
     ])
-    func arraysHaveTheStyleThatWasAskedFor(_ style: URLQuery.ArrayStyle, _ expected: String) throws {
+    func arraysAreWrittenInTheChosenStyle(_ style: URLQuery.ArrayStyle, _ expected: String) throws {
         struct Lists: Encodable { var ids = [1, 2], names = ["a,b"], none: [Int] = [] }
         #expect(try URLQuery(encoding: Lists(), arrays: style).encoded == expected)
         var query = URLQuery()
@@ -77,7 +77,7 @@ import Testing
         #expect(query.encoded == expected)
     }
 
-    @Test func formsHaveTheStylesToo() throws {
+    @Test func formsHaveTheArrayStyles() throws {
         let lists = ["ids": [1, 2]]
         #expect(try FormURLEncoded.encode(lists) == "ids=1&ids=2")
         #expect(try FormURLEncoded.encode(lists, arrays: .brackets) == "ids%5B%5D=1&ids%5B%5D=2")
@@ -99,7 +99,7 @@ import Testing
         var nested: Base?
     }
 
-    @Test func boolsAndNilsAreWrittenAsAsked() throws {
+    @Test func boolsAndNilsAreWrittenInTheChosenStyle() throws {
         #expect(try FormURLEncoded.encode(Optionals()) == "on=true&list=false")
         #expect(try FormURLEncoded.encode(Optionals(note: "x", count: 1), bools: .numbers) == "on=1&note=x&count=1&list=0")
         #expect(try FormURLEncoded.encode(Optionals(), nils: .empty) == "on=true&note=&count=&list=false&list=&nested=")
@@ -125,7 +125,7 @@ import Testing
         func encode(to encoder: any Encoder) throws { try all.encode(to: encoder) }
     }
 
-    @Test func dictionariesAreSortedAndNamedAsInJSONWhereverTheyAre() throws {
+    @Test func nestedDictionariesAreSortedAndNamedAsInJSON() throws {
         let names = ["aB", "cD", "eF", "gH", "iJ", "kL", "mN", "userName"]
         let all = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
         let fields = Dictionary(uniqueKeysWithValues: all.compactMap { name, number in Field(rawValue: name).map { ($0, number) } })
@@ -169,7 +169,7 @@ import Testing
             (ByHand(), "'outer' is nested"),
             ("hunter2", "has no name"), (["hunter2"], "the array has no name"), (7, "has no name"),
         ] as [(any Encodable & Sendable, String)])
-    func whatHasNoPlaceInAQueryIsAnEncodingErrorWithoutTheValue(_ value: any Encodable & Sendable, _ expected: String) {
+    func anUnencodableQueryValueIsAnErrorWithoutTheValue(_ value: any Encodable & Sendable, _ expected: String) {
         let error = #expect(throws: EncodingError.self) { try URLQuery(encoding: value) }
         #expect(error.map { "\($0)".contains(expected) && !"\($0)".contains("hunter2") } == true, "\(String(describing: error))")
         #expect(throws: EncodingError.self) { try FormURLEncoded.encode(value) }

@@ -60,7 +60,7 @@ import Testing
         [0xEF, 0xBB], [0xEF, 0xBB, 0xBF, 0xEF, 0xBB, 0xBF, 0x31], [0x31, 0xE5], [0x22, 0x5C, 0x75, 0x30, 0x30, 0x41, 0x22],
     ]
 
-    @Test func whatIsJSONIsReadInEachWay() throws {
+    @Test func validJSONIsReadByEveryReader() throws {
         for text in Self.accepted {
             let value = try JSONValue(parsing: text.utf8)
             #expect(try JSONValue(parsing: "\(value)".utf8) == value, "\(text)")
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotJSONIsRefused() {
+    @Test func invalidJSONIsRefused() {
         for text in Self.refused { #expect(throws: JSONParsingError.self, "\(text)") { try JSONValue(parsing: text.utf8) } }
         for bytes in Self.bytes { #expect(throws: JSONParsingError.self, "\(bytes)") { try JSONValue(parsing: bytes) } }
     }

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-", "01", "1.", ".5", "1e", "+1", "1 ", " 1", "NaN", "1e400", "0x1", "١", String(repeating: "1", count: 1025)])
-    func otherTextIsNoNumber(_ text: String) {
+    func otherTextIsAnInvalidNumber(_ text: String) {
         #expect(JSONNumber(text) == nil)
     }
 
@@ -41,7 +41,7 @@ import Testing
     @Test(arguments: [
         ("0.1e-1000000", "1e-1000001"), ("1e-1000001", "1e-1000001"), ("0e99999999999999999999", "0"), ("-0.00e-1000001", "0"),
     ])
-    func theTextOfANumberIsANumber(_ text: String, _ shown: String) {
+    func theDescriptionOfANumberIsReadAgain(_ text: String, _ shown: String) {
         #expect(JSONNumber(text)?.description == shown && JSONNumber(shown)?.description == shown)
     }
 

@@ -11,7 +11,7 @@ import Testing
             ("\"a\\u00e4\\n\\/\\\"\\\\\"", "aä\n/\"\\"), ("\"\\ud83d\\ude00😀\"", "😀😀"), ("[]", []), ("[ ]", []), ("{ }", [:]),
             ("\u{FEFF}[1 , {\"a\" : [true,null]}]", [1, ["a": [true, nil]]]), ("{\"a\":1,\"a\":2}", ["a": 2]),
         ] as [(String, JSONValue)])
-    func everyKindIsRead(_ text: String, _ value: JSONValue) {
+    func everyKindOfValueIsRead(_ text: String, _ value: JSONValue) {
         #expect(parsed(text) == value)
     }
 
@@ -22,11 +22,11 @@ import Testing
         "{\"a\":",
         "{\"a\":1", "{\"a\":1,}", "{a:1}", "{1:1}", "{\"a\" 1}", "]", "1 2", "[]]", "{}x",
     ])
-    func whatIsNotJSONFails(_ text: String) {
+    func invalidJSONFails(_ text: String) {
         #expect(parsed(text) == nil)
     }
 
-    @Test func whatIsNotUTF8Fails() {
+    @Test func invalidUTF8Fails() {
         #expect(throws: JSONParsingError.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
         #expect(throws: JSONParsingError(message: "more text after the value", offset: 2)) { try JSONValue(parsing: "1 x".utf8) }
     }

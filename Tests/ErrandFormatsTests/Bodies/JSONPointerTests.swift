@@ -12,7 +12,7 @@ import Testing
         ("/i\\j", 5), ("/k\"l", 6), ("/ ", 7), ("/m~0n", 8),
     ]
 
-    @Test(arguments: table) func thePlacesOfTheStandard(text: String, value: JSONValue) throws {
+    @Test(arguments: table) func placesOfTheStandardAreFound(text: String, value: JSONValue) throws {
         let pointer = try #require(JSONPointer(text))
         #expect(Self.document[at: pointer] == value && pointer.description == text)
     }
@@ -21,18 +21,18 @@ import Testing
     @Test(arguments: [
         ("#", ""), ("#/foo", "/foo"), ("#/foo/0", "/foo/0"), ("#/", "/"), ("#/a~1b", "/a~1b"), ("#/c%25d", "/c%d"), ("#/e%5Ef", "/e^f"),
         ("#/g%7Ch", "/g|h"), ("#/i%5Cj", "/i\\j"), ("#/k%22l", "/k\"l"), ("#/%20", "/ "), ("#/m~0n", "/m~0n"), ("/foo", "/foo"),
-    ]) func theFragmentsOfTheStandard(fragment: String, text: String) {
+    ]) func fragmentsOfTheStandardAreRead(fragment: String, text: String) {
         #expect(JSONPointer(fragment: fragment) == JSONPointer(text))
     }
 
-    @Test(arguments: ["a", "~", "/~", "/~2", "/a~", "/~01~"]) func whatIsNoPointerIsRefused(text: String) {
+    @Test(arguments: ["a", "~", "/~", "/~2", "/a~", "/~01~"]) func anInvalidPointerIsRefused(text: String) {
         #expect(JSONPointer(text) == nil)
     }
 
     @Test(arguments: [
         "/foo/2", "/foo/-", "/foo/00", "/foo/01", "/foo/x", "/foo/-1", "/foo/99999999999999999999", "/bar", "/foo/0/x", "//", "/foo/",
     ])
-    func whatIsNotThereIsNil(text: String) throws {
+    func aMissingPlaceIsNil(text: String) throws {
         #expect(Self.document[at: try #require(JSONPointer(text))] == nil)
     }
 
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: ["/nobody/name", "/user/tags/9", "/user/tags/x", "/user/tags/0/x", "/user/tags/-/x"])
-    func aPlaceThatIsNotThereIsAnErrorThatChangesNothing(
+    func aMissingPlaceIsAnErrorWithoutAChange(
         text: String
     ) throws {
         let before: JSONValue = ["user": ["tags": ["a", "b"]], "other": 1]

@@ -23,7 +23,7 @@ struct JSONRedactionTests {
             (#"{"token":"1","token":"2"}"#, #"{"token":"X","token":"X"}"#), (#""token""#, #""token""#), ("", ""), ("7", "7"),
             ("\u{FEFF}{\"token\":\"a\"}", "\u{FEFF}{\"token\":\"X\"}"), (#"{"ä":"😀","token":"😀"}"#, #"{"ä":"😀","token":"X"}"#),
         ] as [(String, String)])
-    func valuesOfSensitiveNamesAreReplacedAndNothingElse(_ text: String, _ expected: String) {
+    func onlyValuesOfSensitiveNamesAreReplaced(_ text: String, _ expected: String) {
         #expect(redacted(text) == expected)
     }
 
@@ -39,12 +39,12 @@ struct JSONRedactionTests {
             (#"{"token":{"a":1}b}"#, #"{"token":"X""#), (#"{"token":"b","c"}"#, #"{"token":"X""#), (#"{"token":truex}"#, #"{"token":"X""#),
             (#"{"token":"b","c":d}"#, #"{"token":"X","c":"X""#), (#"{"a":{"token":"b"} c}"#, #"{"a":{"token":"X"}"X""#),
         ] as [(String, String)])
-    func whatIsNoJSONIsReplacedFromWhereItIsNone(_ text: String, _ expected: String) {
+    func invalidJSONIsReplacedFromItsFirstFault(_ text: String, _ expected: String) {
         #expect(redacted(text) == expected)
         #expect(JSONRedaction(Array(text.utf8), placeholder: "X", isSensitive: isSensitive).isValid == false)
     }
 
-    @Test func deepNestingIsNotFollowedAndHidesNothing() {
+    @Test func secretsInDeepNestingAreReplaced() {
         let deep = String(repeating: "[", count: 100_000) + #"{"token":"abc"}"#
         #expect(!redacted(deep).contains("abc"))
         #expect(!redacted(String(repeating: "[", count: 257) + #"{"token":"abc"}"#).contains("abc"))
@@ -55,7 +55,7 @@ struct JSONRedactionTests {
         #expect(JSONRedaction(Array(deepest.utf8), placeholder: "X", isSensitive: isSensitive).isValid)
     }
 
-    @Test func noTextTrapsAndNoneKeepsItsSecret() {
+    @Test func noTextTrapsOrKeepsItsSecret() {
         let whole = Array(#"{"a":[1,{"token":"s3cr\u0065t","b":"\\\""}],"secret":{"x":["s3cret"]},"token":12345}"#.utf8)
         for end in 0...whole.count {
             let text = String(
@@ -69,7 +69,7 @@ struct JSONRedactionTests {
         }
     }
 
-    @Test func theReplacedValuesAreTold() {
+    @Test func theReplacedValuesAreListed() {
         let redaction = JSONRedaction(
             Array(#"{"token":"a\u0062","secret":{"x":["c",12]},"d":"e"}"#.utf8), placeholder: "X", isSensitive: isSensitive)
         #expect(redaction.values == ["ab", "c", "12"])

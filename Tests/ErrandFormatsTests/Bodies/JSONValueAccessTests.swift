@@ -17,7 +17,7 @@ import Testing
         #expect(json["id"].numberValue == JSONNumber("9007199254740993"))
     }
 
-    @Test func whatIsMissingIsNull() {
+    @Test func aMissingMemberOrElementIsNull() {
         #expect(json["nobody"].isNull && json["nobody"]["name"][3]["x"] == .null && json["nobody"]["name"].stringValue == nil)
         #expect(json["user"]["address"].isNull && !json["user"]["name"].isNull)
         #expect(json["scores"][3].isNull && json["scores"][-1].isNull && json["scores"]["name"].isNull && json["user"][0].isNull)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["9007199254740993", "-9007199254740993", "9223372036854775807", "18446744073709551615", "0.1", "12.34", "1e300", "7"])
-    func swiftsCodersKeepTheDigitsThatTheyCanHold(_ text: String) throws {
+    func codersOfFoundationKeepDigitsInTheirRange(_ text: String) throws {
         let parsed = try JSONValue(parsing: text.utf8)
         #expect(try JSONDecoder().decode([JSONValue].self, from: Data("[\(text)]".utf8)) == [parsed])
         #expect(try JSONDecoder().decode([JSONValue].self, from: JSONEncoder().encode([parsed])) == [parsed])

@@ -13,7 +13,7 @@ import Testing
         ("[1,2]", #"{"a":"b","c":null}"#, #"{"a":"b"}"#), ("{}", #"{"a":{"bb":{"ccc":null}}}"#, #"{"a":{"bb":{}}}"#),
     ]
 
-    @Test(arguments: patches) func theMergePatchesOfTheStandard(target: String, patch: String, result: String) throws {
+    @Test(arguments: patches) func mergePatchesMatchTheStandard(target: String, patch: String, result: String) throws {
         let (target, patch, result) = (
             try JSONValue(parsing: target.utf8), try JSONValue(parsing: patch.utf8), try JSONValue(parsing: result.utf8)
         )

@@ -9,12 +9,12 @@ import Testing
             ("\"\\u00e9\\n\"", "é\n"), ("[]", []),
             ("{}", [:]), ("[1,[true,null],{\"a\":{}}]", [1, [true, nil], ["a": [:]]]),
         ] as [(String, JSONValue)])
-    func everyKindIsReadAndWritten(_ json: String, _ value: JSONValue) throws {
+    func everyKindOfValueIsReadAndWritten(_ json: String, _ value: JSONValue) throws {
         #expect(try JSONDecoder().decode(JSONValue.self, from: Data(json.utf8)) == value)
         #expect(try JSONDecoder().decode(JSONValue.self, from: JSONEncoder().encode(value)) == value)
     }
 
-    @Test func ofSeveralMembersWithOneNameTheLastCounts() {
+    @Test func theLastOfSeveralMembersWithOneNameCounts() {
         let value: JSONValue = ["a": 1, "b": 2, "a": 3]
         #expect(value == .object(["a": .number(3), "b": .number(2)]))
     }
@@ -29,7 +29,7 @@ import Testing
             (nil, nil, true),
             ([:], [], false), ("a", "A", false),
         ] as [(JSONValue, JSONValue, Bool)])
-    func aSubsetHasItsMembersInTheOther(_ subset: JSONValue, _ whole: JSONValue, _ isSubset: Bool) {
+    func aSubsetHasAllItsMembersInTheWhole(_ subset: JSONValue, _ whole: JSONValue, _ isSubset: Bool) {
         #expect(subset.isSubset(of: whole) == isSubset)
     }
 }

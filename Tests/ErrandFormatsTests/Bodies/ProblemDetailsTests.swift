@@ -20,7 +20,7 @@ import Testing
         #expect(problem.description == "Out https://e.example/out")
     }
 
-    @Test func nothingIsRequired() throws {
+    @Test func everyMemberIsOptional() throws {
         let problem = try problem("{}")
         #expect(
             problem.type == "about:blank" && problem.title == nil && problem.status == nil && problem.detail == nil
@@ -28,7 +28,7 @@ import Testing
         #expect(problem.extensions.isEmpty && problem.description == "")
     }
 
-    @Test func membersOfTheWrongTypeArePassedOver() throws {
+    @Test func membersOfTheWrongTypeAreIgnored() throws {
         let problem = try problem(#"{"type":1,"title":["t"],"status":"403","detail":{},"instance":null,"more":1}"#)
         #expect(
             problem.type == "about:blank" && problem.title == nil && problem.status == nil && problem.detail == nil
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: ["[]", "1", "null", "", "{", "\"x\""])
-    func whatIsNoObjectFails(_ json: String) {
+    func textWithoutAnObjectFails(_ json: String) {
         #expect(throws: (any Error).self) { try ProblemDetails(parsing: json.utf8) }
         #expect(throws: (any Error).self) { try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8)) }
     }

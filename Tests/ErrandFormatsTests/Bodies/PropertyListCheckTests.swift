@@ -27,7 +27,7 @@ import Testing
     }
 
     /// What hides its tags from a check, and not from Foundation, and what Foundation ends the process at: none of it reaches it.
-    @Test func nothingThatIsReadEndsTheProcess() {
+    @Test func noPropertyListEndsTheProcess() {
         let many = 20_000
         let texts = [
             "<plist>" + String(repeating: "<dict><key/></key>", count: many),
@@ -52,7 +52,7 @@ import Testing
 
     /// Foundation reads a date that is no number, and traps when it is written.
     @Test(arguments: [Double.nan, .signalingNaN, .infinity, -.infinity])
-    func aDateThatIsNoNumberIsRefused(value: Double) {
+    func aDateWithoutANumberIsRefused(value: Double) {
         func list(_ value: Double, marker: UInt8 = 0x33) -> Data {
             binary([[marker] + (0..<8).map { UInt8(truncatingIfNeeded: value.bitPattern >> (56 - 8 * $0)) }])
         }
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// Whatever Foundation writes is read.
-    @Test func whatFoundationWritesIsRead() throws {
+    @Test func outputOfFoundationIsRead() throws {
         let texts = (0..<2_000).map { "text \($0 % 7)" }
         let values: [Any] = [
             [
@@ -110,7 +110,7 @@ import Testing
             "<string><![CDATA[\(String(repeating: "</a>", count: 1_000))]]></string>",
             "<?x \(String(repeating: "</a>", count: 1_000)) ?>", "<string>⼼a></string>", "<!-- > < -->",
         ])
-    func whatIsNoTagDoesNotCount(_ text: String) {
+    func textThatResemblesATagDoesNotCount(_ text: String) {
         #expect(problem("<plist>\(text)\(Self.nested(127))") == nil)
         #expect(problem("<plist>\(text)\(Self.nested(128))") == PropertyListCheck.tooDeep)
     }
@@ -228,7 +228,7 @@ import Testing
         #expect(problem(nested(10_000)) == PropertyListCheck.tooDeep)
     }
 
-    @Test func whatRefersToItselfOrIsSharedIsRefused() {
+    @Test func recursiveOrSharedContainersAreRefused() {
         let again = "it refers to an array or a dictionary more than once"
         #expect(problem(binary([array(0)])) == again)
         #expect(problem(binary([array(1), array(0)])) == again)
@@ -242,7 +242,7 @@ import Testing
         #expect(problem(binary([many, text])) == "it refers to the same objects too often")
     }
 
-    @Test func whatDoesNotFitIsRefused() {
+    @Test func damagedBinaryListsAreRefused() {
         let damaged = "it is damaged"
         for objects: [[UInt8]] in [
             [array(7)], [[0xF0]], [[0xA5, 0, 0]], [[0xAF, 0x10]], [[0xAF, 0x13, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]],

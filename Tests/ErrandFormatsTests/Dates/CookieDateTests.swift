@@ -32,7 +32,7 @@ import Testing
         "06 Nov 1994 08::37",
         "06Nov1994 08:49:37", "06 ＮＯＶ 1994 08:49:37", "06 Nov 1994é08:49:37",
     ])
-    func whatIsNoDateIsNil(_ text: String) { #expect(HTTPDate(cookieDate: text) == nil) }
+    func anInvalidDateIsNil(_ text: String) { #expect(HTTPDate(cookieDate: text) == nil) }
 
     private struct Vector: Decodable {
         let test: String

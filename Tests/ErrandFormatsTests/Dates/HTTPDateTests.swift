@@ -36,7 +36,7 @@ import Testing
         "Sun,\u{301} 06 Nov 1994 08:49:37 GMT", "Sun, \u{301}06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:\u{301}49:37 GMT",
         "Sunday, 06-\u{301}Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT\u{301}",
     ])
-    func anythingElseIsNil(_ text: String) {
+    func anInvalidDateIsNil(_ text: String) {
         #expect(HTTPDate(text, now: now) == nil && HTTPDate(strict: text, now: now) == nil)
     }
 
@@ -51,7 +51,7 @@ import Testing
         "Sun Nov  6 08:49:37 94",
         "Sun Nov  06 08:49:37 1994",
     ])
-    func theStrictReadingIsThatOfTheGrammar(_ text: String) {
+    func strictReadingFollowsTheGrammar(_ text: String) {
         #expect(HTTPDate(text, now: now)?.secondsSinceEpoch == 784_111_777)
         #expect(HTTPDate(strict: text, now: now) == nil)
     }
@@ -64,7 +64,7 @@ import Testing
         // The name of a day, if not of that day.
         ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Saturday, 06-Nov-94 08:49:37 GMT", 784_111_777),
     ])
-    func theStrictReadingHasTheThreeForms(_ text: String, _ seconds: Int64) {
+    func strictReadingAcceptsTheThreeForms(_ text: String, _ seconds: Int64) {
         #expect(HTTPDate(strict: text, now: now)?.secondsSinceEpoch == seconds)
     }
 
@@ -115,7 +115,7 @@ import Testing
         for value in values { #expect(HTTPDate(strict: value, now: now) == nil, "\(value)") }
     }
 
-    @Test func manyDaysComeBackAsTheyWere() throws {
+    @Test func manyDaysAreWrittenAndRead() throws {
         let start = try #require(HTTPDate("Sat, 01 Jan 1600 00:00:00 GMT", now: now)).secondsSinceEpoch
         let weekdays = ["Sat", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri"]
         for day in stride(from: Int64(0), to: 146_097, by: 1) {  // a whole cycle of the calendar
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func theFormIsTheOneThatIsSent() {
+    @Test func aDateIsWrittenInThePreferredForm() {
         #expect(HTTPDate(secondsSinceEpoch: 784_111_777).description == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate(secondsSinceEpoch: -62_135_596_800).description == "Mon, 01 Jan 0001 00:00:00 GMT")
         #expect(HTTPDate(secondsSinceEpoch: 0) < HTTPDate(secondsSinceEpoch: 1))

@@ -18,7 +18,7 @@ import Testing
             ("0000-01-01T00:00:00Z", -62_167_219_200, 0), ("9999-12-31T23:59:59Z", 253_402_300_799, 0),
             ("2024-02-29T00:00:00Z", 1_709_164_800, 0), ("2000-02-29T00:00:00Z", 951_782_400, 0),
             ("1582-10-10T00:00:00Z", -12_219_724_800, 0), ("2023-04-30T23:59:59Z", 1_682_899_199, 0),
-        ]) func whatTheRFCAllowsIsRead(_ text: String, _ seconds: Int64, _ nanoseconds: Int) throws
+        ]) func validDatesOfTheRFCAreRead(_ text: String, _ seconds: Int64, _ nanoseconds: Int) throws
     {
         let date = try RFC3339Date(text)
         #expect(date.secondsSinceEpoch == seconds && date.nanoseconds == nanoseconds, "\(date)")
@@ -56,13 +56,13 @@ import Testing
             ("-2024-03-05T06:07:08Z", .form), (" 2024-03-05T06:07:08Z", .form), ("2024-03-05_06:07:08Z", .form),
             ("2024-03-05T\u{301}06:07:08Z", .form), ("٢٠٢٤-03-05T06:07:08Z", .form), ("2024-03-05  06:07:08Z", .form),
             ("2024-03-05T06:07:08." + String(repeating: "7", count: 108) + "Z", .tooLong),
-        ] as [(String, RFC3339Date.Problem)]) func whatItRefusesIsCalledByItsReason(_ text: String, _ problem: RFC3339Date.Problem)
+        ] as [(String, RFC3339Date.Problem)]) func theErrorOfARefusedDateNamesItsReason(_ text: String, _ problem: RFC3339Date.Problem)
     {
         #expect(throws: problem) { try RFC3339Date(text) }
     }
 
     /// From 1583, as Foundation has the Julian calendar before. Foundation writes an offset of 18 hours as `Z`.
-    @Test func datesAreThoseOfFoundation() throws {
+    @Test func datesMatchFoundation() throws {
         var random = SeededGenerator(seed: 3)
         for _ in 0..<2_000 {
             let expected = Date(timeIntervalSince1970: Double(Int64.random(in: -12_212_553_600..<253_402_300_800, using: &random)))

@@ -30,7 +30,7 @@ import Testing
         #expect(Self.text(#"h2=":1", \#(member), h2=":2""#) == #"h2=":1", h2=":2""#)
     }
 
-    @Test func aStringThatDoesNotEndTakesTheRestWithIt() {
+    @Test func anUnterminatedStringDropsTheRest() {
         #expect(Self.text(#"h2=":1", h3=":443, h2=":2"#) == #"h2=":1""#)
         #expect(Self.text(#"h2=":1", h3=":443"; a="x, h2=":2""#).hasPrefix(#"h2=":1""#))
     }

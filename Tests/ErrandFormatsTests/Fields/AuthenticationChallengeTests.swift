@@ -38,7 +38,7 @@ import Testing
         #expect("\(challenges)" == "[Digest nonce, Basic realm]")
     }
 
-    @Test func bothCountsAndTheLengthAreBounded() {
+    @Test func challengesParametersAndLengthAreBounded() {
         let many = Array(repeating: "A", count: 40).joined(separator: ",")
         #expect(AuthenticationChallenge.parse([many]).count == 32)
         let parameters = (0..<33).map { "a\($0)=1" }.joined(separator: ",")
@@ -81,11 +81,11 @@ import Testing
         ("@ Digest-MD5", ""),
         ("@ MyDigest", ""), ("Digester a=b", "Digester a=b"),
     ])
-    func digestIsNeverLeftOut(_ value: String, _ expected: String) {
+    func digestIsNeverDropped(_ value: String, _ expected: String) {
         #expect(Self.text(AuthenticationChallenge.parse([value])) == expected)
     }
 
-    @Test func digestIsFoundBehindEveryLimit() {
+    @Test func digestIsFoundBeyondEveryLimit() {
         let long = "Basic realm=" + String(repeating: "x", count: 8192)
         #expect(Self.text(AuthenticationChallenge.parse([long + ", Digest realm=r"])) == "Digest")
         let many = AuthenticationChallenge.parse([Array(repeating: "A", count: 40).joined(separator: ",") + ", Digest realm=r, nonce=n"])

@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: ["", "; filename=x", "\"attachment\"; filename=x", "a b", "filename=x", "a," + String(repeating: "x", count: 9_000)])
-    func whatIsNoValueIsNil(_ text: String) { #expect(ContentDisposition(text) == nil) }
+    func anInvalidValueIsNil(_ text: String) { #expect(ContentDisposition(text) == nil) }
 
     @Test(
         arguments: [
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["x.txt", "a \"b\"\\.txt", "€ rates", "", "a;b"]) func whatIsWrittenIsRead(_ name: String) {
+    @Test(arguments: ["x.txt", "a \"b\"\\.txt", "€ rates", "", "a;b"]) func aWrittenValueIsRead(_ name: String) {
         let disposition = ContentDisposition(type: "attachment", name: name, fileName: name)
         #expect(ContentDisposition(disposition.description) == disposition, "\(disposition)")
     }

@@ -19,7 +19,7 @@ import Testing
             "bytes=0-4/5", "bytes 0-4/5 x", "bytes +0-4/5", "bytes 0-9223372036854775807/*", "bytes 0-9999999999999999999999/*",
             "bytes 0 - 4/5", "bytes 0-4/-5",
         ])
-    func whatIsNoRangeIsNil(_ text: String) { #expect(ContentRange(text) == nil) }
+    func anInvalidRangeIsNil(_ text: String) { #expect(ContentRange(text) == nil) }
 
     @Test func rangesAreMade() {
         #expect(ContentRange(0..<5, completeLength: nil)?.description == "bytes 0-4/*")
@@ -42,7 +42,7 @@ import Testing
         "", "bytes", "bytes=", "bytes=-", "bytes=1-0", "bytes=a-", "items=0-1", "bytes=0-1 2-3", "bytes=0--1",
         "bytes=0-9223372036854775807",
     ])
-    func whatIsNoRequestedRangeIsNil(_ text: String) { #expect(ByteRange.parse(text) == nil) }
+    func anInvalidRequestedRangeIsNil(_ text: String) { #expect(ByteRange.parse(text) == nil) }
 
     @Test func rangesAreResolved() {
         #expect(ByteRange.bytes(2..<20).resolved(length: 10) == 2..<10 && ByteRange.bytes(10..<20).resolved(length: 10) == nil)

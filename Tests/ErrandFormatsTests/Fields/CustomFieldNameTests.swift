@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct CustomFieldNameTests {
-    @Test func aNameOfYourOwnIsWrittenInPlace() {
+    @Test func aCustomNameIsWrittenInPlace() {
         var headers: HTTPFields = [.custom("X-Api-Key"): "k", .accept: "text/plain"]
         headers[.custom("x-tenant")] = "blue"
         #expect(headers[HTTPField.Name("X-API-KEY")!] == "k" && headers[.custom("X-Tenant")] == "blue")
@@ -11,7 +11,7 @@ import Testing
     }
 
     #if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)
-    @Test func aNameThatIsNotATokenIsNamedWhereItFails() async {
+    @Test func theErrorOfAnInvalidNameShowsTheName() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = HTTPField.Name.custom("X Api Key")
         }

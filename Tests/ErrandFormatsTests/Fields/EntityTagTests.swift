@@ -22,15 +22,15 @@ import Testing
         #""a", "b""#, #""a\"b""#,
         "\"a\u{7F}\"", "\"a\u{0}\"", "\"a\nb\"",
     ])
-    func whatIsNoTagIsNil(_ text: String) { #expect(EntityTag(text) == nil) }
+    func anInvalidTagIsNil(_ text: String) { #expect(EntityTag(text) == nil) }
 
-    @Test func aTagOfMoreThanTheLimitIsNil() {
+    @Test func aTagOverTheLimitIsNil() {
         #expect(EntityTag("\"" + String(repeating: "a", count: 8190) + "\"") != nil)
         #expect(EntityTag("\"" + String(repeating: "a", count: 8191) + "\"") == nil)
         #expect(EntityTag(opaque: String(repeating: "a", count: 8193)) == nil)
     }
 
-    @Test(arguments: ["a\"b", "\u{7F}", "\n"]) func aTagThatCannotBeWrittenIsNotMade(_ opaque: String) {
+    @Test(arguments: ["a\"b", "\u{7F}", "\n"]) func anUnwritableTagIsNotCreated(_ opaque: String) {
         #expect(EntityTag(opaque: opaque) == nil)
     }
 
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: ["", " , ", "**", "*, \"a\"", "\"a\", *", "a", "\"a\" \"b\"", "\"a\"; \"b\"", "\"a\", b", "\"a\", \"b"])
-    func whatIsNoConditionIsNil(_ text: String) { #expect(EntityTagCondition(text) == nil) }
+    func anInvalidConditionIsNil(_ text: String) { #expect(EntityTagCondition(text) == nil) }
 
     @Test func aConditionHasAtMost128Tags() {
         func text(_ count: Int) -> String { Array(repeating: "\"a\"", count: count).joined(separator: ",") }

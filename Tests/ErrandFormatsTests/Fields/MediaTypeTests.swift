@@ -31,7 +31,7 @@ import Testing
         "", " ", ";", "text", "text/", "/plain", "text/plain/x", "text plain", "te xt/plain", "text/pl\u{e9}in", "text/pl,ain",
         "\"text/plain\"", "text/;a=b", "text/\u{301}plain", "text/plain\u{301};a=b",
     ])
-    func whatIsNoMediaTypeIsNil(_ text: String) {
+    func anInvalidMediaTypeIsNil(_ text: String) {
         #expect(MediaType(text) == nil)
     }
 

@@ -139,7 +139,7 @@ import Testing
             retryAfter: .milliseconds(1500)),
     ]
 
-    @Test(arguments: rows) func saysWhatTheServerSaid(_ row: Row) throws {
+    @Test(arguments: rows) func fieldsDescribeTheQuotaOfTheServer(_ row: Row) throws {
         var response = HTTPResponse(status: row.status)
         for (name, value) in row.fields { response.headerFields.append(HTTPField(name: try #require(HTTPField.Name(name)), value: value)) }
         let fields = RateLimitFields(response, now: Self.now)

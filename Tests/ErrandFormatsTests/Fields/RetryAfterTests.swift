@@ -11,12 +11,12 @@ import Testing
             ("9223372036854775807", 1 << 40),
             ("99999999999999999999999999", 1 << 40),
         ] as [(String, Int64)])
-    func secondsAndDatesAreAWait(_ value: String, _ seconds: Int64) {
+    func secondsAndDatesAreReadAsAWait(_ value: String, _ seconds: Int64) {
         #expect(RetryAfter.wait(value, date: nil, now: now) == .seconds(seconds))
     }
 
     @Test(arguments: ["", " ", "-1", "+1", "1.5", "1s", "soon", "0x10", "１", "1 2", "Sun, 06 Nov 1994"])
-    func anythingElseIsNil(_ value: String) {
+    func anInvalidValueIsNil(_ value: String) {
         #expect(RetryAfter.wait(value, date: nil, now: now) == nil)
     }
 
@@ -24,7 +24,7 @@ import Testing
         arguments: [
             ("Sun, 06 Nov 1994 08:49:27 GMT", 10), ("Sun, 06 Nov 1994 08:50:00 GMT", 0), ("junk", 77), ("", 77),
         ] as [(String, Int64)])
-    func theServersOwnDateIsWhatCounts(_ date: String, _ seconds: Int64) {
+    func theWaitCountsFromTheDateOfTheServer(_ date: String, _ seconds: Int64) {
         #expect(RetryAfter.wait("Sun, 06 Nov 1994 08:49:37 GMT", date: date, now: now) == .seconds(seconds))
         #expect(RetryAfter.wait("30", date: date, now: now) == .seconds(30))
     }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct StructuredFieldTests {
-    @Test func whatIsReadCanBeLookedUp() throws {
+    @Test func membersAndParametersAreFoundByName() throws {
         let list = try StructuredList(parsing: #""default";r=50;t=30, ("a" b);x=1.5;y"#)
         #expect(list.members[0].item?.value.stringValue == "default" && list.members[0].parameters["r"]?.integerValue == 50)
         #expect(list.members[1].innerList?.items.map(\.value) == ["a", .token("b")])
@@ -14,7 +14,7 @@ import Testing
         #expect(dictionary["b"]?.item?.value.byteSequenceValue == [1, 2] && dictionary["d"]?.item?.value == .date(secondsSinceEpoch: 0))
     }
 
-    @Test func whatIsBuiltCanBeWritten() throws {
+    @Test func builtFieldsAreWritten() throws {
         var list = StructuredList([.item(StructuredItem("default", parameters: ["r": 50, "t": 30]))])
         list.members.append(.innerList(StructuredInnerList([StructuredItem(1), StructuredItem(.token("b"))], parameters: ["y": true])))
         #expect(try list.serialized() == #""default";r=50;t=30, (1 b);y"#)
@@ -31,7 +31,7 @@ import Testing
             ("1, 2,", 5), ("1 2", 2), ("\"a\u{7}\"", 2), ("\"a", 2), ("(1 2", 4), ("(1,2)", 2), ("1;A=2", 2), ("1000000000000000", 0),
             ("x, 1.", 5), (":a:", 1), ("?2", 1), ("%\"%FF\"", 3), ("%\"%ff\"", 0), ("@1.5", 1), ("é", 0), ("-", 1),
         ])
-    func anErrorSaysWhereItIs(_ text: String, _ offset: Int) {
+    func anErrorHasItsOffset(_ text: String, _ offset: Int) {
         let error = #expect(throws: StructuredFieldError.self) { try StructuredList(parsing: text) }
         #expect(error?.offset == offset, "\(error.map { "\($0)" } ?? "")")
     }
@@ -42,24 +42,24 @@ import Testing
             .string("\n"),
             .token(""), .token("1a"), .token("a b"), .date(secondsSinceEpoch: .max),
         ] as [StructuredBareItem])
-    func whatCannotBeWrittenIsRefused(_ value: StructuredBareItem) {
+    func anUnwritableValueIsRefused(_ value: StructuredBareItem) {
         let error = #expect(throws: StructuredFieldError.self) { try StructuredItem(value).serialized() }
         #expect(error?.offset == nil)
         #expect(throws: StructuredFieldError.self) { try StructuredItem(1, parameters: ["k": value]).serialized() }
     }
 
-    @Test(arguments: ["", "A", "1", "é", "a b", "-a"]) func aKeyThatIsNoneIsRefused(_ key: String) {
+    @Test(arguments: ["", "A", "1", "é", "a b", "-a"]) func anInvalidKeyIsRefused(_ key: String) {
         #expect(throws: StructuredFieldError.self) { try StructuredItem(1, parameters: [key: 1]).serialized() }
     }
 
-    @Test func bytesGoThroughWhateverTheirNumber() throws {
+    @Test func bytesOfEveryLengthAreWrittenAndRead() throws {
         for count in 0..<70 {
             let item = StructuredItem(.byteSequence(Array(Data.seeded(count, seed: UInt64(count) + 1))))
             #expect(try StructuredItem(parsing: item.serialized()) == item)
         }
     }
 
-    @Test(arguments: ["=", "==", "a===", "YQ=", "YQ===", "Y=Q=", "YQ==YQ==", "Y Q=", "YQ-_"]) func whatIsNoBase64IsRefused(_ text: String) {
+    @Test(arguments: ["=", "==", "a===", "YQ=", "YQ===", "Y=Q=", "YQ==YQ==", "Y Q=", "YQ-_"]) func invalidBase64IsRefused(_ text: String) {
         #expect(throws: StructuredFieldError.self) { try StructuredItem(parsing: ":\(text):") }
     }
 
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Random bytes, and random texts of what fields are made of: no crash, and what is read is written so that it reads the same.
-    @Test(arguments: 1...8) func anythingIsReadOrRefused(_ seed: UInt64) {
+    @Test(arguments: 1...8) func randomFieldsAreReadOrRefused(_ seed: UInt64) {
         let pieces = [
             "1", "-", ".", "25", "a", "*", "B", "\"", "\\", "\"x\"", "(", ")", " ", "\t", ",", ", ", ";", ";k", "=", ":", ":YQ==:", "?",
             "?1", "@",

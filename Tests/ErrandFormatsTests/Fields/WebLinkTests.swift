@@ -55,7 +55,7 @@ import Testing
         ("<\(String(repeating: "a", count: 8_192))>; rel=next", false),
         ("<a>" + (0..<32).map { ";p\($0)=1" }.joined() + ";rel=next", false), ("<a>;rel=x" + (0..<40).map { ";p\($0)=1" }.joined(), true),
     ])
-    func whatIsLeftOutIsToldAbout(_ value: String, _ isWhole: Bool) {
+    func droppedLinksAreReported(_ value: String, _ isWhole: Bool) {
         #expect(WebLink.parseReportingCompleteness([value]).isComplete == isWhole)
         #expect(WebLink.parseReportingCompleteness([value, "<a>; rel=x"]).isComplete == isWhole, "another value does not mend it")
     }

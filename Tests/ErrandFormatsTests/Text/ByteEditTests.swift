@@ -8,7 +8,7 @@ import Testing
     }
 
     /// Every list of few edits after every other, on a short text.
-    @Test func oneListDoesWhatTwoDo() {
+    @Test func aJoinedListEqualsTwoLists() {
         let bytes = Array("abcdef".utf8)
         func lists(in count: Int, _ marks: String) -> [[ByteEdit]] {
             let ranges = (0...count).flatMap { start in (start...min(count, start + 3)).map { start..<$0 } }

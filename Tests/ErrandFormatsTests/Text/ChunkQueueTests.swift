@@ -3,7 +3,7 @@ import Testing
 @testable import ErrandFormats
 
 @Suite(.timeLimit(.minutes(5))) struct ChunkQueueTests {
-    @Test func chunksComeOutInTheOrderInWhichTheyWentIn() {
+    @Test func chunksLeaveInTheirOrder() {
         var queue = ChunkQueue<[UInt8]>()
         #expect(queue.isEmpty && queue.popFirst() == nil)
         for byte in UInt8(1)...3 { queue.append([byte]) }
@@ -30,7 +30,7 @@ import Testing
     }
 
     /// What is no collection says itself how many bytes it counts for.
-    @Test func aChunkMayCountForMoreOrLessThanItHas() {
+    @Test func aChunkCanDeclareItsSize() {
         var queue = ChunkQueue<String>()
         queue.append("head", bytes: 0)
         queue.append("body", bytes: 100)
@@ -39,7 +39,7 @@ import Testing
         #expect(queue.popFirst() == "body" && queue.bytes == 0)
     }
 
-    @Test func nothingIsLeftAfterRemovingAll() {
+    @Test func aQueueIsEmptyAfterRemovingAll() {
         var queue = ChunkQueue<[UInt8]>()
         for _ in 0..<10 { queue.append([1]) }
         _ = queue.popFirst()

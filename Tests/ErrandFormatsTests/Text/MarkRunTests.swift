@@ -36,7 +36,7 @@ import Testing
             ("&#X0000301;", .xml), ("&#769;", .xml), ("&#000769;", .xml),
             ("\u{301}<![CDATA[\u{316}]]>", .xml), ("<![CDATA[\u{301}]]>", .xml), ("\u{301}&#790;", .xml),
         ] as [(String, MarkRun.Syntax)])
-    func escapesAreMarks(_ unit: String, _ syntax: MarkRun.Syntax) {
+    func escapedMarksCount(_ unit: String, _ syntax: MarkRun.Syntax) {
         #expect(isTooLong("a" + String(repeating: unit, count: 129), syntax))
         #expect(!isTooLong("a" + String(repeating: unit + "b", count: 300), syntax))
     }
@@ -49,7 +49,7 @@ import Testing
             ("\u{301}\",\"", .json), ("&#x;", .xml),
             ("&#x301", .xml), ("&amp;\u{301}", .xml), ("&#97;\u{301}", .xml), ("<string>\u{301}</string>", .xml), ("\u{301} ", .plain),
         ] as [(String, MarkRun.Syntax)])
-    func otherTextIsNotARun(_ unit: String, _ syntax: MarkRun.Syntax) {
+    func otherTextHasNoRun(_ unit: String, _ syntax: MarkRun.Syntax) {
         #expect(!isTooLong(String(repeating: unit, count: 500), syntax))
     }
 
@@ -90,7 +90,7 @@ import Testing
         #expect(try JSONValue(parsing: "[\"\(most)\"]".utf8) == [.string(most)])
     }
 
-    @Test func problemDetailsHaveNoSuchTexts() {
+    @Test func problemDetailsRefuseARun() {
         #expect(throws: JSONParsingError.self) { try ProblemDetails(parsing: "{\"type\":\"\(Self.long)\"}".utf8) }
     }
 }

@@ -31,7 +31,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test(arguments: [true, false]) func eachCountIsTheNextOne(isSecure: Bool) async throws {
+    @Test(arguments: [true, false]) func eachRequestHasTheNextNonceCount(isSecure: Bool) async throws {
         try await withApache(connections: 1) { stack, log in
             let stack = stack.authenticate(.digest(user: "joe", password: "pw"))
             for number in 0..<200 {
@@ -92,7 +92,7 @@ struct ApacheAuthenticationTests {
     }
 
     /// The folders share an origin and a realm, and each has passwords of its own.
-    @Test func anotherFolderAsksForANonceOfItsOwn() async throws {
+    @Test func eachFolderHasItsOwnNonce() async throws {
         try await withApache { stack, log in
             let stack = stack.authenticate(.digest(user: "joe", password: "pw"))
             for path in ["/digest/secret.txt", "/brief/secret.txt", "/digest/secret.txt", "/letters.txt"] {

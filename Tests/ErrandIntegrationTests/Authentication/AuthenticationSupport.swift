@@ -4,7 +4,7 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// What went over the wire for a call: the credentials of each request, and what the server said to them.
+/// One exchange of a call: the credentials of the request, and the status and the challenges of the response.
 struct Exchanged: Sendable {
     let authorization: String?
     let status: HTTPResponse.Status
@@ -14,8 +14,8 @@ struct Exchanged: Sendable {
     func part(_ name: String) -> String? { authorization.flatMap { AuthenticationChallenge.parse([$0]).first?[name] } }
 }
 
-/// Notes each request that passes, in the order of the responses.
-struct Wiretap: HTTPMiddleware {
+/// Records each exchange, in the order of the responses.
+struct RecordingExchangeMiddleware: HTTPMiddleware {
     let log = Watched<[Exchanged]>([])
 
     var place: MiddlewarePlace { .unplaced }
@@ -36,7 +36,7 @@ struct Wiretap: HTTPMiddleware {
 func withWire<Result>(
     certificate: String? = nil, connections: Int? = nil, _ body: (HTTPStack, Watched<[Exchanged]>) async throws -> Result
 ) async throws -> Result {
-    let tap = Wiretap()
+    let tap = RecordingExchangeMiddleware()
     var configuration = NIOTransport.Configuration()
     if let certificate { configuration.tls.extraRootsPEMFiles = [certificate] }
     if let connections { configuration.maxConnectionsPerOrigin = connections }

@@ -34,7 +34,7 @@ struct HTTPBinAuthenticationTests {
     }
 
     /// It responds with 404 in place of a challenge.
-    @Test func onlyAProofThatNobodyAskedForOpensAHiddenPage() async throws {
+    @Test func onlyPreemptiveCredentialsOpenAHiddenPage() async throws {
         try await withWire { stack, log in
             let page = try get("/hidden-basic-auth/joe/pw")
             let open = try await stack.authenticate(.basic(user: "joe", password: "pw")).outcome(of: page)
@@ -48,7 +48,7 @@ struct HTTPBinAuthenticationTests {
         }
     }
 
-    @Test func aTokenArrivesAsItIs() async throws {
+    @Test func aTokenArrivesUnchanged() async throws {
         struct Echo: Decodable { let token: String }
         try await withWire { stack, log in
             let token = "eyJ.a-b_c~d+e/f=="
@@ -62,7 +62,7 @@ struct HTTPBinAuthenticationTests {
 
     // MARK: Digest
 
-    @Test(arguments: qualities, algorithms) func digestAsksOnceAndCountsThen(quality: String, algorithm: String) async throws {
+    @Test(arguments: qualities, algorithms) func digestUsesOneChallengeForSeveralRequests(quality: String, algorithm: String) async throws {
         try await withWire { stack, log in
             let stack = stack.authenticate(.digest(user: "joe", password: "pw"))
             for _ in 0..<3 {

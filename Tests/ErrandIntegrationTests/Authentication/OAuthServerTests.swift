@@ -79,7 +79,7 @@ struct OAuthServerTests {
         }
     }
 
-    @Test func aRefreshTokenIsGoodForOnce() async throws {
+    @Test func aRefreshTokenIsUsableOnce() async throws {
         try await withClient { client, transport, base in
             let authorization = try client.authorization(redirectURI: redirect, scopes: ["read"])
             let first = try await client.token(for: authorization, redirect: browse(authorization.url, transport))
@@ -106,7 +106,7 @@ struct OAuthServerTests {
     }
 
     /// The second request is told to slow down, and the person enters the code after the third.
-    @Test func aDeviceWaitsForItsPerson() async throws {
+    @Test func aDeviceWaitsForThePerson() async throws {
         let clock = ManualClock()
         try await withClient { client, transport, base in
             let authorization = try await client.deviceAuthorization(scopes: ["read"])

@@ -36,7 +36,7 @@ struct OIDCProviderTests {
         return try await oauth.token(for: authorization, redirect: try await browse(authorization.url, "sub=\(user)", stack))
     }
 
-    private func whoIsSignedIn(_ stack: HTTPStack, _ scheme: BearerScheme) async throws -> String? {
+    private func signedInUser(_ stack: HTTPStack, _ scheme: BearerScheme) async throws -> String? {
         struct User: Decodable { let sub: String }
         let response = try await stack.authenticate(scheme).send(Request(.get, url: RealServer.oidc.url("/userinfo")))
         let data = try await response.body.collect()
@@ -64,7 +64,7 @@ struct OIDCProviderTests {
             let token = try await signIn(oauth, stack, user: "joe-\(isBasic)")
             #expect(token.refreshToken != nil && token.idToken?.split(separator: ".").count == 3 && token.expiresAt != nil)
             #expect(token.scopes == ["openid", "email"])
-            let user1 = try await whoIsSignedIn(stack, .bearer(token.value))
+            let user1 = try await signedInUser(stack, .bearer(token.value))
             #expect(user1 == "joe-\(isBasic)")
         }
     }
@@ -79,7 +79,7 @@ struct OIDCProviderTests {
         }
     }
 
-    @Test func aRedirectThatBelongsToNoSignInIsNotBelieved() async throws {
+    @Test func aRedirectOfAnotherSignInIsRefused() async throws {
         try await withClient { oauth, stack in
             let first = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])
             let second = try oauth.authorization(redirectURI: Self.redirect, scopes: ["openid"])
@@ -99,13 +99,13 @@ struct OIDCProviderTests {
         try await withClient(.basic(secret: "secret")) { oauth, stack in
             let first = try await signIn(oauth, stack, user: "eve")
             _ = try await oauth.refresh(first)  // from now on, the first access token is refused
-            let user2 = try await whoIsSignedIn(stack, .bearer(first.value))
+            let user2 = try await signedInUser(stack, .bearer(first.value))
             #expect(user2 == nil)
             let tokens = TokenSource(oauth)
             try await tokens.signIn(first)
             let scheme = BearerScheme(tokens) { $0.status == .badRequest }
             try await withThrowingTaskGroup(of: String?.self) { group in
-                for _ in 0..<20 { group.addTask { try await whoIsSignedIn(stack, scheme) } }
+                for _ in 0..<20 { group.addTask { try await signedInUser(stack, scheme) } }
                 for try await user in group { #expect(user == "eve") }
             }
             let current = try #require(tokens.current)
@@ -118,7 +118,7 @@ struct OIDCProviderTests {
             let tokens = TokenSource(oauth)
             try await tokens.signIn(try await signIn(oauth, stack, user: "bob"))
             let scheme = BearerScheme(tokens) { $0.status == .badRequest }
-            let user3 = try await whoIsSignedIn(stack, scheme)
+            let user3 = try await signedInUser(stack, scheme)
             #expect(user3 == "bob")
             // It has no endpoint of RFC 7009.
             let token = try #require(tokens.current)
@@ -128,10 +128,10 @@ struct OIDCProviderTests {
             let revoked = try await stack.send(Request(.post, url: RealServer.oidc.url("/users/bob/revoke-tokens")))
             #expect(revoked.status == .noContent)
             revoked.body.abandon()
-            let ended = try await failure(AuthenticationError.self) { try await whoIsSignedIn(stack, scheme) }
+            let ended = try await failure(AuthenticationError.self) { try await signedInUser(stack, scheme) }
             #expect(ended.reason == .refreshRefused && tokens.current == nil)
             #expect((ended.underlying as? OAuthError)?.code == .invalidGrant)
-            let later = try await failure(AuthenticationError.self) { try await whoIsSignedIn(stack, scheme) }
+            let later = try await failure(AuthenticationError.self) { try await signedInUser(stack, scheme) }
             #expect(later.reason == .signedOut || later.reason == .refreshRefused)
         }
     }

@@ -32,7 +32,7 @@ struct S3SignatureTests {
         return (response.status, try await response.body.collect().asText)
     }
 
-    @Test(arguments: [true, false]) func anObjectIsStoredAndComesBack(isFile: Bool) async throws {
+    @Test(arguments: [true, false]) func anObjectIsStoredAndLoaded(isFile: Bool) async throws {
         let content = Data.seeded(100_000)
         let folder = try TestFolder("stored")
         let path = try folder.write(content, to: "body")
@@ -62,8 +62,8 @@ struct S3SignatureTests {
     }
 
     /// What is changed after the signature was made is noticed.
-    @Test func aRequestThatIsChangedOnTheWayIsRefused() async throws {
-        struct Changing: HTTPMiddleware {
+    @Test func aRequestChangedInTransitIsRefused() async throws {
+        struct QueryChangingMiddleware: HTTPMiddleware {
             var place: MiddlewarePlace { .unplaced }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 var request = request
@@ -73,7 +73,8 @@ struct S3SignatureTests {
         }
         try await withBucket { _, bucket, plain in
             let changed = try await text(
-                plain.wrapped(by: Changing()).sign(with: try signer()), try Request(.get, url: bucket, query: ["list-type": "2"]))
+                plain.wrapped(by: QueryChangingMiddleware()).sign(with: try signer()),
+                try Request(.get, url: bucket, query: ["list-type": "2"]))
             #expect(changed.status == .forbidden && changed.text.contains("SignatureDoesNotMatch"), "\(changed.text)")
         }
     }

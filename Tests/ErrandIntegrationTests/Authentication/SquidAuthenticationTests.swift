@@ -103,7 +103,7 @@ struct SquidAuthenticationTests {
     }
 
     /// Squid offers both, and gets the better one.
-    @Test func basicIsNotSentWhereTheProxyKnowsDigest() async throws {
+    @Test func basicIsNotSentToAProxyWithDigest() async throws {
         try await withProxy(.digest(user: "joe", password: "pw", orBasic: true)) { stack, nginx, log in
             let response = try await stack.send(Request(.get, url: nginx.url("/small", host: "localhost")))
             #expect(response.status == .ok)
@@ -123,7 +123,7 @@ struct SquidAuthenticationTests {
     }
 
     /// Neither gets the other's.
-    @Test func theProxyAndTheOriginHavePasswordsOfTheirOwn() async throws {
+    @Test func proxyAndOriginHaveSeparatePasswords() async throws {
         let seen = Watched<[RawRequest]>([])
         let origin = try RawServer.responding { connection, request, _ in
             seen.change { $0.append(request) }

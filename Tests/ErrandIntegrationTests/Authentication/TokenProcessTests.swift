@@ -15,7 +15,7 @@ internal import Testing
     private static let processCount = 3
 
     @Test(.enabled(if: OwnProgram.isKnown, "the path of this program is known on Linux alone"))
-    func aKilledProcessSignsNobodyOutAndNoAccountGetsTheTokenOfAnother() async throws {
+    func aKilledProcessKeepsSessionsAndAccountsSeparate() async throws {
         let folder = try TestFolder("token-processes")
         let path = folder.file("token.json")
         let server = AccountServer()

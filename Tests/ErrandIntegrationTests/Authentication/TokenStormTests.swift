@@ -137,7 +137,7 @@ private final class RotatingServer: Sendable {
     /// All requests have been refused before the refresh ends.
     private static func allWereRefused(_ state: RotatingServer.State) -> Bool { state.refused >= count }
 
-    @Test func thereIsOneRefreshAndNoRequestIsLost() async throws {
+    @Test func manyRequestsShareOneRefresh() async throws {
         let server = RotatingServer(mayRefresh: { $0.refused >= 200 })
         let outcomes = try await storm(server) { tokens in
             #expect(tokens.current?.refreshToken == "refresh-0")
@@ -160,7 +160,7 @@ private final class RotatingServer: Sendable {
     }
 
     /// Some refusals come when the new token is there already: they start no refresh.
-    @Test func aSlowRefusalThatComesAfterTheRefreshStartsNone() async throws {
+    @Test func aLateRefusalAfterTheRefreshStartsNoRefresh() async throws {
         let server = RotatingServer(
             mayRefresh: { $0.refused >= 60 }, mayRefuse: { number, state in number > 30 || state.log.contains("Bearer access-2") })
         let outcomes = try await storm(server)
@@ -185,7 +185,7 @@ private final class RotatingServer: Sendable {
     }
 
     /// The request that started the refresh is among those that are cancelled.
-    @Test func aRefreshThatNobodyWaitsForIsKept() async throws {
+    @Test func aRefreshWithoutWaitingRequestsIsKept() async throws {
         let isReleased = Watched(false)
         let server = RotatingServer(mayRefresh: { _ in isReleased.value })
         let outcomes = try await storm(server, cancelled: Set(0..<Self.count)) { _ in
@@ -199,7 +199,7 @@ private final class RotatingServer: Sendable {
         #expect(outcomes == [.cancelled: Self.count] && server.state.value.refreshes == 1 && !server.state.value.tokens.isRevoked)
     }
 
-    @Test func aRefreshThatFailsFailsAllWhoWaitAndTheNextOneIsAnother() async throws {
+    @Test func aFailedRefreshFailsAllWaitingRequestsAndTheNextRequestRefreshesAgain() async throws {
         let server = RotatingServer(mayRefresh: Self.allWereRefused, failsRefresh: { $0 == 1 })
         let outcomes = try await storm(server) { _ in
         } after: { tokens, stack, url in
@@ -211,7 +211,7 @@ private final class RotatingServer: Sendable {
         #expect(outcomes == [.failed("no new token could be obtained"): Self.count])
     }
 
-    @Test func signingOutBeatsARefresh() async throws {
+    @Test func aSignOutOverridesARefreshInProgress() async throws {
         let isOut = Watched(false)
         let server = RotatingServer(mayRefresh: { _ in isOut.value })
         let outcomes = try await storm(server) { tokens in

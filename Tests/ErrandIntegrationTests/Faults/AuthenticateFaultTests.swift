@@ -43,7 +43,9 @@ import Testing
     }
 
     /// All who wait for a refresh get its error, and the next request refreshes again. None is sent with a half token.
-    @Test(arguments: Fault.all, FaultPoint.all) func aRefreshThatBreaksFailsAllWhoWait(_ fault: Fault, at point: FaultPoint) async throws {
+    @Test(arguments: Fault.all, FaultPoint.all) func aBrokenRefreshFailsAllWaitingRequests(_ fault: Fault, at point: FaultPoint)
+        async throws
+    {
         try await with(fault, at: point) { api, tokens, backEnd, auth in
             let outcomes = await withTaskGroup(of: String.self) { group in
                 for number in 0..<8 {
@@ -99,7 +101,7 @@ import Testing
     }
 
     /// A connection that is lost behind the proof is the call's error, with the challenge among its attempts.
-    @Test(arguments: [Fault.close, .reset, .halfClose]) func whatIsLostBehindAChallengeSaysSo(_ fault: Fault) async throws {
+    @Test(arguments: [Fault.close, .reset, .halfClose]) func aFailureAfterAChallengeNamesTheChallenge(_ fault: Fault) async throws {
         try await withMockServer { server in
             try await withTransport(NIOTransport()) { transport in
                 server.enqueue(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#]))

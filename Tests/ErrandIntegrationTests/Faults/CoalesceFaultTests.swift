@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func oneExchangeRespondsToAll() async throws {
+    @Test func callersShareOneExchange() async throws {
         try await with { server, transport in
             let parts = Parts(transport)
             server.dispatch { _ in
@@ -91,7 +91,8 @@ import Testing
     }
 
     /// Whatever becomes of the shared exchange becomes of all who share it, and the next one is fine.
-    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultReachesAllAndLeavesNothing(_ fault: Fault, at point: FaultPoint) async throws
+    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultReachesAllCallersAndLeavesNothing(_ fault: Fault, at point: FaultPoint)
+        async throws
     {
         try await with { server, transport in
             let parts = Parts(transport)
@@ -123,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: [Fault.close, .reset, .truncatedChunk, .wrongContentLength])
-    func aBodyThatBreaksOffHalfWayReachesEachReader(_ fault: Fault) async throws {
+    func aBrokenBodyReachesEachReader(_ fault: Fault) async throws {
         try await with { server, transport in
             let parts = Parts(transport)
             server.dispatch { _ in
@@ -150,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func aSlowReaderFailsAloneAndTheConnectionIsUsedAgain() async throws {
+    @Test func aSlowReaderFailsAndTheConnectionIsReused() async throws {
         try await with { server, transport in
             server.dispatch { _ in .data(Self.content) }
             let parts = Parts(transport, viewLimitBytes: 100_000)
@@ -165,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func theLastToLeaveHalfWayGivesTheSlotBack() async throws {
+    @Test func theLastReaderOfAPartialBodyFreesTheSlot() async throws {
         // More than a transport takes before it is read.
         let large = Data.seeded(4 * 1024 * 1024)
         try await with { server, transport in

@@ -41,7 +41,7 @@ import Testing
 
     private let soon = EventStreamPolicy(reconnectionTime: .milliseconds(1), backoff: .immediate, silenceTimeout: .seconds(20))
 
-    @Test(arguments: TestedTransport.allCases) func eventsGoOnAfterLostConnections(_ tested: TestedTransport) async throws {
+    @Test(arguments: TestedTransport.allCases) func eventsContinueAfterLostConnections(_ tested: TestedTransport) async throws {
         let seen = Watched(Seen())
         let head = Self.head
         let server = try server(
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test(arguments: TestedTransport.allCases) func aServerThatBecomesSilentIsLeft(_ tested: TestedTransport) async throws {
+    @Test(arguments: TestedTransport.allCases) func aConnectionToASilentServerIsClosed(_ tested: TestedTransport) async throws {
         let seen = Watched(Seen())
         let stream = Self.head + "\r\nid: 1\ndata: a\n\n"
         let server = try server(

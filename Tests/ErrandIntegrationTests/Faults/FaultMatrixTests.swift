@@ -90,7 +90,7 @@ extension IntegrationTests {
         }
 
         /// What comes beyond a response is no response to the next request.
-        @Test func whatComesBeyondAResponseIsNoResponse() async throws {
+        @Test func bytesBeyondAResponseAreNoResponse() async throws {
             await concurrently(Array(0..<50)) { _ in
                 try await withMockServer { server in
                     let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"

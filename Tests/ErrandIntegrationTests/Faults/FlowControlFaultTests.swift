@@ -35,7 +35,7 @@ extension IntegrationTests {
             },
         ]
 
-        @Test(arguments: flows) func endsAsTheTransportAloneUnderEveryFault(_ flow: Flow) async throws {
+        @Test(arguments: flows) func eachFlowControlEndsEveryFaultLikeTheTransport(_ flow: Flow) async throws {
             try await withNIO { transport in
                 await FaultRow.checkAll(FaultRow.all(Fault.all), expecting: FaultExpectation.http1) { row, expected in
                     try await withMockServer { server in
@@ -70,7 +70,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test(arguments: flows) func isCancelledAtEveryPoint(_ flow: Flow) async throws {
+        @Test(arguments: flows) func eachFlowControlIsCancelledAtEveryPoint(_ flow: Flow) async throws {
             let before = LiveWork.allCases.map(\.count)
             let body = Data.seeded(150_000, seed: 3)
             try await withMockServer { server in

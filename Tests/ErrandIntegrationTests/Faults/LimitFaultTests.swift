@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Whatever becomes of the exchange that holds the only slot, the next one gets it.
-    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultGivesItsSlotBack(_ fault: Fault, at point: FaultPoint) async throws {
+    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultFreesItsSlot(_ fault: Fault, at point: FaultPoint) async throws {
         try await withMockServer { server in
             server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))
             server.dispatch { _ in .text("fine") }
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [Fault.reset, .close, .garbage]) func anOriginThatBreaksIsLeftAlone(_ fault: Fault) async throws {
+    @Test(arguments: [Fault.reset, .close, .garbage]) func aBrokenOriginGetsNoRequests(_ fault: Fault) async throws {
         try await withMockServer { server in
             let isBroken = Mutex(true)
             server.dispatch { _ in isBroken.withLock { $0 } ? .text("x").fault(fault, at: .responseStart) : .text("fine") }

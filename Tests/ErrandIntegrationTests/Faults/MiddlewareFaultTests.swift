@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func retrySendsWhatFoundNoConnectionAgainWhateverItIs() async throws {
+    @Test func retryRepeatsEveryMethodWithoutAConnection() async throws {
         try await withMockServer { server in
             let port = try LoopbackPorts.refused()
             let isUp = Mutex(false)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [Fault.close, .reset, .truncatedChunk, .wrongContentLength])
-    func retryIsOverOnceTheHeadWasReturned(_ fault: Fault) async throws {
+    func retryEndsWithTheReturnedHead(_ fault: Fault) async throws {
         try await with { server, transport async throws in
             server.enqueue(.text(Self.long).fault(fault, at: .responseBody), .text("never"))
             let response = try await transport.retry(Self.quick).send(get(server))
@@ -114,7 +114,7 @@ import Testing
     // MARK: validateStatus
 
     @Test(arguments: [Fault.close, .reset, .truncatedChunk, .wrongContentLength])
-    func anErrorsBodyThatBreaksOffDoesNotHideTheStatus(_ fault: Fault) async throws {
+    func aBrokenErrorBodyDoesNotHideTheStatus(_ fault: Fault) async throws {
         try await with { server, transport async throws in
             server.enqueue(.text("it is all our fault", status: .internalServerError).fault(fault, at: .responseBody))
             let error = await #expect(throws: StatusError.self) { try await transport.validateStatus().send(get(server)) }
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func firstByteEndsAServerThatDoesNotRespond() async throws {
+    @Test func firstByteEndsTheWaitForASilentServer() async throws {
         try await with { server, transport async throws in
             server.enqueue(.text("x").fault(.stall, at: .responseStart), .text("fine").with { $0.chunkPause = .milliseconds(800) })
             let stack = transport.phaseTimeouts(firstByte: .milliseconds(500))
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func idleReadEndsABodyThatDoesNotGoOn() async throws {
+    @Test func idleReadEndsAStalledBody() async throws {
         try await with { server, transport async throws in
             server.enqueue(.text(Self.long).fault(.stall, at: .responseBody))
             let stack = transport.phaseTimeouts(idleRead: .milliseconds(500))
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func connectEndsAServerThatAcceptsNobody() async throws {
+    @Test func connectEndsTheWaitForAServerThatDoesNotAccept() async throws {
         var configuration = MockServer.Configuration()
         configuration.neverAccepts = true
         try await withMockServer(configuration) { server in
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func idleWriteEndsAServerThatReadsNothing(isInMemory: Bool) async throws {
+    @Test(arguments: [true, false]) func idleWriteEndsTheUploadToAServerThatReadsNothing(isInMemory: Bool) async throws {
         var configuration = MockServer.Configuration()
         configuration.receiveBufferBytes = 64 * 1024
         try await with(configuration) { server, transport async throws in
@@ -233,7 +233,7 @@ import Testing
 
     // MARK: fallback and validate
 
-    @Test(arguments: [Fault.reset, .close, .garbage]) func anotherServerRespondsForOneThatBreaks(_ fault: Fault) async throws {
+    @Test(arguments: [Fault.reset, .close, .garbage]) func aFallbackServerReplacesABrokenServer(_ fault: Fault) async throws {
         try await withMockServer { second in
             try await with { first, transport async throws in
                 first.enqueue(.text("x").fault(fault, at: .responseStart))
@@ -323,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func aDelayLeavesTheServerInPeaceUntilItIsOver() async throws {
+    @Test func noRequestIsSentDuringADelay() async throws {
         try await with { server, transport async throws in
             server.enqueue(.text("x").fault(.close, at: .responseStart), .text("fine"))
             let clock = ManualClock()

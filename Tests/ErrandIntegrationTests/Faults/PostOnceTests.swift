@@ -8,7 +8,7 @@ import Testing
 
 /// A POST without a key reaches the server once at most, whatever goes wrong.
 @Suite(.timeLimit(.minutes(5))) struct PostOnceTests {
-    @Test func underThreeHundredScriptsOfFaults() async throws {
+    @Test func noPostIsProcessedTwiceUnderRandomFaults() async throws {
         var generator = SeededGenerator(seed: 2026)
         let scripts = (0..<300).map { _ in Script(using: &generator) }
         let (received, completed) = try await play(scripts) { stack, _ in stack.phaseTimeouts(attempt: .milliseconds(150)) }
@@ -16,7 +16,7 @@ import Testing
     }
 
     /// The time of an attempt is up while it waits for a connection, or as it leaves.
-    @Test func whoseTimeIsUpAsItLeaves() async throws {
+    @Test func noPostIsProcessedTwiceIfItsTimeoutPassesDuringSending() async throws {
         var generator = SeededGenerator(seed: 2027)
         let scripts = (0..<600).map { _ in Script(response: .text("fine"), connectionFault: nil, body: .data(.seeded(100))) }
         let microseconds = scripts.map { _ in Int.random(in: 200...6_000, using: &generator) }
@@ -24,7 +24,7 @@ import Testing
     }
 
     /// The same, where the limit is one for connecting.
-    @Test func whoseTimeToConnectIsUpAsItLeaves() async throws {
+    @Test func noPostIsProcessedTwiceIfItsConnectTimeoutPassesDuringSending() async throws {
         var generator = SeededGenerator(seed: 2028)
         let scripts = (0..<600).map { _ in Script(response: .text("fine"), connectionFault: nil, body: .data(.seeded(100))) }
         let microseconds = scripts.map { _ in Int.random(in: 200...6_000, using: &generator) }

@@ -38,7 +38,9 @@ import Testing
     }
 
     /// Whatever becomes of the response: if its head came, what it says holds, and if it did not, nobody waits.
-    @Test(arguments: Fault.all, FaultPoint.all) func aRefusalThatBreaksIsObeyedIfItCame(_ fault: Fault, at point: FaultPoint) async throws {
+    @Test(arguments: Fault.all, FaultPoint.all) func aBrokenRefusalIsObeyedIfItsHeadArrived(_ fault: Fault, at point: FaultPoint)
+        async throws
+    {
         try await withMockServer { server in
             let refusal = MockResponse.data(Data(count: 200_000), status: .tooManyRequests, headers: [.retryAfter: "30"])
             server.enqueue(refusal.fault(fault, at: point))

@@ -26,7 +26,7 @@ import Tracing
         #expect(metrics.level("http.client.active_requests") == 0 && tracer.spans.allSatisfy { $0.endCount == 1 })
     }
 
-    @Test(arguments: [false, true]) func aWholeExchangeIsToldAsItWas(isHTTP2: Bool) async throws {
+    @Test(arguments: [false, true]) func aWholeExchangeIsReported(isHTTP2: Bool) async throws {
         let files = try FileAuthority()
         try await withMockServer(.tls(try files.authority.certificate(), protocols: [isHTTP2 ? .http2 : .http1_1])) { server in
             server.enqueue(.chunks([Data(count: 100_000), Data(count: 1)]), .text("no", status: .notFound))
@@ -56,7 +56,7 @@ import Tracing
         }
     }
 
-    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultIsToldOnce(_ fault: Fault, at point: FaultPoint) async throws {
+    @Test(arguments: Fault.all, FaultPoint.all) func everyFaultIsReportedOnce(_ fault: Fault, at point: FaultPoint) async throws {
         try await withMockServer { server in
             server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))
             var request = try Request(.post, url: server.url("/broken"), body: .data(Data(count: 100_000)))
@@ -86,7 +86,7 @@ import Tracing
         }
     }
 
-    @Test func aRefusedConnectionIsTold() async throws {
+    @Test func aRefusedConnectionIsReported() async throws {
         let port = try LoopbackPorts.refused()
         try await withNIO { transport async throws -> Void in
             await #expect(throws: TransportError.self) { () async throws -> Void in
@@ -97,7 +97,7 @@ import Tracing
         #expect(tracer.spans.first?.texts["error.type"] == "cannot_connect" && tracer.spans.first?.texts["server.address"] == "127.0.0.1")
     }
 
-    @Test(arguments: [false, true]) func aTimeoutOfABodyIsNoCancellation(isIdle: Bool) async throws {
+    @Test(arguments: [false, true]) func aTimeoutOfABodyIsNotReportedAsACancellation(isIdle: Bool) async throws {
         try await withMockServer { server in
             server.enqueue(.chunks([Data("one".utf8), Data("two".utf8)]).fault(.stall, at: .responseBody))
             try await withNIO { transport async throws in
@@ -114,7 +114,7 @@ import Tracing
         }
     }
 
-    @Test func aCallerWhoLeavesIsNoError() async throws {
+    @Test func aCancelledCallIsNotReportedAsAnError() async throws {
         try await withMockServer { server in
             server.enqueue(.text("x").fault(.stall, at: .responseStart))
             try await withNIO { transport async throws in
@@ -130,7 +130,7 @@ import Tracing
     }
 
     /// The client that the transport is made of can trace as well.
-    @Test func theTransportMakesNoSpanOfItsOwn() async throws {
+    @Test func theTransportMakesNoSpans() async throws {
         try await withMockServer { server in
             server.enqueue(.text("x"))
             try await withTracer(tracer) {

@@ -9,7 +9,7 @@ extension IntegrationTests {
     /// What a server says that it did not process (RFC 9113, 8.7).
     @Suite struct UnprocessedTests {
         /// By the transport itself: `retry` sees one attempt.
-        @Test func aRefusedStreamIsSentOnceMoreWhateverItsMethod() async throws {
+        @Test func aRefusedStreamIsSentOnceMoreForEveryMethod() async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate(), protocols: [.http2])) { server in
                 server.enqueue(.status(.ok).fault(.refusedStream, at: .requestStart), .status(.created))
@@ -25,7 +25,7 @@ extension IntegrationTests {
             }
         }
 
-        @Test func aSecondRefusalIsForThePolicy() async throws {
+        @Test func aSecondRefusalIsLeftToThePolicy() async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate(), protocols: [.http2])) { server in
                 server.dispatch { _ in .status(.ok).fault(.refusedStream, at: .requestStart) }

@@ -51,7 +51,7 @@ struct ApacheTests {
         }
     }
 
-    @Test func whatHasNotChangedHasNoBody() async throws {
+    @Test func anUnchangedFileHasNoBody() async throws {
         try await withClient(of: .apache) { client in
             let first = try await client.response(Endpoint<Void>.get(Self.file))
             let (tag, date) = (try #require(first.headers[.eTag]), try #require(first.headers[.lastModified]))
@@ -66,7 +66,7 @@ struct ApacheTests {
         }
     }
 
-    @Test func headTellsTheLengthWithoutTheBody() async throws {
+    @Test func headReturnsTheLengthWithoutTheBody() async throws {
         try await withClient(of: .apache) { client in
             let response = try await client.send(Endpoint<Void>.head(Self.file))
             #expect(response.headers[.contentLength] == "26000")
@@ -83,7 +83,7 @@ struct ApacheTests {
     }
 
     @Test(arguments: [nil, basic("joe", "wrong"), basic("jim", "pw"), "Basic ???", "Bearer pw"])
-    func withoutThePasswordItIsClosed(authorization: String?) async throws {
+    func theFolderIsClosedWithoutThePassword(authorization: String?) async throws {
         try await withClient(of: .apache) { client in
             let fields: HTTPFields = authorization.map { [.authorization: $0] } ?? [:]
             let error = try await failure(StatusError.self) {

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .enabled(if: Programs.find("curl") != nil, "there is no curl on this machine")) struct CURLTests {
     static let shells = ["sh", "dash", "bash"].compactMap(Programs.find)
 
-    @Test(arguments: shells) func twoHundredRequestsArriveAsTheyAre(_ shell: String) async throws {
+    @Test(arguments: shells) func twoHundredRequestsArriveUnchanged(_ shell: String) async throws {
         try await withMockServer { server in
             server.dispatch { _ in .status(.noContent) }
             var generator = RequestGenerator(authority: "127.0.0.1:\(server.port)", seed: 20)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func secretsArriveWhereTheyAreAskedFor() async throws {
+    @Test func secretsArriveOnDemand() async throws {
         try await withMockServer { server in
             server.dispatch { _ in .status(.noContent) }
             var generator = RequestGenerator(authority: "127.0.0.1:\(server.port)", seed: 22)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func longBodiesFilesAndWhatIsAtHandArrive() async throws {
+    @Test func longBodiesFilesAndNamedFilesArrive() async throws {
         let folder = try TestFolder("curl")
         let bytes = Data.seeded(300_000, seed: 5)
         let path = try folder.write(bytes, to: "it's $(a) file")
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func withoutTheFileOfABodyNothingIsSent() async throws {
+    @Test func aMissingBodyFileSendsNothing() async throws {
         let folder = try TestFolder("curl")
         try await withMockServer { server in
             let request = try Request(.post, url: server.url(), body: .data(Data(count: 10)))

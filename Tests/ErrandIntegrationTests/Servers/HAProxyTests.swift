@@ -30,7 +30,7 @@ struct HAProxyTests {
     }
 
     @Test(.enabled(if: RealServer.haproxy.isHere && RealServer.haproxy.dropsSilently, "haproxy has not the privilege to drop silently"))
-    func attemptsWithTimeoutsOfTheirOwnShareTheDeadlineOfTheCall() async throws {
+    func attemptsWithOwnTimeoutsShareTheDeadlineOfTheCall() async throws {
         let policy = RetryPolicy(maxAttempts: 50, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.timeout(.milliseconds(200)).retry(policy, budget: nil).timeout(.seconds(1)) }) {
             client in
@@ -49,7 +49,7 @@ struct HAProxyTests {
     }
 
     @Test(arguments: [(HTTPRequest.Method.get, 2), (.put, 2), (.post, 0), (.patch, 0)])
-    func aLostConnectionIsTriedAgainWhereThatIsSafe(method: HTTPRequest.Method, retries: Int) async throws {
+    func aLostConnectionIsRetriedIfThatIsSafe(method: HTTPRequest.Method, retries: Int) async throws {
         let policy = RetryPolicy(maxAttempts: 3, backoff: .exponential(base: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let call = Endpoint<Void>(method, "/reject", decoding: .none)
@@ -61,7 +61,7 @@ struct HAProxyTests {
 
     // MARK: A late response
 
-    @Test func aTarpitIsWaitedForWhereThereIsTime() async throws {
+    @Test func aLongTimeoutWaitsForATarpit() async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(.seconds(20)) }) { client in
             let (error, took) = try await timed {
                 try await failure(StatusError.self) { try await client.get("/tarpit", as: String.self) }
@@ -71,7 +71,7 @@ struct HAProxyTests {
         }
     }
 
-    @Test func aTarpitTimesOutWhereThereIsNone() async throws {
+    @Test func aShortTimeoutEndsATarpit() async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(Self.limit) }) { client in
             let error = try await timeout(after: Self.limit) { try await client.get("/tarpit", as: String.self) }
             #expect(error.phase == .response)
@@ -82,7 +82,7 @@ struct HAProxyTests {
     // MARK: A response that asks for patience
 
     @Test(arguments: [429, 503])
-    func retryAfterIsTold(status: Int) async throws {
+    func retryAfterIsReported(status: Int) async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(.seconds(20)) }) { client in
             let error = try await failure(StatusError.self) { try await client.get("/\(status)", as: String.self) }
             #expect(error.status.code == status)
@@ -92,7 +92,7 @@ struct HAProxyTests {
     }
 
     @Test(arguments: [429, 503])
-    func retryWaitsAsLongAsItIsAskedTo(status: Int) async throws {
+    func retryWaitsAsLongAsTheServerAsks(status: Int) async throws {
         let policy = RetryPolicy(maxAttempts: 2, backoff: .exponential(base: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let (error, took) = try await timed {
@@ -130,7 +130,7 @@ struct HAProxyTests {
     /// So many that it fails by bad luck once in a thousand million times.
     private static let patient = RetryPolicy(maxAttempts: 30, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(5)))
 
-    @Test func retryReachesWhatWorksHalfOfTheTime() async throws {
+    @Test func retryReachesAFlakyServer() async throws {
         try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in
             var failures = 0
             for _ in 0..<20 {
@@ -149,7 +149,7 @@ struct HAProxyTests {
         }
     }
 
-    @Test func retriesOfManyCallsAtOnceDoNotMixUp() async throws {
+    @Test func retriesOfConcurrentCallsDoNotMixUp() async throws {
         try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in
             try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<50 { group.addTask { try await client.get("/flaky") } }
@@ -160,7 +160,7 @@ struct HAProxyTests {
 
     // MARK: Nobody behind it
 
-    @Test func aDeadBackEndIsTheProxysResponse() async throws {
+    @Test func aDeadBackEndGivesTheResponseOfTheProxy() async throws {
         try await withClient(of: .haproxy, layers: { $0.timeout(.seconds(20)) }) { client in
             let error = try await failure(StatusError.self) { try await client.get("/dead", as: String.self) }
             #expect(error.status == .serviceUnavailable)
@@ -169,7 +169,7 @@ struct HAProxyTests {
         }
     }
 
-    @Test func aDeadBackEndIsTriedAgain() async throws {
+    @Test func aDeadBackEndIsRetried() async throws {
         let policy = RetryPolicy(maxAttempts: 3, backoff: .exponential(base: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.retry(policy, budget: nil).timeout(.seconds(20)) }) { client in
             let error = try await failure(StatusError.self) { try await client.get("/dead", as: String.self) }

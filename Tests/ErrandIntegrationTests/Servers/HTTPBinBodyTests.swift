@@ -28,7 +28,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aCodedBodyIsLeftAloneUnlessDecodingIsAskedFor() async throws {
+    @Test func aCodedBodyIsUnchangedWithoutADecoder() async throws {
         try await withClient(of: .httpbin) { client in
             let response = try await client.send(Endpoint<Coded>.get("/gzip"))
             #expect(response.headers[.contentEncoding] == "gzip")
@@ -37,7 +37,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func brotliIsDecodedWhereItIsCompiledInAndGivenAsItIsElsewhere() async throws {
+    @Test func brotliIsDecodedIfItIsCompiledIn() async throws {
         try await withClient(of: .httpbin, decompressing: true) { client in
             #if Brotli
             let response = try await client.response(Endpoint<Coded>.get("/brotli"))
@@ -58,7 +58,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func bytesComeAsTheyAre() async throws {
+    @Test func bytesArriveUnchanged() async throws {
         try await withClient(of: .httpbin) { client in
             let response = try await client.response(Endpoint<Data>.get("/bytes/100000"))
             #expect(response.value.count == 100_000)
@@ -92,7 +92,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aSlowBodyIsGivenWhileItComesAndLeftBehindHoldsNothing() async throws {
+    @Test func aSlowBodyIsStreamedAndAnAbandonedBodyHoldsNoConnection() async throws {
         try await withClient(of: .httpbin) { client in
             let request = try Request(.get, "/drip", query: ["duration": 10, "numbytes": 10])
             let exchange = try await client.stack.withResponse(to: request) { response in
@@ -117,7 +117,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aBodyThatComesTooSlowlyTimesOut() async throws {
+    @Test func aTooSlowBodyTimesOut() async throws {
         try await withClient(of: .httpbin, layers: { $0.timeout(.milliseconds(1_500)) }) { client in
             let error = try await timeout(after: .milliseconds(1_500)) {
                 try await client.data(Endpoint<Data>.get("/drip", query: ["duration": 10, "numbytes": 10]))
@@ -127,7 +127,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aResponseThatComesInTimeIsTaken() async throws {
+    @Test func aResponseWithinTheTimeoutIsAccepted() async throws {
         try await withClient(of: .httpbin, layers: { $0.timeout(.seconds(20)) }) { client in
             let started = ContinuousClock.now
             let echo: Echo = try await client.get("/delay/1")
@@ -136,7 +136,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aCancelledCallEndsAtOnce() async throws {
+    @Test func aCancelledCallEndsImmediately() async throws {
         let sink = RecordingEventSink()
         try await withClient(of: .httpbin, layers: { $0.events(to: sink) }) { client in
             let started = ContinuousClock.now
@@ -168,7 +168,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func aRangeIsNotAskedForInACoding() async throws {
+    @Test func aRangeRequestAsksForNoCoding() async throws {
         try await withClient(of: .httpbin, decompressing: true) { client in
             let response = try await client.response(Endpoint<String>.get("/range/26", headers: [.range: "bytes=-3"]))
             #expect(response.value == "xyz")
@@ -176,7 +176,7 @@ struct HTTPBinBodyTests {
         }
     }
 
-    @Test func whatHasNotChangedHasNoBody() async throws {
+    @Test func anUnchangedFileHasNoBody() async throws {
         try await withClient(of: .httpbin) { client in
             var request = try Request(.get, "/etag/v1", headers: [.ifNoneMatch: "v1"])
             request.options.validateStatus = .use(.successfulOrRedirection)

@@ -24,7 +24,7 @@ struct HTTPBinCallTests {
     }
 
     @Test(arguments: ["plain", "a b", "a/b", "ä€😀", "100%", "?#&=+"])
-    func aSegmentArrivesAsItWasMeant(name: String) async throws {
+    func aSegmentArrivesUnchanged(name: String) async throws {
         try await withClient(of: .httpbin) { client in
             let url = try await client.value(HTTPBin.anything(name)).url
             let path = try #require(url.firstRange(of: "/anything/")).upperBound
@@ -97,7 +97,7 @@ struct HTTPBinCallTests {
     // MARK: Statuses
 
     @Test(arguments: [200, 201, 202, 203, 204, 206, 299])
-    func aSuccessIsNoError(code: Int) async throws {
+    func everySuccessStatusIsAccepted(code: Int) async throws {
         try await withClient(of: .httpbin) { client in
             let response = try await client.response(HTTPBin.status(code))
             #expect(response.status.code == code)
@@ -105,7 +105,7 @@ struct HTTPBinCallTests {
     }
 
     @Test(arguments: [304, 400, 401, 403, 404, 405, 406, 407, 409, 410, 412, 418, 422, 429, 500, 501, 502, 503, 504, 599])
-    func anyOtherStatusIsAnError(code: Int) async throws {
+    func everyOtherStatusIsAnError(code: Int) async throws {
         try await withClient(of: .httpbin) { client in
             let error = try await failure(StatusError.self) { try await client.value(HTTPBin.status(code)) }
             #expect(error.status.code == code)
@@ -116,7 +116,7 @@ struct HTTPBinCallTests {
         }
     }
 
-    @Test func aBodyThatIsNotWhatWasDeclaredNamesThePlace() async throws {
+    @Test func theErrorOfAnUnfitBodyNamesItsPlace() async throws {
         try await withClient(of: .httpbin) { client in
             let error = try await failure(ResponseDecodingError.self) { try await client.get("/get", as: Order.self) }
             #expect(error.codingPath == "item")
@@ -126,7 +126,7 @@ struct HTTPBinCallTests {
 
     // MARK: Credentials
 
-    @Test func basicCredentialsAreTakenOrRefused() async throws {
+    @Test func basicCredentialsAreAcceptedOrRefused() async throws {
         struct Login: Decodable, Sendable, Equatable {
             let authenticated: Bool
             let user: String
@@ -158,7 +158,7 @@ struct HTTPBinCallTests {
         }
     }
 
-    @Test func manyCallsAtOnceGetEachTheirOwnResponse() async throws {
+    @Test func concurrentCallsGetTheirOwnResponses() async throws {
         try await withClient(of: .httpbin) { client in
             let numbers = try await withThrowingTaskGroup(of: (Int, JSONValue?).self) { group in
                 for number in 0..<100 {

@@ -44,7 +44,7 @@ struct HTTPBinRecordingTests {
         ]
     }
 
-    @Test func whatIsRecordedIsValidAndReplayedByteForByte() async throws {
+    @Test func aRecordingIsValidAndReplayedByteForByte() async throws {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let live = try await withTransport(NIOTransport()) { transport in

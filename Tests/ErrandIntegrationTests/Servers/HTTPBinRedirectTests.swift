@@ -16,7 +16,7 @@ struct HTTPBinRedirectTests {
         }
     }
 
-    @Test func thereIsALimit() async throws {
+    @Test func theNumberOfRedirectsIsLimited() async throws {
         try await withClient(of: .httpbin, layers: { $0.redirect(RedirectPolicy(maxHops: 2)) }) { client in
             let error = try await failure(RedirectError.self) { try await client.value(HTTPBin.redirect(.any, 3)) }
             #expect("\(error.reason)" == "more than 2 redirects")
@@ -35,7 +35,7 @@ struct HTTPBinRedirectTests {
         }
     }
 
-    @Test func aPostIsSentAgainBehind307() async throws {
+    @Test func aPostIsSentAgainAfter307() async throws {
         try await withClient(of: .httpbin, layers: { $0.redirect() }) { client in
             let echo = try await client.value(HTTPBin.redirect(.post, to: "/post", status: 307, body: .form(["a": "b"])))
             #expect(echo.form == ["a": .string("b")])
@@ -43,7 +43,7 @@ struct HTTPBinRedirectTests {
     }
 
     @Test(arguments: [(301, HTTPRequest.Method.post), (302, .post), (303, .post), (303, .put), (303, .delete)])
-    func methodBecomesGetAndTheBodyGoes(status: Int, method: HTTPRequest.Method) async throws {
+    func methodBecomesGetWithoutABody(status: Int, method: HTTPRequest.Method) async throws {
         try await withClient(of: .httpbin, layers: { $0.redirect() }) { client in
             let call = HTTPBin.redirect(method, to: "/anything", status: status, headers: [.test: "kept"], body: .json(Order.tea))
             let echo = try await client.value(call)
@@ -71,7 +71,7 @@ struct HTTPBinRedirectTests {
         }
     }
 
-    @Test func withoutTheLayerARedirectIsAResponse() async throws {
+    @Test func aRedirectWithoutTheLayerIsAResponse() async throws {
         try await withClient(of: .httpbin) { client in
             let error = try await failure(StatusError.self) { try await client.value(HTTPBin.redirect(.any, 1)) }
             #expect(error.status == .found)
@@ -87,7 +87,7 @@ struct HTTPBinRedirectTests {
         }
     }
 
-    @Test func aRedirectToWhereNobodyListensIsAFailureToConnect() async throws {
+    @Test func aRedirectToAClosedPortIsAFailureToConnect() async throws {
         let port = try LoopbackPorts.refused()
         try await withClient(of: .httpbin, layers: { $0.redirect() }) { client in
             let error = try await failure(TransportError.self) {

@@ -67,7 +67,7 @@ struct SquidTests {
 
     /// The user is not joe, because squid confuses two passwords for one name that arrive at the same moment.
     @Test(arguments: listeners, [nil, "wrong"])
-    func withoutThePasswordNothingGoesThrough(listener: NginxServer.Listener, password: String?) async throws {
+    func requestsWithoutThePasswordAreRefused(listener: NginxServer.Listener, password: String?) async throws {
         try await withProxy(port: try RealServer.squid.lockedPort(), credentials: password.map { ("jim", $0) }) { stack, nginx in
             let error = try await failure(TransportError.self) {
                 try await stack.send(Request(.get, url: nginx.url("/echo", listener, host: "localhost")))
@@ -80,7 +80,7 @@ struct SquidTests {
         }
     }
 
-    @Test func anOriginThatIsNotThereIsAFailureOfTheTunnel() async throws {
+    @Test func anUnreachableOriginIsAFailureOfTheTunnel() async throws {
         let port = try LoopbackPorts.refused()
         try await withProxy(port: try RealServer.squid.port()) { stack, _ in
             let error = try await failure(TransportError.self) {
@@ -92,7 +92,7 @@ struct SquidTests {
     }
 
     /// A proxy that reads a request responds in place of its origin.
-    @Test func anOriginThatIsNotThereHasTheResponseOfTheProxy() async throws {
+    @Test func anUnreachableOriginGivesTheResponseOfTheProxy() async throws {
         let port = try LoopbackPorts.refused()
         try await withProxy(port: try RealServer.squid.port()) { stack, _ in
             let response = try await stack.send(Request(.get, url: "http://127.0.0.1:\(port)/"))
@@ -102,7 +102,7 @@ struct SquidTests {
     }
 
     /// Squid is told to go nowhere but to this machine.
-    @Test func whatTheProxyForbidsIsItsFailureAndNotTriedAgain() async throws {
+    @Test func aForbiddenOriginIsAProxyFailureWithoutARetry() async throws {
         try await withProxy(port: try RealServer.squid.port()) { stack, _ in
             let error = try await failure(TransportError.self) {
                 try await stack.retry().send(Request(.get, url: "https://192.0.2.1/"))
@@ -112,7 +112,7 @@ struct SquidTests {
         }
     }
 
-    @Test func aProxyThatIsNotThereCannotBeConnectedTo() async throws {
+    @Test func anUnreachableProxyIsAFailureToConnect() async throws {
         try await withProxy(port: try LoopbackPorts.refused()) { stack, nginx in
             let error = try await failure(TransportError.self) { try await stack.send(Request(.get, url: nginx.url("/small"))) }
             #expect(error.code == .cannotConnect)

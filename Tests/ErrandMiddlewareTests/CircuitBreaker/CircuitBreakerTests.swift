@@ -104,7 +104,7 @@ import Testing
             steps: [.isolate, .enters(false, at: 0), .enters(false, at: 10_000), .close, .enters(true, at: 10_000), .state(.closed)]),
     ]
 
-    @Test(arguments: rows) func goesThroughItsStates(_ row: Row) {
+    @Test(arguments: rows) func theMachineChangesItsStates(_ row: Row) {
         var machine = CircuitBreakerMachine(row.policy)
         for (index, step) in row.steps.enumerated() {
             switch step {
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func whatBeganBeforeAChangeDoesNotCountAfterIt() throws {
+    @Test func aCallFromBeforeAChangeDoesNotCount() throws {
         var machine = CircuitBreakerMachine(CircuitBreakerPolicy(minimumCalls: 2, probeCount: 1))
         guard case .go(let old) = machine.enter(at: .zero), case .go(let other) = machine.enter(at: .zero),
             case .go(let third) = machine.enter(at: .zero)
@@ -152,7 +152,7 @@ import Testing
 
     private func call(_ host: String = "a.example") throws -> Request { try Request(.get, url: "https://\(host)/x") }
 
-    @Test func anOriginThatFailsIsLeftAloneAndThenAskedCarefully() async throws {
+    @Test func aFailingOriginGetsNoRequestsAndThenProbes() async throws {
         let changes = Mutex<[String]>([])
         let breaker = CircuitBreaker(policy, clock: clock) { origin, state in changes.withLock { $0.append("\(origin) \(state)") } }
         let unavailable = StubResponse.status(.serviceUnavailable)
@@ -176,7 +176,7 @@ import Testing
                 == ["https://a.example open(for:", "https://a.example halfOpen", "https://a.example closed"].map { $0.prefix(26) })
     }
 
-    @Test func noResponseCountsAndTheRequestsOwnFaultDoesNot() async throws {
+    @Test func failuresOfTheServerCountAndFaultsOfTheRequestDoNot() async throws {
         for (code, counts) in [
             (TransportError.Code.cannotConnect, true), (.timedOut, true), (.connectionLost, true), (.invalidRequest, false),
             (.requestBody, false),
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func aTurnThatDoesNotComeInTimeSaysNothingAboutTheServer() async throws {
+    @Test func aTimeoutInTheQueueDoesNotCount() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let late = TransportError(.timedOut, phase: .queue, request: nil, delivery: .notSent)
         let stack = StubTransport(Stub().responds(.failure(late))).circuitBreaker(breaker)
@@ -197,7 +197,7 @@ import Testing
         #expect(breaker.state(of: "https://a.example") == .closed)
     }
 
-    @Test func callersWhoLeaveSayNothingAboutTheServer() async throws {
+    @Test func cancelledCallersDoNotCount() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.circuitBreaker(breaker)
@@ -210,7 +210,7 @@ import Testing
         #expect(breaker.state(of: "https://a.example") == .closed)
     }
 
-    @Test func itIsSetByHand() async throws {
+    @Test func aBreakerIsIsolatedAndResetByHand() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.circuitBreaker(breaker)
@@ -224,7 +224,7 @@ import Testing
         #expect(try await stack.send(call()).status == .ok)
     }
 
-    @Test func itStandsInsideRetryAndIsNotRetriedItself() async throws {
+    @Test func aBreakerInsideRetryEndsTheRetries() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker).retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: nil, clock: clock)
@@ -233,7 +233,7 @@ import Testing
         #expect(stack.orderProblems.isEmpty && !stub.retry().circuitBreaker().orderProblems.isEmpty)
     }
 
-    @Test func manyOriginsDoNotFillTheMemory() async throws {
+    @Test func stateByOriginIsBounded() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub(.get, "/x").responds(.status(.ok)), Stub(.get, "/broken").responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker)
@@ -243,7 +243,7 @@ import Testing
         #expect((1_990...2_000).contains(breaker.originCount), "and as many with one")
     }
 
-    @Test func theOriginThatWasUsedLeastRecentlyIsForgotten() async throws {
+    @Test func theLeastRecentlyUsedOriginIsForgotten() async throws {
         let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: clock)
         let stack = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for number in 0..<1_000 { _ = try await stack.send(call("\(number).example")) }
@@ -259,7 +259,7 @@ import Testing
         #expect(breaker.state(of: "https://1.example") == .closed, "forgotten: this is its first failure")
     }
 
-    @Test func originsThatFailAreNotForgottenForThoseThatDoNot() async throws {
+    @Test func failingOriginsAreKeptBeforeHealthyOrigins() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub(.get, "/x").responds(.status(.ok)), Stub(.get, "/broken").responds(.status(.serviceUnavailable)))
         let stack = stub.circuitBreaker(breaker)
@@ -274,7 +274,7 @@ import Testing
         #expect(open == 20)
     }
 
-    @Test func whatIsIsolatedByHandIsNeverForgotten() async throws {
+    @Test func anIsolatedOriginIsNeverForgotten() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stack = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for number in 0..<1_010 { breaker.isolate("https://\(number).example") }
@@ -296,7 +296,7 @@ import Testing
         breaker.withLock { $0 = nil }
     }
 
-    @Test func probesThatHangDoNotKeepAnOriginFromHealing() async throws {
+    @Test func hangingProbesDoNotKeepACircuitOpen() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let unavailable = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(

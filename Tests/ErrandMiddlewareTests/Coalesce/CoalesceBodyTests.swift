@@ -141,7 +141,7 @@ import Testing
         #expect(middleware.state.has(0, callers: 0))
     }
 
-    @Test func theBodyIsReadAtThePaceOfTheFastestAndNoFaster() async throws {
+    @Test func theFastestReaderSetsThePaceOfTheBody() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(2, body)
         #expect(body.asked == 0, "nobody has read")
@@ -160,7 +160,7 @@ import Testing
         #expect(body.asked == 4)
     }
 
-    @Test func oneReaderAloneAsksForNothingItDoesNotWant() async throws {
+    @Test func theLastReaderReadsOnlyOnDemand() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(3, body)
         var iterator = responses[0].body.makeAsyncIterator()
@@ -198,7 +198,7 @@ import Testing
         for response in [second, third] { #expect(try await text(response) == "a") }
     }
 
-    @Test func nobodyJoinsAfterTheFirstByteThoughTheExchangeGoesOn() async throws {
+    @Test func noCallerJoinsAnExchangeAfterItsFirstByte() async throws {
         let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         var iterator = first.body.makeAsyncIterator()
@@ -212,7 +212,7 @@ import Testing
     }
 
     /// A response that lies about unread is not handed to a caller that comes much later.
-    @Test func nobodyJoinsAnExchangeThatHasEndedOnTheWire() async throws {
+    @Test func noCallerJoinsAnExchangeAfterItsEndOnTheWire() async throws {
         let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         body.write("old")
@@ -225,7 +225,7 @@ import Testing
 
     // MARK: Too slow
 
-    @Test func whoFallsBehindFailsAlone() async throws {
+    @Test func onlyASlowReaderFails() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(3, body)
         var fast = responses[0].body.makeAsyncIterator()
@@ -248,7 +248,7 @@ import Testing
         #expect(responses[0].exchange.outcome != nil && body.abandoned == 0)
     }
 
-    @Test func aChunkOverTheLimitReachesThoseThatWaitForIt() async throws {
+    @Test func aChunkOverTheLimitReachesWaitingReaders() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let large = Data(count: 1_000)
@@ -261,7 +261,7 @@ import Testing
     }
 
     /// Who asked for the chunk has left: it is nobody's fault that it comes.
-    @Test func aChunkThatNobodyWaitsForAnyMorePutsNobodyOut() async throws {
+    @Test func aChunkForACancelledReaderFailsNoReader() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let leaving = Task { try await text(responses[0]) }
@@ -275,7 +275,7 @@ import Testing
 
     // MARK: Leaving
 
-    @Test func whoIsCancelledInTheMiddleOfAReadLeavesItToTheOthers() async throws {
+    @Test func aReaderCancelledDuringAReadLeavesTheReadToTheOthers() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let leaving = Task { try await text(responses[0]) }
@@ -289,7 +289,7 @@ import Testing
         #expect(try await text(responses[1]) == "whole" && body.asked == 2)
     }
 
-    @Test func whoAbandonsHalfWayLeavesTheOthersAlone() async throws {
+    @Test func anAbandoningReaderDoesNotAffectTheOthers() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(2, body)
         let staying = Task { try await text(responses[1]) }
@@ -302,7 +302,7 @@ import Testing
         guard case .complete? = responses[1].exchange.outcome else { return #expect(Bool(false), "complete") }
     }
 
-    @Test func theLastViewThatGoesAbandonsTheBody() async throws {
+    @Test func theLastReleasedViewAbandonsTheBody() async throws {
         let body = RecordingBodySource()
         do {
             let responses = try await responses(3, body)
@@ -314,7 +314,7 @@ import Testing
     }
 
     /// The read ends immediately, although only cancellation can end the read itself.
-    @Test(arguments: [1, 2], [true, false]) func theLastViewThatGoesEndsAReadUnderWay(views: Int, endsReads: Bool) async throws {
+    @Test(arguments: [1, 2], [true, false]) func theLastReleasedViewEndsAReadInProgress(views: Int, endsReads: Bool) async throws {
         let body = RecordingBodySource(endsReads: endsReads)
         let responses = try await responses(views, body)
         let readers = responses.map { response in Task { try await text(response) } }
@@ -328,7 +328,7 @@ import Testing
     }
 
     /// By then it reads by itself.
-    @Test func aViewThatIsGivenUpByAnotherTaskEndsItsReadAlsoAfterTheFirstByte() async throws {
+    @Test func aViewAbandonedByAnotherTaskEndsItsReadAfterTheFirstByte() async throws {
         let body = RecordingBodySource()
         let response = try await responses(2, body)[1]
         let reader = Task { try await text(response) }
@@ -340,7 +340,7 @@ import Testing
         #expect(body.abandoned == 1 && middleware.state.inFlight == 0)
     }
 
-    @Test func whoIsCancelledAloneAbandonsTheBody() async throws {
+    @Test func aCancelledOnlyReaderAbandonsTheBody() async throws {
         let body = RecordingBodySource(endsReads: false)
         let response = try await responses(1, body)[0]
         let reader = Task { try await text(response) }
@@ -352,7 +352,7 @@ import Testing
         await middleware.isIdle()
     }
 
-    @Test func aDeadlineInTheBodyEndsItsOwnReaderAlone() async throws {
+    @Test func aDeadlineInTheBodyEndsOnlyItsReader() async throws {
         let clock = ManualClock()
         let body = RecordingBodySource()
         let responses = try await responses(3, body) { index, request in
@@ -372,7 +372,7 @@ import Testing
         #expect(try await text(responses[2]) == "in time" && clock.sleeperCount == 0)
     }
 
-    @Test func aResponseThatComesWhenAllHaveLeftIsReleased() async throws {
+    @Test func aResponseAfterTheLastCallerLeftIsReleased() async throws {
         let body = RecordingBodySource()
         let isAsked = Mutex(false)
         let go = Mutex(false)
@@ -394,7 +394,7 @@ import Testing
 
     // MARK: Breaking off
 
-    @Test(arguments: [1, 2, 50]) func aBodyThatBreaksOffReachesEachReaderBehindWhatCame(count: Int) async throws {
+    @Test(arguments: [1, 2, 50]) func aBrokenBodyReachesEachReaderAfterItsBytes(count: Int) async throws {
         let body = RecordingBodySource()
         let responses = try await responses(count, body)
         body.write("some")
@@ -409,7 +409,7 @@ import Testing
         #expect(middleware.state.inFlight == 0)
     }
 
-    @Test func aCancellationFromBelowInTheBodyIsAFailureToThoseWhoJoined() async throws {
+    @Test func aCancellationInTheBodyFailsJoinedCallers() async throws {
         let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
         let second = try await stack.send(request())
@@ -440,7 +440,7 @@ import Testing
 
     // MARK: The slot
 
-    @Test func aSlotInsideIsFreedOnceAtTheEndOnTheWire() async throws {
+    @Test func aSlotInsideIsFreedOnceAtTheEndOfTheExchange() async throws {
         let limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
         let body = RecordingBodySource()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)
@@ -460,7 +460,7 @@ import Testing
         #expect(limit.state.inFlight == 0)
     }
 
-    @Test func theLastViewThatGoesFreesTheSlot() async throws {
+    @Test func theLastReleasedViewFreesTheSlot() async throws {
         let limit = ConcurrencyLimitMiddleware(.fixed(1), per: .all)
         let body = RecordingBodySource()
         let stack = HTTPStack(desk).wrapped(by: limit).wrapped(by: middleware)

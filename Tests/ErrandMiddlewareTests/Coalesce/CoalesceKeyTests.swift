@@ -154,7 +154,7 @@ import Testing
             second: { $0.options.fallbackHeaders = [.accept: "a/b"] }),
     ]
 
-    @Test(arguments: methods + urls + fields + bodies + options) func shareOrDoNot(_ pair: Pair) async throws {
+    @Test(arguments: methods + urls + fields + bodies + options) func equalRequestsAloneShareAnExchange(_ pair: Pair) async throws {
         let desk = ScriptedSender()
         let middleware = CoalesceMiddleware(by: pair.fields)
         let stack = HTTPStack(desk).wrapped(by: middleware)
@@ -165,7 +165,7 @@ import Testing
         for call in calls { #expect(try await call.value == Data("x".utf8)) }
     }
 
-    @Test func whatAlsoNamesKeepsRequestsApart() async throws {
+    @Test func anAdditionalKeyDistinguishesRequests() async throws {
         let desk = ScriptedSender()
         let stack = HTTPStack(desk).coalesce(additionalKey: { $0.options.urlTemplate })
         let calls = try ["/a", "/b"].map { template in
@@ -179,14 +179,14 @@ import Testing
         for call in calls { _ = try await call.value }
     }
 
-    @Test func theStackShowsNameAndPlace() {
+    @Test func theDescriptionNamesTheFields() {
         let stack = StubTransport().coalesce()
         #expect(stack.description == "coalesce > StubTransport" && stack.contains(.coalesce))
         #expect("\(CoalesceMiddleware.Fields.all(except: [.userAgent]))" == "all fields but User-Agent")
         #expect("\(CoalesceMiddleware.Fields.only([.accept, .userAgent]))" == "only Accept, User-Agent")
     }
 
-    @Test func nothingOfItShowsASecret() async throws {
+    @Test func noDescriptionShowsASecret() async throws {
         var request = try Request(.get, url: "https://a.example/x?token=s3cr3t")
         request.head.headerFields[.authorization] = "Bearer s3cr3t"
         let middleware = CoalesceMiddleware()

@@ -33,7 +33,7 @@ import Testing
         #expect(desk.requests.count == 1 && middleware.state.has(0, callers: 0))
     }
 
-    @Test func whoIsCancelledLeavesAndTheLastOneGetsItsResponse() async throws {
+    @Test func cancelledCallersLeaveAndTheLastCallerGetsItsResponse() async throws {
         let calls = try await calls(10_000)
         for (index, call) in calls.enumerated() where index != 77 { call.cancel() }
         // Counted: the test framework takes the longer over an expected error, the more errors there were.
@@ -48,7 +48,7 @@ import Testing
         #expect(desk.requests.count == 1)
     }
 
-    @Test func theFirstOneCanLeaveAsAnyOther() async throws {
+    @Test func theFirstCallerCanLeave() async throws {
         let first = try call()
         await middleware.callers(1)
         let second = try call()
@@ -60,7 +60,7 @@ import Testing
         #expect(desk.requests.count == 1 && desk.cancelledCount == 0)
     }
 
-    @Test func theLastToLeaveCancelsTheExchangeAndALaterCallerBeginsANewOne() async throws {
+    @Test func theLastCancelledCallerCancelsTheExchange() async throws {
         let calls = try await calls(3)
         await eventually { desk.requests.count == 1 }
         for call in calls { call.cancel() }
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// An exchange that goes on for a while after it was cancelled is not joined.
-    @Test func nobodyJoinsAnExchangeThatWasLeft() async throws {
+    @Test func noCallerJoinsAnAbandonedExchange() async throws {
         let go = Mutex(false)
         let sent = Mutex(0)
         let slow = StubTransport(
@@ -96,7 +96,7 @@ import Testing
         go.withLock { $0 = true }
     }
 
-    @Test func whoseDeadlinePassesLeavesAloneAndTheExchangeHasNone() async throws {
+    @Test func aPassedDeadlineEndsOnlyItsCaller() async throws {
         let clock = ManualClock()
         var short = try request()
         short.deadline = Deadline(after: .seconds(5), clock: clock)
@@ -122,7 +122,7 @@ import Testing
         #expect(error?.code == .timedOut && error?.delivery == .notSent && desk.requests.isEmpty)
     }
 
-    @Test(arguments: [1, 2, 100]) func aFailureReachesEachOnceAndNamesItsOwnRequest(_ count: Int) async throws {
+    @Test(arguments: [1, 2, 100]) func aFailureReachesEachCallerWithItsOwnRequest(_ count: Int) async throws {
         let requests = try (0..<count).map { _ in try request() }
         let calls = try requests.map { try call($0) }
         await middleware.callers(count)
@@ -139,14 +139,14 @@ import Testing
         #expect(try await later.value == "again")
     }
 
-    @Test func anErrorOfAnotherKindComesAsItIs() async throws {
+    @Test func anErrorOfTheAppReachesAllCallersUnchanged() async throws {
         let calls = try await calls(3)
         await desk.respond(with: .failure(Broken()))
         for call in calls { await #expect(throws: Broken.self) { try await call.value } }
     }
 
     /// A sender that is cancelled by itself concerns the caller whose request it had; the others ask again, and not for ever.
-    @Test func aCancellationFromBelowReachesNobodyWhoWasNotCancelledButTheFirst() async throws {
+    @Test func aCancellationOfTheSenderReachesTheFirstCallerOnly() async throws {
         let first = try call()
         await middleware.callers(1)
         let others = try (0..<3).map { _ in try call() }
@@ -160,7 +160,7 @@ import Testing
         #expect(desk.requests.count == 2)
     }
 
-    @Test func aSenderThatIsCancelledAgainAndAgainFailsTheOthers() async throws {
+    @Test func aRepeatedlyCancelledSenderFailsTheOtherCallers() async throws {
         let first = try call()
         await middleware.callers(1)
         let others = try (0..<3).map { _ in try call() }
@@ -181,7 +181,7 @@ import Testing
         #expect(cancelled == 1 && desk.requests.count == 2)
     }
 
-    @Test func eachResponseIsItsCallersOwn() async throws {
+    @Test func eachCallerHasItsOwnResponse() async throws {
         var requests = try [request(), request()]
         requests[1].head.headerFields[HTTPField.Name("traceparent")!] = "00-1-2-01"
         requests[1].deadline = Deadline(after: .seconds(60))
@@ -201,7 +201,7 @@ import Testing
     }
 
     /// After a redirect inside, where it went; not under another caller's id.
-    @Test func aRedirectInsideShowsInEachResponse() async throws {
+    @Test func eachResponseShowsARedirectInside() async throws {
         let moved = StubResponse.custom { [middleware] _ in
             await middleware.callers(2)
             return (HTTPResponse(status: .found, headerFields: [.location: "/y"]), Data())
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    @Test func aMoreUrgentCallerDoesNotWaitBehindALessUrgentOne() async throws {
+    @Test func anUrgentCallerDoesNotJoinALessUrgentExchange() async throws {
         func prioritized(_ priority: RequestPriority) throws -> Call {
             var request = try request()
             request.options.priority = priority
@@ -265,7 +265,7 @@ import Testing
         #expect(desk.requests.count == 2 && budget.balance(of: "https://a.example") == 4.25, "one success for all")
     }
 
-    @Test(arguments: [true, false]) func callersWithOtherPoliciesOfRetryWaitForTheirOwnTime(_ isSlowFirst: Bool) async throws {
+    @Test(arguments: [true, false]) func eachCallerWaitsByItsOwnRetryPolicy(_ isSlowFirst: Bool) async throws {
         let clock = ManualClock()
         let retrying = stack.retry(RetryPolicy(maxAttempts: 2, backoff: .immediate), clock: clock)
         var slow = try request()
@@ -287,7 +287,7 @@ import Testing
         #expect(clock.nextSleeper == .seconds(3600))
     }
 
-    @Test func aSpentBudgetEndsItForAllWhoShare() async throws {
+    @Test func aSpentBudgetEndsTheRetriesOfAllCallers() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 0, perSecond: 0, clock: clock)
         let retrying = stack.retry(budget: budget, clock: clock)
@@ -301,7 +301,7 @@ import Testing
         #expect(desk.requests.count == 1)
     }
 
-    @Test func callersWithPoliciesOfTheirOwnDoNotShareAnExchange() async throws {
+    @Test func callersWithDifferentPoliciesDoNotShareAnExchange() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.redirect().wrapped(by: middleware)
         var strict = try request()
@@ -315,7 +315,7 @@ import Testing
         await middleware.isIdle()
     }
 
-    @Test func aRequestThatIsSwitchedOffGoesAlone() async throws {
+    @Test func aRequestWithCoalescingOffIsSentAlone() async throws {
         var off = try request()
         off.options.coalesce = .off
         let calls = try [call(), call(off), call(off)]
@@ -324,7 +324,7 @@ import Testing
         for call in calls { _ = try await call.value }
     }
 
-    @Test func aResponseInMemoryThatWasHandedOnIsNotJoined() async throws {
+    @Test func aReturnedResponseInMemoryIsNotJoined() async throws {
         let first = Task { [stack] in try await stack.send(request()) }
         await desk.respond(text: "one")
         let response = try await first.value
@@ -334,7 +334,7 @@ import Testing
         #expect(try await response.body.collect() == Data("one".utf8))
     }
 
-    @Test func callersThatComeAndGoLoseNobody() async throws {
+    @Test func cancelledCallersLoseNoOtherCaller() async throws {
         let stub = StubTransport(
             Stub().responds(
                 .streaming { _, _ in

@@ -13,7 +13,7 @@ import Testing
             head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource()), request: try request(), exchange: ExchangeLifetime())
     }
 
-    @Test func nobodyJoinsAfterTheFirstByteTheEndOrAFailure() throws {
+    @Test func noCallerJoinsAfterTheFirstByteTheEndOrAFailure() throws {
         var read = SharedExchangeState()
         _ = read.receive(.success(try Self.streamed()))
         #expect(read.join(mayWait: false) != nil)
@@ -34,13 +34,13 @@ import Testing
         #expect(failed.join(mayWait: true) == nil)
     }
 
-    @Test func thoseWhoShareAFailureShareOneRandomNumber() {
+    @Test func callersOfAFailureShareOneRandomNumber() {
         let shared = SharedRetry()
         #expect(shared.random { 0.25 } == 0.25)
         #expect(shared.random { 0.75 } == 0.25)
     }
 
-    @Test func whatWasSharedOfAnEarlierFailureHasNoSayWhenTheRequestIsSentAgain() async throws {
+    @Test func aRepeatedRequestDoesNotUseTheRandomNumberOfAnEarlierFailure() async throws {
         let earlier = SharedRetry()
         _ = earlier.random { 0.99 }
         let stub = StubTransport(

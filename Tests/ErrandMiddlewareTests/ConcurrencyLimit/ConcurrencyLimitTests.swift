@@ -67,7 +67,7 @@ import Testing
         return request
     }
 
-    @Test(arguments: [1, 3, 10]) func noMoreThanTheLimitAreUnderWay(_ limit: Int) async throws {
+    @Test(arguments: [1, 3, 10]) func requestsInProgressStayWithinTheLimit(_ limit: Int) async throws {
         let gate = RecordingSender(isOpen: true)
         let middleware = ConcurrencyLimitMiddleware(.fixed(limit), per: .all)
         let stack = HTTPStack(gate).wrapped(by: middleware)
@@ -79,7 +79,7 @@ import Testing
         #expect(middleware.state.inFlight == 0 && middleware.state.queued == 0)
     }
 
-    @Test func eachOriginHasALineOfItsOwn() async throws {
+    @Test func eachOriginHasItsOwnQueue() async throws {
         let gate = RecordingSender()
         let stack = HTTPStack(gate).concurrencyLimit(1)
         let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
@@ -88,7 +88,7 @@ import Testing
         for task in tasks { _ = try await task.value }
     }
 
-    @Test func aKeyOfOnesOwnLimitsAndNilDoesNot() async throws {
+    @Test func aCustomKeyLimitsItsRequests() async throws {
         let gate = RecordingSender()
         let stack = HTTPStack(gate).concurrencyLimit(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
         let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
@@ -107,7 +107,7 @@ import Testing
         return task
     }
 
-    @Test func turnsComeByPriorityAndThenByArrival() async throws {
+    @Test func queuedRequestsStartByPriorityAndThenByArrival() async throws {
         let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
@@ -125,7 +125,7 @@ import Testing
         #expect(gate.order == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
     }
 
-    @Test func whoIsCancelledInLineLeavesAndTheOthersStay() async throws {
+    @Test func aCancelledQueuedRequestLeavesTheQueue() async throws {
         let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
@@ -140,7 +140,7 @@ import Testing
         #expect(gate.order == ["/first", "/staying"] && middleware.state(of: "https://a.example").isIdle)
     }
 
-    @Test func whoseDeadlinePassesInLineLeavesAlone() async throws {
+    @Test func aPassedDeadlineRemovesOnlyItsQueuedRequest() async throws {
         let clock = ManualClock()
         let gate = RecordingSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(arguments: [ConcurrencyLimit.fixed(.max), .adaptive(initial: .max, maximum: .max)])
-    func aLimitWithoutABoundLetsEverythingGo(_ limit: ConcurrencyLimit) async throws {
+    func anInfiniteLimitQueuesNoRequest(_ limit: ConcurrencyLimit) async throws {
         let middleware = ConcurrencyLimitMiddleware(limit, per: .all)
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         for _ in 0..<3 { #expect(try await stack.send(call("/")).status == .ok) }
@@ -189,7 +189,7 @@ import Testing
         #expect(try await stack.send(call("/")).status == .ok)
     }
 
-    @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
+    @Test func aRequestWithTheLimitOffBypassesTheQueue() async throws {
         let gate = RecordingSender()
         let stack = HTTPStack(gate).concurrencyLimit(1)
         var off = try call("/off")
@@ -202,7 +202,7 @@ import Testing
     }
 
     /// Ten thousand calls, a third of them cancelled at any moment: nobody is lost, and no slot.
-    @Test func manyWhoComeAndGoLoseNoSlot() async throws {
+    @Test func cancelledCallersLoseNoSlot() async throws {
         let gate = RecordingSender(isOpen: true)
         let middleware = ConcurrencyLimitMiddleware(.fixed(5))
         let stack = HTTPStack(gate).wrapped(by: middleware)
@@ -238,7 +238,7 @@ import Testing
     }
 
     /// The slot comes at the instant at which the deadlines of those who wait pass.
-    @Test func aSlotThatComesTooLateIsNotLost() async throws {
+    @Test func aLateSlotIsNotLost() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
@@ -258,7 +258,7 @@ import Testing
         #expect(middleware.state(of: "https://a.example").isIdle)
     }
 
-    @Test func theLeastUrgentHasItsTurnUnderOverload() async throws {
+    @Test func theLeastUrgentRequestIsSentUnderOverload() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(1)) }
@@ -283,7 +283,7 @@ import Testing
             (.responded(after: .seconds(6)), 20, 20, 18),
             (.dropped, 20, 1, 18), (.dropped, 1, 1, 1), (.responded(after: .zero), 200, 200, 200), (.cancelled, 20, 20, 20),
         ] as [(ConcurrencyLimit.Outcome, Double, Int, Double)])
-    func anAdaptiveLimitFollowsWhatTheOtherSideBears(_ outcome: ConcurrencyLimit.Outcome, _ limit: Double, _ inUse: Int, _ next: Double) {
+    func anAdaptiveLimitFollowsTheResponses(_ outcome: ConcurrencyLimit.Outcome, _ limit: Double, _ inUse: Int, _ next: Double) {
         #expect(ConcurrencyLimit.adaptive().next(after: outcome, limit: limit, inUse: inUse) == next)
         #expect(ConcurrencyLimit.fixed(20).next(after: outcome, limit: limit, inUse: inUse) == limit)
     }
@@ -317,7 +317,7 @@ import Testing
         #expect(middleware.keyCount == 1_000)
     }
 
-    @Test func failuresThatNoServerSawDoNotNarrowIt() async throws {
+    @Test func failuresBeforeTheServerDoNotNarrowTheLimit() async throws {
         let middleware = ConcurrencyLimitMiddleware(.adaptive(), per: .all)
         let refusing = CircuitBreaker()
         refusing.isolate("https://a.example")
@@ -337,7 +337,7 @@ import Testing
         #expect(middleware.state.limit == 18)
     }
 
-    @Test func ofTheIdleKeysTheOneUsedLeastRecentlyIsForgottenAndNoneInUse() async throws {
+    @Test func theLeastRecentlyUsedIdleKeyIsForgotten() async throws {
         let middleware = ConcurrencyLimitMiddleware(.adaptive(initial: 10))
         let stub = StubTransport(Stub(.get, "/hangs").responds(.never), Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.wrapped(by: middleware)

@@ -8,7 +8,7 @@ import Testing
         (OptionOverride<Duration>.inherited, Duration.seconds(3)), (.use(.milliseconds(10)), .milliseconds(10)),
         (.use(.seconds(30)), .seconds(30)),
     ])
-    func waitsBeforeTheRequestIsSent(_ override: OptionOverride<Duration>, expected: Duration) async throws {
+    func theDelayPassesBeforeTheRequestIsSent(_ override: OptionOverride<Duration>, expected: Duration) async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let response = Task {
@@ -22,7 +22,7 @@ import Testing
         #expect(try await response.value.status == .ok)
     }
 
-    @Test func aDelayBeyondWhatClocksCanCountIsCapped() async throws {
+    @Test func aHugeDelayIsCapped() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.status(.ok))).delay(by: .seconds(Int64.max), clock: clock)
         let task = Task { try await stack.send(try request()) }
@@ -32,7 +32,7 @@ import Testing
         _ = await task.result
     }
 
-    @Test func doesNotWaitWhereThereIsNoDelay() async throws {
+    @Test func aDelayOfZeroDoesNotWait() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         for (own, override) in [(Duration.zero, OptionOverride<Duration>.inherited), (.seconds(3), .off), (.seconds(3), .use(.zero))] {
             var request = try request()
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func insideRetryItDelaysEachAttempt() async throws {
+    @Test func aDelayInsideRetryDelaysEachAttempt() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.delay(by: .seconds(3), clock: clock).retry(clock: clock, random: { 0 })
@@ -84,7 +84,7 @@ import Testing
         #expect(clock.sleeperCount == 0 && stub.requests.isEmpty)
     }
 
-    @Test func theStackNamesIt() {
+    @Test func theDescriptionNamesTheDelay() {
         #expect(StubTransport().delay(by: .seconds(3)).description == "delay(3 s) > StubTransport")
     }
 }

@@ -11,7 +11,7 @@ import Testing
     private let sink = RecordingEventSink()
     private static let exchange: [ExchangeEvent.Kind] = [.start, .requestHeadSent, .requestSent, .responseHead]
 
-    @Test func aWholeCall() async throws {
+    @Test func aWholeCallIsReported() async throws {
         let stack = StubTransport(Stub().responds(.status(.ok, text: "fine"))).retry().redirect().events(to: sink).number()
         var sent = try request()
         sent.options.tags = ["feature": "search", "api_key": "s3cret"]
@@ -27,7 +27,7 @@ import Testing
         #expect(Set(sink.events.compactMap(\.exchange)).count == 1)
     }
 
-    @Test func aRetryWithItsWait() async throws {
+    @Test func aRetryIsReportedWithItsWait() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.retry(clock: clock, random: { 0.5 }).events(to: sink)
@@ -41,7 +41,7 @@ import Testing
         #expect(sink.kinds[wait + 1] == .waitEnd)
     }
 
-    @Test func aRedirectWithoutItsSecrets() async throws {
+    @Test func aRedirectIsReportedWithoutItsSecrets() async throws {
         let stub = StubTransport(
             Stub(.get, "/x").responds(.redirect(to: "https://b.example/y?token=s3cret")), Stub(.get, "/y").responds(.status(.ok)))
         _ = try await stub.redirect().events(to: sink).send(try request())
@@ -50,7 +50,7 @@ import Testing
         #expect(EventGrammar.violations(sink.events) == [])
     }
 
-    @Test func aTurnInALine() async throws {
+    @Test func theWaitInAQueueIsReported() async throws {
         let simulation = Simulation()
         let stub = StubTransport(Stub().responds(.status(.ok).delayed(by: .seconds(1))), clock: simulation.clock)
         let stack = stub.concurrencyLimit(1).events { [sink] in $0.method == .head ? sink : nil }
@@ -62,7 +62,7 @@ import Testing
         #expect(EventGrammar.violations(sink.events) == [])
     }
 
-    @Test func aFailureAndACancellation() async throws {
+    @Test func aFailureAndACancellationAreReported() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(Stub(.get).responds(.failure(lost)), Stub(.head).responds(.never))
         let stack = stub.events(to: sink)
@@ -93,7 +93,7 @@ import Testing
         #expect(EventGrammar.violations(sink.events) == [])
     }
 
-    @Test func aSinkOfTheRequestIsToldAsWell() async throws {
+    @Test func aSinkOfTheRequestGetsTheEventsToo() async throws {
         let own = RecordingEventSink()
         let stack = StubTransport(Stub().responds(.status(.ok))).events(to: sink)
         var sent = try request()
@@ -105,7 +105,7 @@ import Testing
         #expect(own.kinds.count > sink.kinds.count)
     }
 
-    @Test func twoSinksAreToldOfOneCallEach() async throws {
+    @Test func twoSinksGetTheEventsOfACall() async throws {
         let others = RecordingEventSink()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let stack = stub.retry(RetryPolicy(backoff: .immediate)).events(to: sink).events(to: others)
@@ -129,7 +129,7 @@ import Testing
         #expect(EventGrammar.violations(sink.events) == [])
     }
 
-    @Test func theRequestComesBackWithoutTheLogOfItsCall() async throws {
+    @Test func aReturnedRequestHasNoEventLog() async throws {
         let stack = StubTransport(Stub().responds(.status(.ok))).profile().events(to: sink)
         let first = try await stack.send(try request())
         #expect(first.request.options.eventSink == nil && first.request.options.call.profilePosition == nil)
@@ -191,7 +191,7 @@ import Testing
         ([.callStart, .waitEnd, .waitStart, .callEnd], "waitEnd without waitStart"),
     ]
 
-    @Test(arguments: broken) func theGrammarFindsWhatIsWrong(_ kinds: [ExchangeEvent.Kind], _ violation: String) throws {
+    @Test(arguments: broken) func theGrammarFindsViolations(_ kinds: [ExchangeEvent.Kind], _ violation: String) throws {
         let id = RequestID()
         let call: Set<ExchangeEvent.Kind> = [.callStart, .callEnd, .queueStart, .waitStart, .waitEnd]
         let events = kinds.map { ExchangeEvent($0, request: id, exchange: call.contains($0) ? nil : 1) }

@@ -19,7 +19,7 @@ import Testing
         return request
     }
 
-    @Test func aFirstWayThatHangsLeavesAQuarterOfTheTimeToTheOther() async throws {
+    @Test func aHangingFirstSenderLeavesAQuarterOfTheTime() async throws {
         let clock = ManualClock()
         let (hanging, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok, text: "mirror"))))
         let (stack, sent) = (hanging.fallback(to: mirror), try deadlined(.get, clock))
@@ -32,7 +32,7 @@ import Testing
         #expect(mirror.requests.first?.request.deadline?.remaining == .milliseconds(2_500))
     }
 
-    @Test func theBodyOfTheFirstWayHasItsShareOfTheTime() async throws {
+    @Test func theBodyOfTheFirstSenderHasItsShareOfTheTime() async throws {
         let clock = ManualClock()
         let (first, mirror) = (StubTransport(Stub().responds(.stream(streamed))), StubTransport(Stub().responds(.status(.ok))))
         let response = try await first.fallback(to: mirror).send(try deadlined(.get, clock))
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// A cancellation would say nothing about the server.
-    @Test func aFirstWayThatHangsCountsAgainstItsServer() async throws {
+    @Test func aHangingFirstSenderCountsAsAFailureOfItsServer() async throws {
         let clock = ManualClock()
         let (hanging, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok))))
         let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: clock)
@@ -57,7 +57,7 @@ import Testing
         #expect(breaker.state(of: "https://a.example") == .open(for: .seconds(5)))
     }
 
-    @Test func whatCouldNotBeSentElsewhereAfterATimeoutKeepsTheWholeTime() async throws {
+    @Test func aRequestWithoutAFallbackKeepsTheWholeTime() async throws {
         let clock = ManualClock()
         let (first, mirror) = (StubTransport(Stub().responds(.never)), StubTransport(Stub().responds(.status(.ok))))
         for (stack, method) in [
@@ -87,14 +87,14 @@ import Testing
         #expect(response.exchange.outcome != nil)
     }
 
-    @Test func aResponseThatIsGoodStands() async throws {
+    @Test func anAcceptedResponseIsReturned() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "busy")))
         let response = try await stub.fallback(data: Data(), statuses: [500, 502]).send(try request())
         #expect(response.status == .serviceUnavailable && !response.metadata.isFallback)
         #expect(try await response.body.collect() == Data("busy".utf8))
     }
 
-    @Test func aResponseThatWasKeptComesBackWhenThereIsNone() async throws {
+    @Test func aKeptResponseReplacesAFailure() async throws {
         let store = KeptResponses()
         let stub = StubTransport(Stub().responds(.status(.ok, text: "fresh"), .failure(lost()), .status(.serviceUnavailable)))
         let stack = stub.transformResponse { try await store.keep(&$0) }
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func anotherSenderRespondsToWhatFails() async throws {
+    @Test func anotherSenderReplacesAFailure() async throws {
         let mirror = StubTransport(Stub().responds(.echo))
         let stub = StubTransport(Stub().responds(.failure(lost())))
         let request = try request(.put, body: .text("content"))
@@ -120,7 +120,7 @@ import Testing
         #expect(mirror.requests.map(\.request.id) == [request.id])
     }
 
-    @Test func anotherTransportHasTheBoundaryThatEveryRequestPasses() async throws {
+    @Test func anotherTransportChecksItsRequests() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
         let stack = StubTransport(Stub().responds(.failure(lost()))).fallback(to: mirror)
         for target in ["/x HTTP/1.1\r\nEvil: 1", "@evil.example/"] {
@@ -136,14 +136,14 @@ import Testing
         #expect(mirror.requests.isEmpty)
     }
 
-    @Test func theFailureSaysThatTheOtherServerMayHaveTheRequest() async throws {
+    @Test func theFailureReportsThatTheOtherServerMayHaveTheRequest() async throws {
         let mirror = StubTransport(Stub().responds(.failure(lost())))
         let stack = StubTransport(Stub().responds(.failure(lost(.notSent)))).fallback(to: mirror)
         let error = await #expect(throws: TransportError.self) { try await stack.send(try request(.post)) }
         #expect(error?.delivery == .unknown && error?.attempts.count == 1)
     }
 
-    @Test func whyTheFirstWayIsNotGoodEnoughIsTold() async throws {
+    @Test func theClosureGetsTheFailureOrTheResponse() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.failure(lost()), .status(.badGateway), .status(.ok)))
         let stack = stub.fallback(statuses: [502]) { request, cause in
@@ -159,7 +159,7 @@ import Testing
 
     // MARK: What is not sent twice
 
-    @Test func aBodyThatCanBeReadOnceIsNotSentToAnother() async throws {
+    @Test func aUsedOneShotBodyIsNotSentToAnotherSender() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let chunks = AsyncThrowingStream<Data, any Error> {
@@ -170,7 +170,7 @@ import Testing
         #expect(mirror.requests.isEmpty)
     }
 
-    @Test func aBodyThatNobodyHasReadYetIsSentToAnother() async throws {
+    @Test func anUnreadOneShotBodyIsSentToAnotherSender() async throws {
         let mirror = StubTransport(Stub().responds(.echo))
         let first = StubSender { [error = lost(.notSent)] _ in throw error }
         let chunks = AsyncThrowingStream<Data, any Error> {
@@ -184,7 +184,7 @@ import Testing
         (Delivery.notSent, HTTPRequest.Method.post, false, true), (.unknown, .post, false, false), (.sent, .patch, false, false),
         (.unknown, .post, true, true), (.unknown, .put, false, true), (.sent, .get, false, true),
     ])
-    func whatMightBeDoneTwiceIsNotSentToAnother(
+    func anUnsafeRepetitionIsNotSentToAnotherSender(
         _ sent: Delivery, method: HTTPRequest.Method, hasKey: Bool, isSentAgain: Bool
     ) async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
@@ -195,7 +195,7 @@ import Testing
         #expect((response != nil) == isSentAgain && mirror.requests.count == (isSentAgain ? 1 : 0))
     }
 
-    @Test func aRefusedStatusOfAPOSTIsNotSentToAnother() async throws {
+    @Test func aPOSTWithARefusedStatusIsNotSentToAnotherSender() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let response = try await stub.fallback(to: mirror, statuses: [503]).send(try request(.post, body: .text("x")))
@@ -205,7 +205,7 @@ import Testing
 
     // MARK: Where the other way fails
 
-    @Test func theFirstErrorIsThrownWhenTheOtherWayFails() async throws {
+    @Test func theFirstErrorIsThrownIfTheFallbackFails() async throws {
         let stub = StubTransport(Stub().responds(.failure(lost())))
         let mirror = StubTransport(Stub().responds(.failure(Mistake())))
         for stack in [stub.fallback(to: mirror), stub.fallback { _, _ in throw Mistake() }, stub.fallback { _, _ in nil }] {
@@ -215,7 +215,7 @@ import Testing
         #expect(mirror.requests.count == 1)
     }
 
-    @Test func theFirstResponseStaysWhenTheOtherWayFails() async throws {
+    @Test func theFirstResponseIsReturnedIfTheFallbackFails() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let mirror = StubTransport(Stub().responds(.failure(Mistake())))
         for stack in [stub.fallback(to: mirror, statuses: [503]), stub.fallback(statuses: [503]) { _, _ in nil }] {
@@ -239,7 +239,7 @@ import Testing
         #expect(try await bySender.body.collect() == Data("onetwothree".utf8))
     }
 
-    @Test func aResponseMadeOfTheFirstKeepsItsBody() async throws {
+    @Test func aChangedFirstResponseKeepsItsBody() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let stack = stub.fallback(statuses: [503]) { _, cause in
             guard case .response(var response) = cause else { return nil }
@@ -269,7 +269,7 @@ import Testing
     }
 
     /// Whatever the layers below make of it.
-    @Test func aCancelledCallDoesNotFallBackForWhatFailsOfIt() async throws {
+    @Test func aCancelledCallDoesNotFallBackAfterAFailure() async throws {
         let clock = ManualClock()
         let failing = StubSender { [error = lost()] _ in
             try? await clock.sleep(for: .seconds(60))
@@ -288,7 +288,7 @@ import Testing
         #expect(passage.all.isEmpty)
     }
 
-    @Test func cancellingDuringTheOtherWayReleasesTheFirstResponse() async throws {
+    @Test func cancellingDuringTheFallbackReleasesTheFirstResponse() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let stack = stub.fallback(statuses: [503]) { request, _ in
@@ -305,7 +305,7 @@ import Testing
 
     // MARK: In a stack
 
-    @Test func comesWhenAllAttemptsAreUsedUp() async throws {
+    @Test func theFallbackFollowsTheLastAttempt() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 }).fallback(data: Data("value".utf8), statuses: [503]).validateStatus()
         #expect(try await stack.send(try request()).metadata.isFallback)
@@ -332,7 +332,7 @@ import Testing
         #expect(HTTPStack.ordered(around: first).server("https://a.example").fallback(to: HTTPStack(second)).orderProblems.isEmpty)
     }
 
-    @Test func aDeadlineThatPassedFallsBackAsWell() async throws {
+    @Test func aPassedDeadlineFallsBack() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.never)).timeout(.seconds(1), clock: clock).fallback(data: Data("value".utf8))
         let task = Task { try await stack.send(try request()) }

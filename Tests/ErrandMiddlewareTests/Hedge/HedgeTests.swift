@@ -47,32 +47,32 @@ import Testing
         return (try await task.value, server.seen)
     }
 
-    @Test func aFastResponseIsTakenAndNothingElseSent() async throws {
+    @Test func aFastResponseIsReturnedWithoutAHedge() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(20))])
         #expect(outcome.text == "1" && outcome.hedge == nil && outcome.elapsed == .milliseconds(20))
         #expect(seen.received == 1)
     }
 
-    @Test func aSlowOneIsSentOnceMoreAndTheLoserCancelled() async throws {
+    @Test func aSlowRequestIsHedgedAndTheLoserCancelled() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .seconds(1)), Pace(time: .milliseconds(20))])
         #expect(outcome.text == "2" && outcome.hedge == HedgeRecord(attempts: 2, winner: 2))
         #expect(outcome.elapsed == .milliseconds(70))
         #expect(seen.received == 2 && seen.cancelled == 1 && seen.requests.map(\.options.resendCount) == [0, 1])
     }
 
-    @Test func theFirstMayStillWin() async throws {
+    @Test func theFirstAttemptCanWin() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(60)), Pace(time: .seconds(1))])
         #expect(outcome.text == "1" && outcome.hedge == HedgeRecord(attempts: 2, winner: 1))
         #expect(seen.received == 2 && seen.cancelled == 1)
     }
 
-    @Test func aLoserThatGetsAResponseAllTheSameIsReleased() async throws {
+    @Test func aLateResponseOfTheLoserIsReleased() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .seconds(1), isDeaf: true), Pace(time: .milliseconds(20))])
         #expect(outcome.text == "2")
         #expect(seen.abandoned == 1)
     }
 
-    @Test func threeAttemptsEachAfterItsDelay() async throws {
+    @Test func eachOfThreeAttemptsStartsAfterItsDelay() async throws {
         let (outcome, seen) = try await Self.call(
             [Pace(time: .seconds(1)), Pace(time: .seconds(1)), Pace(time: .milliseconds(20))],
             HedgePolicy(.fixed(.milliseconds(50)), maxAttempts: 3))
@@ -111,7 +111,7 @@ import Testing
         #expect(server.seen.received == 6)
     }
 
-    @Test func aRequestMaySwitchItOffOrHaveItsOwn() async throws {
+    @Test func aRequestReplacesOrDropsThePolicy() async throws {
         let (_, off) = try await Self.call([Pace(time: .seconds(1))]) { $0.options.hedge = .off }
         #expect(off.received == 1)
         let (_, own) = try await Self.call([Pace(time: .milliseconds(30))]) {
@@ -120,14 +120,14 @@ import Testing
         #expect(own.received == 2)
     }
 
-    @Test func aFailureAloneIsTheResult() async throws {
+    @Test func aFailureWithoutAnotherAttemptIsTheResult() async throws {
         let (outcome, seen) = try await Self.call([Pace(time: .milliseconds(5), failure: .connectionLost)])
         #expect((outcome.error as? TransportError)?.code == .connectionLost && seen.received == 1)
         let (response, _) = try await Self.call([Pace(time: .milliseconds(5), status: 503)])
         #expect(response.status == 503)
     }
 
-    @Test func aFailureBesideAnotherAttemptIsWaitedOut() async throws {
+    @Test func aFailureWaitsForTheOtherAttempt() async throws {
         let failing = [Pace(time: .milliseconds(60), failure: .connectionLost), Pace(time: .milliseconds(100))]
         let (outcome, _) = try await Self.call(failing)
         #expect(outcome.text == "2" && outcome.elapsed == .milliseconds(150))
@@ -143,7 +143,7 @@ import Testing
         #expect((outcome.error as? TransportError)?.code == .timedOut && seen.abandoned == 1)
     }
 
-    @Test func aServerThatAsksForAPauseGetsNoMore() async throws {
+    @Test func aServerThatAsksForAPauseGetsNoFurtherAttempt() async throws {
         let (outcome, seen) = try await Self.call(
             [
                 Pace(time: .milliseconds(60), status: 429, fields: [.retryAfter: "5"]), Pace(time: .milliseconds(200)),
@@ -158,7 +158,7 @@ import Testing
         #expect(outcome.text == "1" && outcome.hedge == nil && seen.received == 1)
     }
 
-    @Test func theBudgetIsOneWithRetrys() async throws {
+    @Test func hedgingAndRetryShareABudget() async throws {
         let simulation = Simulation()
         let budget = RetryBudget(reserve: 3, perSuccess: 0, perSecond: 0, clock: simulation.clock)
         let server = PacedServer(simulation.clock) { _ in Pace(time: .milliseconds(80), status: 503) }
@@ -175,7 +175,7 @@ import Testing
         #expect(outcome.error is CancellationError && seen.cancelled == seen.received && outcome.elapsed == .milliseconds(milliseconds))
     }
 
-    @Test func thePercentileWaitsForEnoughResponses() async throws {
+    @Test func hedgingStartsAfterEnoughSamples() async throws {
         let simulation = Simulation()
         let server = PacedServer(simulation.clock) { Pace(time: $0 > 5 ? .seconds(1) : .milliseconds(10)) }
         let policy = HedgePolicy(.percentile(0.9, samples: 5))
@@ -193,7 +193,7 @@ import Testing
     }
 
     /// If they did not count, the slow calls would be left out, and the delay would become shorter from call to call.
-    @Test func callsThatWereHedgedCountAsWell() async throws {
+    @Test func hedgedCallsCountForThePercentile() async throws {
         let simulation = Simulation()
         let server = PacedServer(simulation.clock) { Pace(time: .milliseconds($0 <= 20 ? 10 : 40)) }
         let budget = RetryBudget(reserve: 1_000, clock: simulation.clock)
@@ -205,7 +205,7 @@ import Testing
         #expect(server.seen.received <= 20 + 100 + 30, "\(server.seen.received): once half of them are slow, slow is usual")
     }
 
-    @Test func manyOriginsInTurnAreHedgedAndDoNotFillTheMemory() async throws {
+    @Test func manyOriginsAreHedgedInBoundedMemory() async throws {
         let simulation = Simulation()
         let isSlow = Mutex(false)
         let server = PacedServer(simulation.clock) { _ in Pace(time: isSlow.withLock { $0 } ? .seconds(1) : .milliseconds(10)) }
@@ -238,7 +238,7 @@ import Testing
         ([.timeUp, .timeUp, .timeUp, .responded], [.begin(thenTime: true), .begin(thenTime: false), .wait, .end]),
     ]
 
-    @Test(arguments: races) func theRaceByTable(_ events: [HedgeRace.Event], _ steps: [HedgeRace.Step]) {
+    @Test(arguments: races) func eachEventOfARaceHasItsStep(_ events: [HedgeRace.Event], _ steps: [HedgeRace.Step]) {
         var race = HedgeRace(maxAttempts: 3)
         let taken = events.map { event in
             let step = race.next(event)
@@ -248,7 +248,7 @@ import Testing
         #expect(taken == steps)
     }
 
-    @Test func theWindowKnowsItsPercentilesToASixteenth() {
+    @Test func theWindowComputesPercentilesToASixteenth() {
         var window = LatencyWindow(window: .seconds(60), at: .zero)
         for milliseconds in 1...1_000 { window.add(.milliseconds(milliseconds), at: .seconds(1)) }
         for (share, exact) in [(0.5, 500.0), (0.9, 900), (0.99, 990), (0.999, 999)] {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ProfileTests {
-    @Test func isATreeOfTheLayersWithAttemptsAndPhases() async throws {
+    @Test func aProfileIsATreeOfLayersAttemptsAndPhases() async throws {
         let stub = StubTransport(
             Stub(.get, "/x").responds(.status(.serviceUnavailable), .redirect(to: "/y?token=s3cret")),
             Stub(.get, "/y").responds(.status(.ok, text: "fine")))
@@ -39,7 +39,7 @@ import Testing
         #expect(phases == ["connect", "send", "wait", "receive"])
     }
 
-    @Test func isPrintedAsATree() async throws {
+    @Test func aProfileIsDescribedAsATree() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok, text: "fine")))
         let response = try await stub.retry().profile().send(try request())
         let lines = try #require(response.metadata.profile?.description.split(separator: "\n").map(String.init))
@@ -51,7 +51,7 @@ import Testing
         #expect(lines[6].hasSuffix("4 bytes") && lines[7].hasPrefix("1 request, "))
     }
 
-    @Test func itsColumnsAreAlignedHoweverLongTheLabelsAre() async throws {
+    @Test func columnsAreAlignedForLongLabels() async throws {
         let name = String(repeating: "long ", count: 20)
         let stub = StubTransport(Stub().responds(.status(.ok, text: "fine")))
         for stack in [
@@ -69,7 +69,7 @@ import Testing
         #expect(long.metadata.profile?.description.contains("…") == true)
     }
 
-    @Test func isKeptByWhoGivesOneAlsoWhereTheCallFails() async throws {
+    @Test func aProfileOfTheRequestIsFilledIfTheCallFails() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stack = StubTransport(Stub().responds(.failure(lost))).validateStatus().profile()
         let profile = CallProfile()
@@ -87,7 +87,7 @@ import Testing
             ([.connectionAcquired, .requestHeadSent, .requestSent], ["connect", "send", "wait"]),
             ([.connectionAcquired, .requestHeadSent, .responseHead], ["connect", "send", "wait", "receive"]),
         ] as [([ExchangeEvent.Kind], [String])])
-    func whatFailsEndsInThePhaseThatItHadReached(_ reached: [ExchangeEvent.Kind], _ phases: [String]) throws {
+    func aFailureEndsInThePhaseItReached(_ reached: [ExchangeEvent.Kind], _ phases: [String]) throws {
         let profile = CallProfile()
         let request = try request()
         let layer = profile.begin("transport", in: nil)
@@ -97,7 +97,7 @@ import Testing
         #expect(profile.timings.exchanges.first?.phases.map(\.name) == phases)
     }
 
-    @Test func isNotThereUnlessWanted() async throws {
+    @Test func aCallWithoutTheLayerHasNoProfile() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         #expect(try await stub.retry().send(try request()).metadata.profile == nil)
         var off = try request()
@@ -106,7 +106,7 @@ import Testing
         #expect(response.metadata.profile == nil && response.metadata.timings == nil)
     }
 
-    @Test func hedgesThatRunAtOnceAreNoTimeTwice() async throws {
+    @Test func concurrentHedgesAreCountedOnce() async throws {
         let simulation = Simulation()
         let stub = StubTransport(Stub().responds(.never, .status(.ok)), clock: simulation.clock)
         let stack = stub.hedge(HedgePolicy(.fixed(.milliseconds(5))), clock: simulation.clock).profile()

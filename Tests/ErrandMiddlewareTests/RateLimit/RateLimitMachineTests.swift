@@ -133,7 +133,7 @@ import Testing
             ]),
     ]
 
-    @Test(arguments: rows) func decides(_ row: Row) {
+    @Test(arguments: rows) func theMachineDecidesEachStep(_ row: Row) {
         var machine = RateLimitMachine()
         func isGranted(_ at: Int) -> Bool { if case .granted = machine.take(row.limit, at: .milliseconds(at)) { true } else { false } }
         for (index, step) in row.steps.enumerated() {
@@ -203,13 +203,13 @@ import Testing
             (RateLimit.perSecond(50, burst: 10), "50 per second, burst 10"), (.perMinute(3), "3 per minute, burst 3"),
             (.perHour(1), "1 per hour, burst 1"),
         ])
-    func aLimitSaysWhatItIs(_ limit: RateLimit, _ text: String) { #expect(limit.description == text) }
+    func aLimitIsDescribed(_ limit: RateLimit, _ text: String) { #expect(limit.description == text) }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct MemoryRateLimitStoreTests {
     private let clock = ManualClock()
 
-    @Test func eachKeyHasItsOwn() {
+    @Test func eachKeyHasItsOwnLimit() {
         let store = MemoryRateLimitStore(clock: clock)
         #expect(store.take("a", limit: .perSecond(1)) == .granted(RateLimitGrant(number: 1)))
         #expect(store.take("a", limit: .perSecond(1)) == .wait(.seconds(1), cause: .limit))
@@ -219,7 +219,7 @@ import Testing
         #expect(store.take("a", limit: .perSecond(1)) == .granted(RateLimitGrant(number: 2)))
     }
 
-    @Test func keysThatAreIdleMakeRoomForOthers() {
+    @Test func idleKeysAreDropped() {
         let store = MemoryRateLimitStore(maxKeys: 10, clock: clock)
         store.observe(RateLimitFields(retryAfter: .seconds(3600)), for: "paused", after: nil)
         for number in 0..<500 {
@@ -230,7 +230,7 @@ import Testing
         #expect(store.take("paused", limit: nil) == .wait(.seconds(2600), cause: .server), "it is not idle")
     }
 
-    @Test func whereNoneIsIdleTheEldestGoes() {
+    @Test func theOldestKeyIsDroppedWithoutAnIdleKey() {
         let store = MemoryRateLimitStore(maxKeys: 10, clock: clock)
         for number in 0..<11 {
             _ = store.take("\(number)", limit: .perHour(1))

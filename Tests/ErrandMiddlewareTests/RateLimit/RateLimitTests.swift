@@ -29,7 +29,7 @@ import Testing
 
     // MARK: The line
 
-    @Test func moreThanTheLimitWaitForTheirTurn() async throws {
+    @Test func requestsOverTheLimitQueue() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(2), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -43,7 +43,7 @@ import Testing
         #expect(try await middleware.state(of: Origin(origin)) == .init(queued: 0, available: 1))
     }
 
-    @Test func eachOriginHasALimitOfItsOwnAndAKeyOfNoneHasNone() async throws {
+    @Test func eachOriginHasItsOwnLimitAndANilKeyHasNoLimit() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.rateLimit(.perHour(1), clock: clock)
         for host in ["a.example", "b.example"] { _ = try await stack.send(call(host: host)) }
@@ -52,7 +52,7 @@ import Testing
         #expect(clock.sleeperCount == 0 && stub.requests.count == 5)
     }
 
-    @Test func turnsComeByPriorityAndThenByArrival() async throws {
+    @Test func queuedRequestsStartByPriorityAndThenByArrival() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -72,7 +72,7 @@ import Testing
         #expect(paths(stub) == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
     }
 
-    @Test(arguments: [0, 1, 2]) func whoIsCancelledLeavesAndTheOthersStay(_ leaving: Int) async throws {
+    @Test(arguments: [0, 1, 2]) func aCancelledRequestLeavesTheQueue(_ leaving: Int) async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -92,7 +92,7 @@ import Testing
         #expect(middleware.queued(for: origin) == 0 && clock.sleeperCount == 0)
     }
 
-    @Test func aGrantWhoseOwnerLeavesGoesToTheNext() async throws {
+    @Test func theGrantOfACancelledRequestGoesToTheNext() async throws {
         let store = ScriptedStore(.granted, .never)
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
@@ -115,7 +115,7 @@ import Testing
 
     // MARK: Waits that are too long
 
-    @Test func aDeadlineThatWouldPassFailsAtOnce() async throws {
+    @Test func aRequestThatWouldMissItsDeadlineFailsImmediately() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perMinute(1), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -136,7 +136,7 @@ import Testing
         #expect(clock.sleeperCount == 0 && stub.requests.count == 1)
     }
 
-    @Test func aDeadlineThatPassesInLineIsATimeout() async throws {
+    @Test func aDeadlineThatPassesInTheQueueIsATimeout() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perMinute(60, burst: 30), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -158,7 +158,7 @@ import Testing
         #expect(!paths(stub).contains("/short") && middleware.queued(for: origin) == 0 && clock.sleeperCount == 0)
     }
 
-    @Test func aWaitBeyondTheLongestFails() async throws {
+    @Test func aWaitOverTheMaximumFails() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perSecond(1), maxWait: .milliseconds(2500), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -182,7 +182,7 @@ import Testing
         #expect(late?.retryAfter == .seconds(1) && clock.sleeperCount == 0 && middleware.queued(for: origin) == 0)
     }
 
-    @Test func withoutAWaitNobodyIsInLine() async throws {
+    @Test func aMaximumWaitOfZeroQueuesNoRequest() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let store = ScriptedStore(.granted, .wait(.seconds(7)), .failure)
         let stack = stub.rateLimit(.perSecond(1), store: store, maxWait: .zero, clock: clock)
@@ -196,7 +196,7 @@ import Testing
         #expect(stub.requests.count == 2, "and where the store fails, they go")
     }
 
-    @Test func aRequestThatIsSwitchedOffGoesPastTheLine() async throws {
+    @Test func aRequestWithTheLimitOffBypassesTheQueue() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
         let stack = stub.rateLimit(.perHour(1), clock: clock)
         var off = try call()
@@ -209,7 +209,7 @@ import Testing
     // MARK: The server
 
     @Test(arguments: [HTTPResponse.Status.tooManyRequests, .serviceUnavailable])
-    func aRefusalWithRetryAfterStopsThoseThatFollow(_ status: HTTPResponse.Status) async throws {
+    func aRefusalWithRetryAfterHoldsLaterRequests(_ status: HTTPResponse.Status) async throws {
         let stub = StubTransport(Stub().responds(.status(status, headers: [.retryAfter: "30"], text: "later"), .status(.ok)))
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -222,7 +222,7 @@ import Testing
         #expect(try await next.value.status == .ok)
     }
 
-    @Test func aPauseThatIsTooLongFailsAtOnceThoseInLineAsWell() async throws {
+    @Test func aTooLongPauseFailsQueuedRequestsImmediately() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "3601"])))
         let store = MemoryRateLimitStore(clock: clock)
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, clock: clock)
@@ -259,7 +259,7 @@ import Testing
 
     private static let rateLimit = HTTPField.Name("RateLimit")!
 
-    @Test func betterNewsEndsAWaitThatHasBegun() async throws {
+    @Test func aBetterQuotaEndsAWait() async throws {
         let desk = ScriptedSender()
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = HTTPStack(desk).wrapped(by: middleware)
@@ -290,7 +290,7 @@ import Testing
         #expect(clock.sleeperCount == 0 && middleware.queued(for: origin) == 0, "and the time stood still")
     }
 
-    @Test func newsInASharedStoreIsTakenWithinAMinute() async throws {
+    @Test func aQuotaInASharedStoreAppliesWithinAMinute() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let store = MemoryRateLimitStore(clock: clock)
         let middleware = RateLimitMiddleware(store: store, clock: clock)
@@ -310,7 +310,7 @@ import Testing
             [.retryAfter: "999999999"], [rateLimit: #""a";r=0;t=999999999999"#],
             [HTTPField.Name("X-RateLimit-Remaining")!: "0", HTTPField.Name("X-RateLimit-Reset")!: "86000"],
         ] as [HTTPFields])
-    func whatIsBeyondBeliefHoldsForAnHourAndThenOneProbeGoes(_ fields: HTTPFields) async throws {
+    func anImplausibleQuotaHoldsForAnHourBeforeAProbe(_ fields: HTTPFields) async throws {
         let desk = ScriptedSender()
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = HTTPStack(desk).wrapped(by: middleware)
@@ -346,7 +346,7 @@ import Testing
         #expect(try await free.value.status == .ok && clock.sleeperCount == 0)
     }
 
-    @Test func aProbeWithoutAResponseMakesRoomForAnother() async throws {
+    @Test func aFailedProbeAllowsAnotherProbe() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(
             Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "999999"]), .failure(lost), .status(.ok)))
@@ -367,7 +367,7 @@ import Testing
         #expect(try await stack.send(call()).status == .ok && store.keyCount == 1)
     }
 
-    @Test func durationsBeyondWhatClocksCountAreCapped() async throws {
+    @Test func hugeDurationsAreCapped() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(RateLimit(1, per: .seconds(Int64.max)), maxWait: .seconds(Int64.max), clock: clock)
         let stack = stub.wrapped(by: middleware)
@@ -380,7 +380,7 @@ import Testing
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func whatTheServerSaysIsNotAskedForWhereItIsNotWanted() async throws {
+    @Test func fieldsOfTheServerAreIgnoredOnDemand() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
         let stack = stub.rateLimit(.perSecond(10), obeysServer: false, clock: clock)
         for _ in 0..<5 { _ = try await stack.send(call()) }
@@ -388,7 +388,7 @@ import Testing
     }
 
     /// Retry waits as long as the server asks, and the limit beside it no longer than that.
-    @Test func itStandsInsideRetry() async throws {
+    @Test func aRateLimitInsideRetryDoesNotWaitTwice() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "5"]), .status(.ok)))
         let stack = stub.rateLimit(.perSecond(10), clock: clock).retry(clock: clock, random: { 0 })
         let start = clock.now
@@ -400,7 +400,7 @@ import Testing
 
     // MARK: The store
 
-    @Test func aStoreThatFailsLetsEverybodyGo() async throws {
+    @Test func aFailingStoreLetsRequestsPass() async throws {
         let store = ScriptedStore(.wait(.seconds(1)), .failure)
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perHour(1), store: store, clock: clock)
@@ -414,7 +414,7 @@ import Testing
         #expect(try await middleware.state(of: Origin(origin)) == .init(queued: 0, available: nil))
     }
 
-    @Test func orItFailsThemWhereThatIsWanted() async throws {
+    @Test func aFailingStoreFailsRequestsOnDemand() async throws {
         let store = ScriptedStore(.wait(.seconds(1)), .failure)
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let middleware = RateLimitMiddleware(.perHour(1), store: store, storeFailure: .failClosed, clock: clock)
@@ -430,7 +430,7 @@ import Testing
         #expect(stub.requests.isEmpty && store.asked == 2)
     }
 
-    @Test func aStoreThatCannotBeToldIsNoneOfTheCallersBusiness() async throws {
+    @Test func aFailureToRecordAResponseIsHiddenFromTheCaller() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "60"])))
         let stack = stub.rateLimit(store: ScriptedStore(.granted), clock: clock)
         var bounded = try call()
@@ -439,7 +439,7 @@ import Testing
         #expect(try await stack.send(bounded).status == .tooManyRequests)
     }
 
-    @Test func aStoreThatHangsIsNotWaitedForBeyondTheDeadline() async throws {
+    @Test func aHangingStoreIsAbandonedAtTheDeadline() async throws {
         let middleware = RateLimitMiddleware(.perHour(1), store: ScriptedStore(.never), clock: clock)
         let stack = StubTransport(Stub().responds(.status(.ok))).wrapped(by: middleware)
         var bounded = try call()
@@ -450,7 +450,7 @@ import Testing
         #expect(error?.code == .timedOut && error?.phase == .queue && middleware.queued(for: origin) == 0)
     }
 
-    @Test func whatOneStackIsToldHoldsForTheOtherWithTheSameStore() async throws {
+    @Test func stacksWithTheSameStoreShareARefusal() async throws {
         let store = MemoryRateLimitStore(clock: clock)
         let refusing = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
         let other = StubTransport(Stub().responds(.status(.ok)))
@@ -465,7 +465,7 @@ import Testing
     // MARK: Stores that decide without suspension
 
     @Test func anImmediateStoreOfAThirdPartyNeedsNoQueueWhileItHasRoom() async throws {
-        let (stub, store, events) = (StubTransport(Stub().responds(.status(.ok))), OwnStore(limit: 2), RecordingEventSink())
+        let (stub, store, events) = (StubTransport(Stub().responds(.status(.ok))), ThirdPartyStore(limit: 2), RecordingEventSink())
         let stack = stub.rateLimit(.perSecond(1), store: store, clock: clock).events(to: events)
         for _ in 0..<2 { _ = try await stack.send(call()) }
         #expect(store.asked == 0 && !events.events.contains { $0.kind == .queueStart })
@@ -477,7 +477,7 @@ import Testing
     }
 
     @Test func aQueuedRequestFailsByTheCurrentDecisionOfAnImmediateStore() async throws {
-        let (stub, store) = (StubTransport(Stub().responds(.status(.ok))), OwnStore(limit: 0))
+        let (stub, store) = (StubTransport(Stub().responds(.status(.ok))), ThirdPartyStore(limit: 0))
         let middleware = RateLimitMiddleware(.perSecond(1), store: store, maxWait: .seconds(20), clock: clock)
         let stack = stub.wrapped(by: middleware)
         let leader = await queued(try call(), on: stack, middleware)
@@ -495,14 +495,14 @@ import Testing
 
     @Test func anImmediateStoreRecordsFieldsBeforeTheResponseIsReturned() async throws {
         let stub = StubTransport(Stub().responds(.status(.tooManyRequests, headers: [.retryAfter: "30"])))
-        let store = OwnStore(limit: 5)
+        let store = ThirdPartyStore(limit: 5)
         _ = try await stub.rateLimit(store: store, clock: clock).send(call())
         #expect(store.pause == .seconds(30))
     }
 }
 
-/// A store of a third party that decides without suspension, by the public protocol alone.
-private final class OwnStore: RateLimitStore, ImmediateRateLimits {
+/// A store of a third party that decides without suspension, by the public protocol.
+private final class ThirdPartyStore: RateLimitStore, ImmediateRateLimits {
     private let state = Mutex<(granted: Int, asked: Int, pause: Duration?)>((0, 0, nil))
     let limit: Int
 
@@ -539,7 +539,7 @@ private final class OwnStore: RateLimitStore, ImmediateRateLimits {
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) { pause = fields.retryAfter }
 }
 
-/// Decides in order, the last again and again; it can't be told anything.
+/// Returns its decisions in order, and repeats the last decision. Recording a response fails.
 private final class ScriptedStore: RateLimitStore {
     struct Broken: Error {}
 

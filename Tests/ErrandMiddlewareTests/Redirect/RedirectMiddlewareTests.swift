@@ -65,7 +65,7 @@ private struct Vectors: Decodable {
         }
     }
 
-    @Test func whatIsNotFollowed() throws {
+    @Test func otherResponsesAreNotFollowed() throws {
         for row in try vectors.get().notFollowed {
             let next: Request?
             do {
@@ -100,7 +100,7 @@ private struct Vectors: Decodable {
         }
     }
 
-    @Test func theLimitIsThatOfTheVectors() throws { #expect(RedirectPolicy.standard.maxHops == (try vectors.get().maxHops)) }
+    @Test func theRedirectLimitMatchesTheVectors() throws { #expect(RedirectPolicy.standard.maxHops == (try vectors.get().maxHops)) }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct RedirectMiddlewareTests {
@@ -108,7 +108,7 @@ private struct Vectors: Decodable {
         .status(status, headers: [.location: location], text: "moved")
     }
 
-    @Test func followsToTheEndAndTellsTheWay() async throws {
+    @Test func redirectsAreFollowedAndRecorded() async throws {
         let stub = StubTransport(
             Stub(.get, "/a").responds(moved(to: "../b?token=s3cret")),
             Stub(.get, "/b").responds(moved(.permanentRedirect, to: "//b.example/c")),
@@ -123,7 +123,7 @@ private struct Vectors: Decodable {
     }
 
     /// The POST was done, and whoever goes by the failure would do it a second time.
-    @Test func aFailureAfterARedirectThatMadeAGETOfAPOSTSaysThatItWasSent() async throws {
+    @Test func aFailureAfterARedirectedPOSTReportsThatThePOSTWasSent() async throws {
         let refused = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         for (status, sent) in [(HTTPResponse.Status.seeOther, Delivery.sent), (.temporaryRedirect, .notSent)] {
             let stub = StubTransport(
@@ -135,7 +135,7 @@ private struct Vectors: Decodable {
         }
     }
 
-    @Test func whatIsStrippedOnceStaysStripped() async throws {
+    @Test func aStrippedFieldStaysStripped() async throws {
         let stub = StubTransport(
             Stub(nil, "/a").responds(moved(to: "https://b.example/b")), Stub(nil, "/b").responds(moved(to: "https://a.example/c")),
             Stub(nil, "/c").responds(.status(.ok)))
@@ -158,7 +158,7 @@ private struct Vectors: Decodable {
         #expect(stub.requests.count == 1)
     }
 
-    @Test func aBodyThatCanBeReadOnceIsGivenBackItsRedirect() async throws {
+    @Test func aRedirectOfAOneShotBodyIsReturned() async throws {
         let stub = StubTransport(Stub().responds(moved(.temporaryRedirect, to: "/y")))
         let chunks = AsyncThrowingStream<Data, any Error> {
             $0.yield(Data("x".utf8)); $0.finish()
@@ -203,7 +203,7 @@ private struct Vectors: Decodable {
         #expect(stub.requests.last?.request.url?.target == "/caf%E9")
     }
 
-    @Test func equalLocationsAreOneAndDifferentOnesAreRefused() async throws {
+    @Test func equalLocationsAreFollowedAndDifferentLocationsRefused() async throws {
         func stub(_ locations: String...) -> StubTransport {
             var headers = HTTPFields()
             for location in locations { headers.append(HTTPField(name: .location, value: location)) }
@@ -260,7 +260,7 @@ private struct Vectors: Decodable {
 
     @Test(arguments: [
         "X-Auth-Key", "X-Functions-Key", "Ocp-Apim-Subscription-Key", "DD-Application-Key", "X-Honeycomb-Team", "Referer",
-    ]) func isDroppedAcrossOrigins(name: String) async throws {
+    ]) func aCredentialFieldIsDroppedAcrossOrigins(name: String) async throws {
         let name = try #require(HTTPField.Name(name))
         let stub = StubTransport(
             Stub(nil, "/x").responds(moved(to: "/y")), Stub(nil, "/y").responds(moved(to: "https://b.example/z")),
@@ -320,8 +320,8 @@ private struct Vectors: Decodable {
 
     // MARK: - The body of a redirect
 
-    /// Declares 10 bytes, of which none come.
-    private struct Stingy: HTTPSender {
+    /// Declares 10 bytes and sends no byte.
+    private struct StalledRedirectSender: HTTPSender {
         let body: ScriptedBodySource
         let sent: Watched<Int>
 
@@ -335,10 +335,10 @@ private struct Vectors: Decodable {
         }
     }
 
-    @Test func aBodyThatDoesNotComeHoldsTheCallFor100Milliseconds() async throws {
+    @Test func aMissingBodyHoldsTheCallFor100Milliseconds() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = Stingy(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
+        let stack = StalledRedirectSender(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
         async let response = stack.send(try request())
         try await clock.sleepers(atLeast: 1)
         #expect(clock.nextSleeper == .milliseconds(100))
@@ -350,10 +350,10 @@ private struct Vectors: Decodable {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func whoIsCancelledMeanwhileGoesNoFurther() async throws {
+    @Test func aCallCancelledDuringARedirectSendsNoFurtherRequest() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = Stingy(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
+        let stack = StalledRedirectSender(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
         let request = try request()
         let task = Task { try await stack.send(request) }
         try await clock.sleepers(atLeast: 1)
@@ -363,7 +363,7 @@ private struct Vectors: Decodable {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func aBodyThatIsThereIsNotWaitedFor() async throws {
+    @Test func anAvailableBodyOfARedirectNeedsNoTimer() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub(nil, "/x").responds(moved(to: "/y")), Stub(nil, "/y").responds(.status(.ok)))
         #expect(try await stub.redirect(clock: clock).send(try request()).status == .ok)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ResilienceTests {
-    @Test func standsInTheCanonicalOrder() throws {
+    @Test func standardResilienceIsInTheCanonicalOrder() throws {
         let stack = StubTransport().standardResilience(try ResiliencePolicy(hedge: .standard))
         #expect(
             stack.layers.map { $0.label.prefix { $0 != "(" } } == [
@@ -15,13 +15,13 @@ import Testing
         #expect(!StubTransport().standardResilience().contains(.hedge))
     }
 
-    @Test func theStandardOneIsSound() throws {
+    @Test func theStandardConfigurationIsValid() throws {
         let built = try ResiliencePolicy()
         #expect(built.description == ResiliencePolicy.standard.description)
     }
 
     /// As the type's documentation has it.
-    @Test func theSampleIsSound() throws {
+    @Test func theSampleConfigurationIsValid() throws {
         let transport = StubTransport()
         let stack = transport.standardResilience()
         let patient = try ResiliencePolicy(totalTimeout: .seconds(60), attemptTimeout: .seconds(15))
@@ -56,13 +56,13 @@ import Testing
         ),
     ]
 
-    @Test(arguments: unsound.map(\.what)) func whatDoesNotFitIsRefusedWhenItIsBuilt(_ what: String) throws {
+    @Test(arguments: unsound.map(\.what)) func contradictorySettingsAreRefused(_ what: String) throws {
         let row = try #require(Self.unsound.first { $0.what == what })
         let error = #expect(throws: ResilienceError.self) { try row.build() }
         #expect(error?.description.contains(row.problem) == true, "\(String(describing: error))")
     }
 
-    @Test func allThatIsWrongIsNamedAtOnce() {
+    @Test func theErrorNamesAllProblems() {
         let error = #expect(throws: ResilienceError.self) {
             try ResiliencePolicy(
                 totalTimeout: .seconds(5), attemptTimeout: .seconds(20),
@@ -71,7 +71,7 @@ import Testing
         #expect(error?.problems.count == 3)
     }
 
-    @Test func aCallSurvivesWhatPasses() async throws {
+    @Test func aCallSurvivesTransientFailures() async throws {
         let stub = StubTransport(
             Stub().responds(
                 .status(.serviceUnavailable), .failure(TransportError(.connectionLost, phase: .send, request: nil, delivery: .unknown)),
@@ -87,7 +87,7 @@ import Testing
         #expect(body == Data("fine".utf8) && attempts == 2)
     }
 
-    @Test func theBreakerIsTheCallersToLookAt() async throws {
+    @Test func aBreakerOfTheAppIsUsed() async throws {
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
         let stack = StubTransport().standardResilience(breaker: breaker)

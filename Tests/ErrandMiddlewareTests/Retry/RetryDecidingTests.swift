@@ -12,7 +12,7 @@ import Testing
         stub.retry(policy.deciding(decide), budget: budget, clock: clock, random: { 0 })
     }
 
-    @Test func itSeesTheRequestTheResponseAndWhatThePolicyWouldDo() async throws {
+    @Test func aDecisionSeesRequestResponseAndPolicy() async throws {
         let seen = Watched([RetryPolicy.Attempt]())
         let stub = StubTransport(
             Stub().responds(.status(.serviceUnavailable, headers: [.eTag: "1"]), .failure(CancelledWork()), .status(.ok)))
@@ -31,7 +31,7 @@ import Testing
 
     private struct CancelledWork: Error {}
 
-    @Test func itRepeatsWhatThePolicyWouldLeave() async throws {
+    @Test func aDecisionCanRetryAFinalOutcome() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.accepted), .status(.ok)))
         let stack = stack(stub, clock: clock) { $0.response?.status == .accepted ? .retry(after: .seconds(7)) : .byPolicy }
@@ -41,13 +41,13 @@ import Testing
         #expect(try await response.value.status == .ok)
     }
 
-    @Test func itStopsWhatThePolicyWouldRepeat() async throws {
+    @Test func aDecisionCanStopARetry() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let response = try await stack(stub) { $0.response?.headerFields[.retryAfter] == nil ? .stop : .byPolicy }.send(try request())
         #expect(response.status == .serviceUnavailable && response.metadata.retryStop == nil && stub.requests.count == 1)
     }
 
-    @Test func attemptsBudgetDeadlineAndBodyEndItsRetriesAsWell() async throws {
+    @Test func attemptsBudgetDeadlineAndBodyLimitADecision() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let used = try await stack(stub) { _ in .retry }.send(try request())
         #expect(used.metadata.retryStop == .attemptsUsedUp && stub.requests.count == 3)
@@ -63,7 +63,7 @@ import Testing
         #expect(once.metadata.retryStop == .bodyCannotBeReplayed)
     }
 
-    @Test func itsRetryWaitsAsLongAsTheServerAsks() async throws {
+    @Test func aRetryByDecisionWaitsAsLongAsTheServerAsks() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.conflict, headers: [.retryAfter: "30"]), .status(.ok)))
         let stack = stack(stub, clock: clock) { $0.response?.status == .conflict ? .retry : .byPolicy }
@@ -74,7 +74,7 @@ import Testing
         #expect(RetryPolicy.Choice.retry(after: .seconds(-1)) == .retry(after: .zero))
     }
 
-    @Test func itIsNotAskedAboutACancelledCall() async throws {
+    @Test func aCancelledCallNeedsNoDecision() async throws {
         let stub = StubTransport(Stub().responds(.failure(CancellationError())))
         await #expect(throws: CancellationError.self) {
             try await stack(stub) { _ in
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func theDescriptionSaysThatThereIsOneAndTheAttemptHasNoSecret() throws {
+    @Test func theDescriptionNamesTheDecisionAndTheAttemptHasNoSecret() throws {
         #expect(RetryPolicy.standard.deciding { _ in .byPolicy }.description.hasSuffix(", with the app's own decision"))
         let head = HTTPResponse(status: .ok, headerFields: [.setCookie: "hunter2"])
         let attempt = RetryPolicy.Attempt(

@@ -8,7 +8,7 @@ import Testing
         TransportError(code, phase: .send, request: nil, delivery: sent)
     }
 
-    @Test func sendsAgainUntilThereIsAResponse() async throws {
+    @Test func aRequestIsRepeatedUntilAResponse() async throws {
         let stub = StubTransport(
             Stub().responds(.failure(lost(.unknown)), .stream(streamed, status: .serviceUnavailable), .status(.ok)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 })
@@ -18,7 +18,7 @@ import Testing
         #expect(stub.openBodyCount == 0, "the body of the 503 was released")
     }
 
-    @Test func waitsByItsClock() async throws {
+    @Test func retryWaitsByItsClock() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: [.retryAfter: "30"]), .status(.ok)))
         let response = Task { try await stub.retry(clock: clock, random: { 0.5 }).send(try request()) }
@@ -27,7 +27,7 @@ import Testing
         #expect(try await response.value.status == .ok)
     }
 
-    @Test func returnsTheLastResponseWhenTheAttemptsAreUsedUp() async throws {
+    @Test func theLastResponseIsReturnedAfterTheLastAttempt() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "busy")))
         let response = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(response.status == .serviceUnavailable)
@@ -35,7 +35,7 @@ import Testing
         #expect(stub.requests.count == 3)
     }
 
-    @Test func aPOSTThatIsRefusedGivesTheBudgetNothing() async throws {
+    @Test func aRefusedPOSTDoesNotRefillTheBudget() async throws {
         let budget = RetryBudget(perSecond: 0, clock: ManualClock())
         let stub = StubTransport(Stub(.post).responds(.status(.serviceUnavailable)), Stub(.get).responds(.status(.ok)))
         let stack = stub.retry(budget: budget, clock: ManualClock())
@@ -46,7 +46,7 @@ import Testing
         #expect(budget.balance(of: "https://a.example") == 4.2)
     }
 
-    @Test func throwsTheLastErrorWithTheEarlierOnes() async throws {
+    @Test func theLastErrorIsThrownWithTheEarlierAttempts() async throws {
         let stub = StubTransport(Stub().responds(.failure(lost(.unknown))))
         let error = await #expect(throws: TransportError.self) {
             try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
@@ -55,7 +55,7 @@ import Testing
         #expect(stub.requests.count == 3)
     }
 
-    @Test func statusErrorsOutsideItKnowTheAttempts() async throws {
+    @Test func statusErrorsOutsideRetryHaveTheAttempts() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let error = await #expect(throws: StatusError.self) {
             try await stub.retry(clock: ManualClock(), random: { 0 }).validateStatus().send(try request())
@@ -93,7 +93,7 @@ import Testing
         #expect(stub.requests.map(\.body) == [content, content])
     }
 
-    @Test func cancellingEndsItDuringTheWait() async throws {
+    @Test func cancellingEndsRetryDuringTheWait() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
         let task = Task { try await stub.retry(clock: clock, random: { 0.5 }).send(try request()) }
@@ -111,8 +111,8 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    /// A layer below that makes another failure of each.
-    private struct Failing: HTTPMiddleware {
+    /// Replaces each failure with another failure.
+    private struct FailingMiddleware: HTTPMiddleware {
         let failure: TransportError
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -120,10 +120,10 @@ import Testing
         }
     }
 
-    @Test func aCancelledCallIsOverWhateverTheLayersBelowMakeOfIt() async throws {
+    @Test func aCancelledCallIsNotRetriedAfterAFailure() async throws {
         for sent in [Delivery.notSent, .unknown] {
             let stub = StubTransport(Stub().responds(.never, .status(.ok)))
-            let stack = stub.wrapped(by: Failing(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
+            let stack = stub.wrapped(by: FailingMiddleware(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
             let task = Task { try await stack.send(try request()) }
             await eventually { stub.requests.count == 1 }
             task.cancel()
@@ -133,7 +133,8 @@ import Testing
     }
 
     /// Whoever goes by the failure sends an order a second time otherwise.
-    @Test(arguments: [Delivery.unknown, .sent]) func whatAnEarlierAttemptMayHaveSentIsNotSafeToRepeat(_ sent: Delivery) async throws {
+    @Test(arguments: [Delivery.unknown, .sent]) func aRequestThatAnEarlierAttemptMayHaveSentIsNotSafeToRepeat(_ sent: Delivery) async throws
+    {
         let first: StubResponse = sent == .sent ? .status(.serviceUnavailable) : .failure(lost(sent))
         let stub = StubTransport(Stub().responds(first, .failure(lost(.notSent, .cannotConnect))))
         var order = try request(.post)
@@ -144,7 +145,7 @@ import Testing
         #expect(error?.code == .cannotConnect && error?.delivery == sent && error?.attempts.count == 1)
     }
 
-    @Test func aFallbackDoesNotRepeatWhatAnEarlierAttemptMayHaveSent() async throws {
+    @Test func aFallbackDoesNotRepeatARequestThatMayHaveBeenSent() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
         let stub = StubTransport(Stub().responds(.failure(lost(.unknown)), .failure(lost(.notSent, .cannotConnect))))
         let policy = RetryPolicy(maxAttempts: 2, backoff: .immediate)
@@ -156,7 +157,7 @@ import Testing
         #expect(stub.requests.count == 2 && mirror.requests.isEmpty)
     }
 
-    @Test func errorsThatStayAreThrownAtOnce() async throws {
+    @Test func permanentErrorsAreThrownImmediately() async throws {
         for code in [TransportError.Code.tls, .invalidResponse, .invalidRequest, .shutDown, .requestBody] {
             let stub = StubTransport(Stub().responds(.failure(lost(.notSent, code))))
             await #expect(throws: TransportError.self) { try await stub.retry(clock: ManualClock()).send(try request()) }
@@ -172,7 +173,7 @@ import Testing
         #expect(passage.all == ["> auth", "< auth", "> auth", "< auth"])
     }
 
-    @Test func aRequestHasAPolicyOfItsOwn() async throws {
+    @Test func aRequestReplacesThePolicy() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         var request = try request()
         request.options.retry = .use(RetryPolicy(maxAttempts: 5))
@@ -180,7 +181,7 @@ import Testing
         #expect(stub.requests.count == 5)
     }
 
-    @Test(arguments: [nil, Duration.seconds(60)]) func whatNeverLeftObeysTheLargestNumberOfAttempts(_ timeout: Duration?) async throws {
+    @Test(arguments: [nil, Duration.seconds(60)]) func anUnsentRequestObeysTheMaximumOfAttempts(_ timeout: Duration?) async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let stub = StubTransport(Stub().responds(.failure(lost(.notSent, .cannotFindHost))))
@@ -195,7 +196,7 @@ import Testing
         #expect(simulation.elapsed == .milliseconds(150), "half of 100 ms and of 200 ms")
     }
 
-    @Test func theWaitsAreThoseOfThePolicyFromTheFirstAttemptOnInEveryCall() async throws {
+    @Test func eachCallWaitsAsItsPolicyDeclares() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
@@ -213,7 +214,7 @@ import Testing
         #expect(stub.requests.map(\.request.options.resendCount) == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4])
     }
 
-    @Test func whatNeverLeftTakesFromTheBudget() async throws {
+    @Test func anUnsentRequestUsesTheBudget() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 2, perSecond: 0, clock: clock)
         let stub = StubTransport(Stub().responds(.failure(lost(.notSent, .cannotConnect))))
@@ -237,7 +238,7 @@ import Testing
         #expect(failing.requests.count == 4 && error?.attempts.map(\.number) == [1, 2, 3])
     }
 
-    @Test func aWaitBeyondWhatClocksCanCountIsCapped() async throws {
+    @Test func aHugeWaitIsCapped() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok)))
         let policy = RetryPolicy(backoff: .constant(.seconds(Int64.max)), jitter: .none)
@@ -248,7 +249,7 @@ import Testing
         _ = await task.result
     }
 
-    @Test func whatIsProvablyUnprocessedIsSentOnceMoreAtOnceWhateverItIs() async throws {
+    @Test func anUnprocessedRequestIsRepeatedOnceImmediately() async throws {
         for method in [HTTPRequest.Method.post, .get] {
             let unprocessed = TransportError(.connectionLost, phase: .response, request: nil, delivery: .notSent)
             let budget = RetryBudget(reserve: 0)
@@ -258,14 +259,14 @@ import Testing
         }
     }
 
-    @Test func aKeptConnectionThatWasClosedCostsNothing() async throws {
+    @Test func aClosedIdleConnectionCostsNoAttempt() async throws {
         let stub = StubTransport(Stub().responds(.failure(lost(.notSent)), .status(.ok)))
         let stack = stub.retry(RetryPolicy(maxAttempts: 1), budget: RetryBudget(reserve: 0), clock: ManualClock())
         #expect(try await stack.send(try request(.post, body: .text("x"))).status == .ok)
     }
 
     /// Only a success gives back, and once, however many attempts it took.
-    @Test func theBudgetIsRefilledBySuccessesAlone() async throws {
+    @Test func onlySuccessesRefillTheBudget() async throws {
         let clock = ManualClock()
         let unavailable = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(
@@ -299,7 +300,7 @@ import Testing
         expectBalance(3.4, "a success")
     }
 
-    @Test func aSpentBudgetEndsTheRetriesAtOnce() async throws {
+    @Test func aSpentBudgetEndsTheRetriesImmediately() async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 2, perSuccess: 0.5, perSecond: 0, clock: clock)
         let stub = StubTransport(Stub(.get, "/fine").responds(.status(.ok)), Stub().responds(.status(.serviceUnavailable)))
@@ -317,7 +318,7 @@ import Testing
         #expect(other.metadata.attempts.count == 2, "another origin has a bucket of its own")
     }
 
-    @Test func layersInsideKnowHowOftenItWasSent() async throws {
+    @Test func layersInsideRetrySeeTheResendCount() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(try request())
         #expect(stub.requests.map(\.request.options.resendCount) == [0, 1, 2])
@@ -337,7 +338,7 @@ import Testing
     }
 
     @Test(arguments: ["Sun, 06 Nov 1994 08:49:36 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "0"])
-    func aRetryAfterInThePastWaitsForTheBackoffAlone(_ value: String) async throws {
+    func aRetryAfterInThePastLeavesTheBackoff(_ value: String) async throws {
         let fields: HTTPFields = [.retryAfter: value, .date: "Sun, 06 Nov 1994 08:49:37 GMT"]
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: fields), .status(.ok)))
         let clock = ManualClock()
@@ -347,7 +348,7 @@ import Testing
         #expect(try await task.value.status == .ok)
     }
 
-    @Test func aRetryAfterThatPassesTheDeadlineFailsAtOnce() async throws {
+    @Test func aRetryAfterBeyondTheDeadlineFailsImmediately() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: [.retryAfter: "30"])))
         var request = try request()
@@ -371,7 +372,7 @@ import Testing
         #expect(try /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/.wholeMatch(in: keys[0]) != nil, "a UUID without quotation marks: \(keys)")
     }
 
-    @Test func aPolicyAttachesKeysToItsMethodsAloneAndNewOnesToEachCall() async throws {
+    @Test func aPolicyAttachesANewKeyToEachCallOfItsMethods() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.retry(.standardWithKeys, clock: ManualClock())
         for method in [HTTPRequest.Method.post, .post, .patch, .put, .get] { _ = try await stack.send(try request(method)) }
@@ -379,7 +380,7 @@ import Testing
         #expect(Set(keys.prefix(3).compactMap(\.self)).count == 3 && keys.suffix(2) == [nil, nil])
     }
 
-    @Test func aKeyOfTheCallersOwnStays() async throws {
+    @Test func aKeyOfTheCallerIsKept() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok), .status(.ok), .status(.ok)))
         var mine = try request(.post, body: .text("x"))
         mine.head.headerFields[key] = "\"mine\""

@@ -71,7 +71,7 @@ import Testing
         Row(name: "a failure that stays", outcome: .permanent, expected: .stop(.final)),
     ]
 
-    @Test(arguments: rows) func decides(_ row: Row) {
+    @Test(arguments: rows) func thePolicyDecidesEachSituation(_ row: Row) {
         let decision = RetryPolicy.standard.decide(
             RetryPolicy.Situation(
                 attempt: row.attempt, uncounted: row.uncounted, outcome: row.outcome, method: row.method, hasKey: row.hasKey,
@@ -80,14 +80,14 @@ import Testing
         #expect(decision == row.expected)
     }
 
-    @Test(arguments: 100...599) func onlyTheseStatusesAreTriedAgain(_ code: Int) {
+    @Test(arguments: 100...599) func transientStatusesAreRetried(_ code: Int) {
         let decision = RetryPolicy.standard.decide(
             RetryPolicy.Situation(attempt: 1, outcome: .status(code, retryAfter: nil), method: .get), random: 0)
         let isRetried = [408, 425, 429, 500, 502, 503, 504].contains(code)
         #expect(decision == (isRetried ? .retry(after: .zero, countsAsAttempt: true) : .stop(.final)))
     }
 
-    @Test func chanceIsAskedOnlyForAWait() {
+    @Test func randomNumbersAreDrawnForWaitsOnly() {
         let final = RetryPolicy.Situation(attempt: 1, outcome: .status(200, retryAfter: nil), method: .get)
         func never() -> Double {
             Issue.record("nothing was to be drawn")
@@ -96,7 +96,7 @@ import Testing
         #expect(RetryPolicy.standard.decide(final, random: never()) == .stop(.final))
     }
 
-    @Test func descriptionsSayWhatIsNotAsUsual() {
+    @Test func descriptionsNameChangedSettings() {
         #expect(RetryPolicy.standard.description == "3 attempts, 100 ms to 20 s")
         #expect(
             RetryPolicy(maxAttempts: 2, backoff: .immediate, jitter: .none, keyedMethods: [.post]).description
@@ -122,7 +122,7 @@ import Testing
         #expect(budget.balance(of: "https://b.example") == 3, "each origin for itself")
     }
 
-    @Test func successesElsewhereDoNotGiveASpentBucketItsReserveBack() {
+    @Test func successesOfOtherOriginsDoNotRefillASpentBucket() {
         let budget = RetryBudget(perSecond: 0)
         for _ in 0..<5 { #expect(budget.withdraw("https://spent.example")) }
         for number in 0..<3_000 { budget.deposit("https://\(number).example") }
@@ -130,7 +130,7 @@ import Testing
         #expect(budget.originCount == 1, "a bucket that is full is not kept")
     }
 
-    @Test func aBucketThatIsFullAgainIsForgotten() {
+    @Test func aRefilledBucketIsForgotten() {
         let budget = RetryBudget(reserve: 2, perSuccess: 0.5, perSecond: 0)
         #expect(budget.withdraw("https://a.example") && budget.originCount == 1)
         budget.deposit("https://a.example")
@@ -139,7 +139,7 @@ import Testing
         #expect(budget.originCount == 0 && budget.balance(of: "https://a.example") == 2)
     }
 
-    @Test func manyOriginsDoNotFillTheMemory() {
+    @Test func stateByOriginIsBounded() {
         let budget = RetryBudget(perSecond: 0)
         for number in 0..<5_000 { _ = budget.withdraw("https://\(number).example") }
         #expect(budget.balance(of: "https://4999.example") == 4)

@@ -11,7 +11,7 @@ import Testing
         stub.retry(policy, budget: budget, clock: ManualClock(), random: { 0 })
     }
 
-    @Test func aCallThatFindsTheBudgetUsedUpSaysSo() async throws {
+    @Test func theErrorNamesASpentBudget() async throws {
         let stack = stack(busy, budget: RetryBudget(reserve: 2, clock: ManualClock())).validateStatus()
         let first = try await failure(StatusError.self) { try await stack.send(try request()) }
         #expect(first.attempts.count == 2 && first.retryStop == .attemptsUsedUp)
@@ -27,7 +27,7 @@ import Testing
         )
     }
 
-    @Test func aFailureOfTheTransportSaysWhyItStands() async throws {
+    @Test func aTransportErrorNamesTheReasonWithoutARetry() async throws {
         let refused = TransportError(
             .cannotConnect, phase: .connect, message: "connection refused", request: try request(), delivery: .notSent)
         let stub = StubTransport(Stub().responds(.failure(refused)))
@@ -39,7 +39,7 @@ import Testing
                 + "used up")
     }
 
-    @Test func aResponseThatIsReturnedSaysWhyItStands() async throws {
+    @Test func aReturnedResponseNamesTheReasonWithoutARetry() async throws {
         let patient = StubTransport(Stub().responds(.status(.serviceUnavailable, headers: [.retryAfter: "999"])))
         #expect(try await stack(patient).send(try request()).metadata.retryStop == .retryAfterTooLong)
         let stream = RequestBody.stream(AsyncThrowingStream<Data, any Error> { $0.finish() })
@@ -51,7 +51,7 @@ import Testing
         #expect(try await waiting.send(hurried).metadata.retryStop == .deadlineTooNear)
     }
 
-    @Test func whatNobodyWouldSendAgainHasNoReason() async throws {
+    @Test func aFinalOutcomeHasNoReason() async throws {
         let stub = StubTransport(Stub(.get).responds(.status(.ok)), Stub(.post).responds(.status(.serviceUnavailable)))
         #expect(try await stack(stub).send(try request()).metadata.retryStop == nil)
         #expect(try await stack(StubTransport(Stub().responds(.status(.notFound)))).send(try request(.post)).metadata.retryStop == nil)
@@ -62,7 +62,7 @@ import Testing
         #expect(error.retryStop == nil && error.description == "TLS failure (not sent)")
     }
 
-    @Test func aPostSaysWhyItIsNotSentAgainAndWhatWouldPermitIt() async throws {
+    @Test func theErrorOfAPOSTNamesTheIdempotencyKey() async throws {
         let error = try await failure(StatusError.self) { try await stack(busy).validateStatus().send(try request(.post)) }
         #expect(error.retryStop == .notIdempotent && error.attempts.isEmpty)
         #expect(
@@ -77,7 +77,7 @@ import Testing
         #expect(try await stack(busy).send(keyed).metadata.retryStop == .attemptsUsedUp)
     }
 
-    @Test func aTimeoutHasNoReasonAfterIt() async throws {
+    @Test func aTimeoutHasNoReason() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.never)).retry(budget: nil, clock: clock).timeout(.seconds(30), clock: clock)
         let error = try await transportError { try await clock.advancingToSleepers { try await stack.send(try request()) } }

@@ -43,7 +43,7 @@ import Testing
         try expectNothingLeft(try await stack.send(request(hasOption)).request)
     }
 
-    private struct Failing: HTTPMiddleware {
+    private struct FailingMiddleware: HTTPMiddleware {
         let label: String
         let failure: @Sendable (Request) -> any Error
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { throw failure(request) }
@@ -59,7 +59,8 @@ import Testing
             plain.circuitBreaker(breaker), plain.wrapped(by: rate),
             HTTPStack(StubTransport(Stub().responds(.status(.notFound)))),
             HTTPStack(StubTransport(Stub().responds(.redirect(to: "ftp://b.example")))),
-            plain.wrapped(by: Failing(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }),
+            plain.wrapped(
+                by: FailingMiddleware(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }),
         ]
         for stack in stacks {
             let failure = await #expect(throws: (any Error).self) { try await self.layered(stack).send(self.request(hasOption)) }
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func thoseWhoJoinAnExchangeHaveTheirOwnRequest() async throws {
+    @Test func joinedCallersHaveTheirOwnRequest() async throws {
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")
         let stack = layered(StubTransport(Stub().responds(.status(.ok))).circuitBreaker(breaker).coalesce())
@@ -84,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func layersWithASenderOfTheirOwnLeaveNothing() async throws {
+    @Test func layersWithAnotherSenderLeaveNoStateOnTheRequest() async throws {
         let failing = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let other = StubTransport(Stub().responds(.status(.ok)))
         // With a layer outside that takes its own changes back, and without.
@@ -100,29 +101,29 @@ import Testing
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(other).send(again) }
     }
 
-    @Test(arguments: [true, false]) func anotherRequestKeepsWhatItHas(_ hasOption: Bool) async throws {
+    @Test(arguments: [true, false]) func anotherRequestKeepsItsState(_ hasOption: Bool) async throws {
         var other = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/token"))
         other.deadline = Deadline(after: .seconds(1), clock: clock)
         let made = other
         let failing = layered(
             StubTransport().wrapped(
-                by: Failing(label: "other") { _ in TransportError(.tls, phase: .connect, request: made, delivery: .notSent) }))
+                by: FailingMiddleware(label: "other") { _ in TransportError(.tls, phase: .connect, request: made, delivery: .notSent) }))
         let failure = await #expect(throws: TransportError.self) { try await failing.send(self.request(hasOption)) }
         #expect(failure?.request?.id == made.id && failure?.request?.deadline != nil)
         let responding = layered(
-            StubTransport().wrapped(by: Responding { _ in Response(head: HTTPResponse(status: .ok), request: made) }))
+            StubTransport().wrapped(by: StubMiddleware { _ in Response(head: HTTPResponse(status: .ok), request: made) }))
         let response = try await responding.send(request(hasOption))
         #expect(response.request.id == made.id && response.request.deadline != nil)
     }
 
-    private struct Responding: HTTPMiddleware {
+    private struct StubMiddleware: HTTPMiddleware {
         let respond: @Sendable (Request) -> Response
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { respond(request) }
     }
 
     /// A middleware of the app leaves nothing either, whatever it changes.
-    @Test func whatAMiddlewareOfTheAppChangesEndsWithTheLayer() async throws {
-        struct Changing: HTTPMiddleware {
+    @Test func changesOfAnAppMiddlewareEndWithItsLayer() async throws {
+        struct RequestChangingMiddleware: HTTPMiddleware {
             let clock: ManualClock
             let sink: RecordingEventSink
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -132,7 +133,7 @@ import Testing
                 return try await next.send(changed)
             }
         }
-        let (sink, changing) = (RecordingEventSink(), Changing(clock: clock, sink: events))
+        let (sink, changing) = (RecordingEventSink(), RequestChangingMiddleware(clock: clock, sink: events))
         var request = try Request(.get, url: "https://a.example/")
         request.deadline = Deadline(after: .seconds(9), clock: clock)
         request.options.eventSink = sink
@@ -143,14 +144,14 @@ import Testing
         #expect(stub.requests.first?.request.deadline?.remaining == .seconds(1))
         let failure = await #expect(throws: TransportError.self) {
             try await StubTransport().wrapped(
-                by: Failing(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }
+                by: FailingMiddleware(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }
             ).wrapped(by: changing).send(original)
         }
         #expect(failure?.request?.deadline?.remaining == .seconds(9))
     }
 
-    /// As an authentication does after a 401.
-    private struct SendsAgain: HTTPMiddleware {
+    /// Sends each request again, like an authentication after a 401.
+    private struct RepeatingMiddleware: HTTPMiddleware {
         let clock: ManualClock
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -166,7 +167,7 @@ import Testing
         var request = try Request(.get, url: "https://a.example/")
         if !hasLayer { request.options.attemptTimeout = .use(.milliseconds(50)) }
         let inner = hasLayer ? plain.phaseTimeouts(attempt: .seconds(5), clock: clock) : HTTPStack(plain)
-        let response = try await inner.wrapped(by: SendsAgain(clock: clock)).send(request)
+        let response = try await inner.wrapped(by: RepeatingMiddleware(clock: clock)).send(request)
         #expect(response.status == .ok && response.request.deadline == nil)
     }
 

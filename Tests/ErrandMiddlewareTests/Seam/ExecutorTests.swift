@@ -7,8 +7,8 @@ import Testing
 
 /// With a preference for an executor, a call takes every step there.
 @Suite(.timeLimit(.minutes(5))) struct ExecutorTests {
-    /// Where each step was taken: true on the executor.
-    private final class Steps: Sendable {
+    /// The executors of the steps by name: true on the given executor.
+    private final class RecordedSteps: Sendable {
         private let steps = Mutex<[String: Set<Bool>]>([:])
         let executor = QueueExecutor()
         var all: [String: Set<Bool>] { steps.withLock { $0 } }
@@ -19,8 +19,8 @@ import Testing
         }
     }
 
-    private struct Stepping: HTTPMiddleware {
-        let steps: Steps
+    private struct RecordingStepMiddleware: HTTPMiddleware {
+        let steps: RecordedSteps
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             steps.take("request")
@@ -30,8 +30,8 @@ import Testing
         }
     }
 
-    private struct RecordingTransport: HTTPTransport {
-        let steps: Steps
+    private struct RecordingStepTransport: HTTPTransport {
+        let steps: RecordedSteps
         var capabilities: TransportCapabilities { [.deadlines] }
 
         func send(_ request: Request) async throws -> Response {
@@ -53,8 +53,8 @@ import Testing
     private struct Item: Codable, Sendable { let id: Int }
 
     @Test func everyStepOfACallIsTakenOnTheCallersExecutor() async throws {
-        let steps = Steps()
-        var stack = RecordingTransport(steps: steps).wrapped(by: Stepping(steps: steps)).phaseTimeouts(
+        let steps = RecordedSteps()
+        var stack = RecordingStepTransport(steps: steps).wrapped(by: RecordingStepMiddleware(steps: steps)).phaseTimeouts(
             idleRead: .seconds(60), attempt: .seconds(60)
         )
         .concurrencyLimit(1).circuitBreaker().redirect().retry().validateStatus().timeout(.seconds(60)).profile()

@@ -40,7 +40,7 @@ import Logging
         #expect(curl.hasSuffix(" --data-binary @- < body.bin"))
     }
 
-    @Test func nothingOfThePreparationIsLeftOnTheRequest() async throws {
+    @Test func preparationLeavesNoStateOnTheRequest() async throws {
         let original = try request()
         let stack = stub.retry(clock: clock).timeout(.seconds(30), clock: clock).profile().events(to: events).server("https://a.example")
         let prepared = try await stack.prepared(original)
@@ -95,14 +95,14 @@ import Logging
         await #expect(throws: Oops.self) { try await failing.prepared(request()) }
     }
 
-    @Test func aMiddlewareThatRespondsByItselfIsAnError() async throws {
-        struct Kept: HTTPMiddleware {
+    @Test func aMiddlewareWithItsOwnResponseIsAnError() async throws {
+        struct StubMiddleware: HTTPMiddleware {
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 Response(head: HTTPResponse(status: .ok), request: request)
             }
         }
         let error = await #expect(throws: PreparationError.self) {
-            try await stub.wrapped(by: Kept()).server("https://a.example").prepared(request())
+            try await stub.wrapped(by: StubMiddleware()).server("https://a.example").prepared(request())
         }
         #expect(error?.delivery == .notSent && error?.description.contains("hunter2") == false)
         #expect(
@@ -114,8 +114,8 @@ import Logging
         #expect(error?.recoverySuggestion == nil)
     }
 
-    @Test func aMiddlewareOfYourOwnMayStayOut() async throws {
-        struct Counting: HTTPMiddleware {
+    @Test func aCustomMiddlewareCanBeLeftOut() async throws {
+        struct CountingMiddleware: HTTPMiddleware {
             let count: Watched<Int>
             var appliesToPreparedRequests: Bool
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -125,15 +125,15 @@ import Logging
         }
         for isPart in [true, false] {
             let count = Watched(0)
-            let stack = stub.wrapped(by: Counting(count: count, appliesToPreparedRequests: isPart), when: .method(.post)).server(
+            let stack = stub.wrapped(by: CountingMiddleware(count: count, appliesToPreparedRequests: isPart), when: .method(.post)).server(
                 "https://a.example")
             _ = try await stack.prepared(request())
             #expect(count.value == (isPart ? 1 : 0))
         }
     }
 
-    @Test func aRequestThatAMiddlewareSendsForATokenIsSent() async throws {
-        struct Token: HTTPMiddleware {
+    @Test func theTokenRequestOfAMiddlewareIsSent() async throws {
+        struct TokenMiddleware: HTTPMiddleware {
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 var own = try Request(.post, url: "https://login.example/token")
                 own.options = request.options
@@ -144,14 +144,16 @@ import Logging
             }
         }
         let stub = StubTransport(Stub(.post, "/token").responds(.status(.ok, text: "t1"), repeatingLast: true))
-        struct Sender: HTTPSender {
+        struct OpaqueSender: HTTPSender {
             let stub: StubTransport
             func send(_ request: Request) async throws -> Response { try await stub.send(request) }
         }
-        for inner in [HTTPStack(stub), HTTPStack(Sender(stub: stub))] {
+        for inner in [HTTPStack(stub), HTTPStack(OpaqueSender(stub: stub))] {
             let original = try request()
-            let prepared = try await inner.number().events(to: events).wrapped(by: Token()).retry(clock: clock).server("https://a.example")
-                .prepared(original)
+            let prepared = try await inner.number().events(to: events).wrapped(by: TokenMiddleware()).retry(clock: clock).server(
+                "https://a.example"
+            )
+            .prepared(original)
             #expect(prepared.id == original.id && prepared.url?.path == "/users/a%20b")
             #expect(prepared.headers[.authorization] == "Bearer t1")
         }
@@ -159,11 +161,11 @@ import Logging
         #expect(!events.events.isEmpty, "what is sent is recorded")
     }
 
-    @Test func aSenderOfYourOwnIsNotAsked() async throws {
-        struct Sender: HTTPSender {
+    @Test func aCustomSenderIsNotCalled() async throws {
+        struct FailingSender: HTTPSender {
             func send(_ request: Request) async throws -> Response { throw Oops() }
         }
-        let prepared = try await Sender().transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
+        let prepared = try await FailingSender().transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
         #expect(prepared.head.path == "/x?a=1")
     }
 

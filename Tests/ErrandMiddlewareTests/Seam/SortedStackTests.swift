@@ -9,8 +9,8 @@ import Logging
 
 /// A stack that sorts its layers: the same stack, in whatever order its modifiers are written.
 @Suite(.timeLimit(.minutes(5))) struct SortedStackTests {
-    /// A middleware that notes when it is passed, and does nothing else. The places of middleware to come have one, too.
-    private struct Noting: HTTPMiddleware {
+    /// A middleware with a given place that records its passage. Places without a middleware in the library have one too.
+    private struct PlacedMiddleware: HTTPMiddleware {
         let label: String
         let place: MiddlewarePlace
         let neighbors: [MiddlewareNeighbor]
@@ -61,8 +61,8 @@ import Logging
 
     private static let places = MiddlewarePlace.canonicalOrder.filter { $0 != .unplaced }
 
-    private func layer(_ place: MiddlewarePlace, passed: RecordingList<String>? = nil) -> Noting {
-        Noting(place.description, at: place, Self.libraryRules[place] ?? [], passed: passed)
+    private func layer(_ place: MiddlewarePlace, passed: RecordingList<String>? = nil) -> PlacedMiddleware {
+        PlacedMiddleware(place.description, at: place, Self.libraryRules[place] ?? [], passed: passed)
     }
 
     private func sorted(_ layers: [any HTTPMiddleware]) -> HTTPStack {
@@ -73,7 +73,7 @@ import Logging
 
     // MARK: The order
 
-    @Test func noTwoPlacesAreTheSame() {
+    @Test func placesAreUnique() {
         #expect(Set(MiddlewarePlace.canonicalOrder).count == MiddlewarePlace.canonicalOrder.count)
         #expect(Self.libraryRules.keys.allSatisfy { MiddlewarePlace.canonicalOrder.contains($0) }, "every middleware has a place")
     }
@@ -103,7 +103,7 @@ import Logging
             let kinds = (Self.places.map(Optional.some) + unplaced.map { _ in nil }).shuffled(using: &generator)
             let stack = sorted(
                 kinds.map { place in
-                    if let place { layer(place, passed: passed) } else { Noting(names.removeFirst(), passed: passed) }
+                    if let place { layer(place, passed: passed) } else { PlacedMiddleware(names.removeFirst(), passed: passed) }
                 })
             guard labels(stack) == expected, stack.orderProblems == [] else {
                 Issue.record("\(kinds.map { $0?.description ?? "unplaced" }): \(stack)")
@@ -117,7 +117,7 @@ import Logging
     }
 
     /// The middleware itself, not a double at its place.
-    @Test func theLibrarysModifiersMayBeWrittenInAnyOrder() async throws {
+    @Test func modifiersCanBeWrittenInAnyOrder() async throws {
         var generator = SeededGenerator(seed: 38)
         var modifiers: [@Sendable (HTTPStack) -> HTTPStack] = [
             { $0.phaseTimeouts(firstByte: .seconds(1)) }, { $0.delay(by: .zero) }, { $0.concurrencyLimit(1) }, { $0.rateLimit() },
@@ -146,12 +146,12 @@ import Logging
 
     // MARK: Layers of others
 
-    @Test func aLayerOfOthersStandsWhereItsOwnRulesPutIt() {
-        let signature = Noting("signature", at: MiddlewarePlace("com.example.signature"), [.inside(.retry, because: "x")])
-        let audit = Noting("audit", [.outside(.retry, because: "x"), .outside(.redirect, because: "x")])
-        let both = Noting("both", [.outside(.log, because: "x"), .inside(.cache, because: "x"), .inside(.retry, because: "x")])
+    @Test func rulesPlaceAThirdPartyLayer() {
+        let signature = PlacedMiddleware("signature", at: MiddlewarePlace("com.example.signature"), [.inside(.retry, because: "x")])
+        let audit = PlacedMiddleware("audit", [.outside(.retry, because: "x"), .outside(.redirect, because: "x")])
+        let both = PlacedMiddleware("both", [.outside(.log, because: "x"), .inside(.cache, because: "x"), .inside(.retry, because: "x")])
         for isFirst in [true, false] {
-            func stack(_ layer: Noting, _ modify: (HTTPStack) -> HTTPStack) -> [String] {
+            func stack(_ layer: PlacedMiddleware, _ modify: (HTTPStack) -> HTTPStack) -> [String] {
                 let plain = HTTPStack.ordered(around: stub)
                 return labels(isFirst ? modify(plain.wrapped(by: layer)) : modify(plain).wrapped(by: layer)).map {
                     String($0.prefix { $0 != "(" })
@@ -163,25 +163,25 @@ import Logging
             #expect(stack(audit) { $0.redirect().retry().validateStatus() } == ["validateStatus", "audit", "retry", "redirect"])
             #expect(stack(both) { $0.coalesce().retry().redirect() } == ["retry", "redirect", "both", "coalesce"])
             #expect(
-                stack(Noting("unplaced")) { $0.retry().validateStatus().fallback(data: Data()).timeout(.seconds(1)) }
+                stack(PlacedMiddleware("unplaced")) { $0.retry().validateStatus().fallback(data: Data()).timeout(.seconds(1)) }
                     == ["timeout", "validateStatus", "unplaced", "fallback", "retry"])
         }
     }
 
     /// Rules about places of others move nothing, and are reported.
-    @Test func aRuleAboutAPlaceOfOthersIsOnlyReported() {
+    @Test func aRuleAboutAThirdPartyPlaceIsOnlyReported() {
         let place = MiddlewarePlace("com.example.a")
-        let (a, b) = (Noting("a", at: place), Noting("b", [.inside(place, because: "b needs what a adds")]))
+        let (a, b) = (PlacedMiddleware("a", at: place), PlacedMiddleware("b", [.inside(place, because: "b needs what a adds")]))
         #expect(labels(sorted([b, a])) == ["a", "b"] && sorted([b, a]).orderProblems == [])
         #expect(labels(sorted([a, b])) == ["b", "a"])
         #expect(sorted([a, b]).orderProblems == ["b is outside com.example.a: b needs what a adds"])
     }
 
-    @Test func theAppNamesAnotherPosition() {
-        let (layer, events) = (Noting("own"), EventsMiddleware { _ in nil })
+    @Test func theAppCanNameAnotherPosition() {
+        let (layer, events) = (PlacedMiddleware("own"), EventsMiddleware { _ in nil })
         let stack = HTTPStack.ordered(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect()
             .retry()
-            .wrapped(by: Noting("outer"), outside: .retry)
+            .wrapped(by: PlacedMiddleware("outer"), outside: .retry)
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["outer", "retry", "own", "redirect", "events"])
         // The rule of the middleware itself still stands.
         #expect(stack.orderProblems.count == 2)
@@ -237,7 +237,7 @@ import Logging
     }
 
     /// Around the attempts, because the app says so, or in the sender that is sorted around.
-    @Test func aTimeoutForAttemptsIsNoSecondOne() {
+    @Test func aTimeoutForAttemptsIsNotReportedAsADuplicate() {
         let named = HTTPStack.ordered(around: stub).retry().timeout(.seconds(30)).wrapped(
             by: TimeoutMiddleware(.seconds(5)), inside: .retry)
         #expect(named.orderProblems == [])
@@ -246,7 +246,7 @@ import Logging
 
     /// A request to another sender bypasses the layers inside.
     @Test func aRequestToAnotherSenderBypassesTheLayersInside() async throws {
-        struct Mirror: HTTPMiddleware {
+        struct MirroringMiddleware: HTTPMiddleware {
             let other: HTTPStack
             var mayBypassInnerLayers: Bool { true }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.sendWithinCall(request) }
@@ -254,9 +254,9 @@ import Logging
         let other = StubTransport(Stub().responds(.status(.internalServerError), repeatingLast: true))
         var request = try Request(.get, url: "https://a.example/")
         request.options.timeout = .use(.seconds(2))
-        let response = try await stub.timeout(.seconds(30)).wrapped(by: Mirror(other: HTTPStack(other))).send(request)
+        let response = try await stub.timeout(.seconds(30)).wrapped(by: MirroringMiddleware(other: HTTPStack(other))).send(request)
         #expect(other.requests.first?.request.deadline != nil && response.request.deadline == nil)
-        let client = APIClient(stub.validateStatus().wrapped(by: Mirror(other: HTTPStack(other))).server("https://a.example"))
+        let client = APIClient(stub.validateStatus().wrapped(by: MirroringMiddleware(other: HTTPStack(other))).server("https://a.example"))
         await #expect(throws: StatusError.self) { try await client.data(Endpoint<Int>.get("/")) }
     }
 
@@ -273,8 +273,8 @@ import Logging
         #expect(stub.timeout(.seconds(5)).retry().timeout(.seconds(30)).orderProblems == [])
     }
 
-    @Test func aStackIsOneSender() {
-        let inner = stub.server("https://a.example").wrapped(by: Noting("inner"))
+    @Test func aStackIsSortedAsOneSender() {
+        let inner = stub.server("https://a.example").wrapped(by: PlacedMiddleware("inner"))
         let stack = HTTPStack.ordered(around: inner).retry().validateStatus()
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["validateStatus", "retry", "inner", "server"])
         #expect(stack.capabilities == stub.capabilities && stack.contains(.server))
@@ -286,14 +286,15 @@ import Logging
         #expect(again.description.hasPrefix("timeout(1 s) > validateStatus"))
     }
 
-    @Test func aStackCanKeepTheOrderThatItHas() {
-        let stack = HTTPStack.ordered(around: stub).retry().validateStatus().keepingOrder.timeout(.seconds(5)).wrapped(by: Noting("last"))
+    @Test func aStackCanKeepItsOrder() {
+        let stack = HTTPStack.ordered(around: stub).retry().validateStatus().keepingOrder.timeout(.seconds(5)).wrapped(
+            by: PlacedMiddleware("last"))
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["last", "timeout", "validateStatus", "retry"])
         #expect(stack.keepingOrder.description == stack.description)
     }
 
     /// In any order with `server`; the wait for a slot is not part of the attempt.
-    @Test func theAttemptOfStandardResilienceBeginsBehindTheSlot() async throws {
+    @Test func theAttemptOfStandardResilienceStartsAfterTheSlot() async throws {
         for isFirst in [true, false] {
             let plain = HTTPStack.ordered(around: stub)
             let stack =
@@ -308,7 +309,7 @@ import Logging
 
     /// Wherever it is written, it sees a refused response as a response, once a call, with the whole URL and the deadline.
     @Test func anUnplacedLayerSeesEveryResponse() async throws {
-        struct Watching: HTTPMiddleware {
+        struct RecordingResponseMiddleware: HTTPMiddleware {
             let seen: Watched<[String]>
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
                 let response = try await next.send(request)
@@ -324,7 +325,7 @@ import Logging
             for position in 0...modifiers.count {
                 let seen = Watched<[String]>([])
                 var all = modifiers
-                all.insert({ $0.wrapped(by: Watching(seen: seen)) }, at: position)
+                all.insert({ $0.wrapped(by: RecordingResponseMiddleware(seen: seen)) }, at: position)
                 if !isJudged { all.remove(at: position <= 1 ? 2 : 1) }
                 let stub = StubTransport(Stub().responds(.status(.unauthorized)))
                 let client = APIClient(all.reduce(HTTPStack.ordered(around: stub)) { $1($0) })

@@ -20,7 +20,7 @@ import Testing
     private struct File: Decodable { let join: [Join] }
 
     @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
-    func joinsEveryVectorOrRefusesIt() async throws {
+    func everyVectorIsJoinedOrRefused() async throws {
         for join in try Suites.load("urls.json", as: File.self).join {
             let result: String?
             do {
@@ -36,11 +36,11 @@ import Testing
         ("https://a.example", "/users", "https://a.example/users"), ("https://a.example/v1/", "users/", "https://a.example/v1/users/"),
         ("https://a.example/v1?key=k", "/users?page=2", "https://a.example/v1/users?key=k&page=2"),
         ("https://a.example/v1", "", "https://a.example/v1"),
-    ]) func joins(base: String, path: String, expected: String) async throws {
+    ]) func aPathIsJoinedBelowTheBase(base: String, path: String, expected: String) async throws {
         #expect(try await url(try Request(.get, PathTemplate(verbatim: path))) { $0.server(base) } == expected)
     }
 
-    @Test func takesFoundationsURLWithoutItsFragment() async throws {
+    @Test func aBaseFoundationURLIsReadWithoutItsFragment() async throws {
         let base = try #require(URL(string: "https://a.example/v1?key=k#top"))
         #expect(try await url(try Request(.get, "/users")) { $0.server(base) } == "https://a.example/v1/users?key=k")
         let file = try #require(URL(string: "file:///tmp"))
@@ -55,7 +55,7 @@ import Testing
         #expect(try await url(try Request(.get, "/x")) { $0.server(base) } == expected)
     }
 
-    @Test func aSchemeIsForServersAndRequestsThatNameNone() async throws {
+    @Test func aSchemeCompletesServersAndRequestsWithoutAScheme() async throws {
         let request = try Request(.get, "/x")
         #expect(try await url(request) { $0.server("a.example:80").server(scheme: "http") } == "http://a.example/x")
         #expect(
@@ -71,14 +71,14 @@ import Testing
         await #expect(throws: InvalidURLError.self) { try await url(request) { $0.server(scheme: "https") } }
     }
 
-    @Test func aHostAloneGivesItsFieldsToNoOtherOrigin() async throws {
+    @Test func fieldsOfAHostReachNoOtherOrigin() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("a.example", headers: [.authorization: "Bearer s3cret"])
         for url in ["https://a.example/", "http://a.example/", "https://b.example/"] { _ = try await stack.send(Request(.get, url: url)) }
         #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == ["Bearer s3cret", nil, nil])
     }
 
-    @Test func theLabelSaysWhatIsAdded() {
+    @Test func theLabelNamesTheAdditions() {
         let labels = [
             ServerMiddleware(headers: [.accept: "a", .userAgent: "b"]), ServerMiddleware(headers: [.accept: "a"], query: ["x": 1, "y": 2]),
             ServerMiddleware(query: ["x": 1]), ServerMiddleware(), ServerMiddleware(scheme: "https"), ServerMiddleware("a.example"),
@@ -100,14 +100,14 @@ import Testing
         #expect(stub.requests.map(\.path) == ["/x", "/v1/x"])
     }
 
-    @Test func chains() async throws {
+    @Test func severalServersAreJoined() async throws {
         let result = try await url(try Request(.get, "/users", query: ["page": 2])) {
             $0.server("https://a.example", query: ["key": "k"]).server(path: "/v1", query: ["lang": "de"])
         }
         #expect(result == "https://a.example/v1/users?key=k&lang=de&page=2")
     }
 
-    @Test func addsDefaultFieldsWhereTheRequestHasNone() async throws {
+    @Test func defaultFieldsCompleteTheRequest() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("https://a.example", headers: [.accept: "inner", .userAgent: "inner"]).server(headers: [.accept: "outer"])
         var request = try Request(.get, "/")
@@ -119,7 +119,7 @@ import Testing
         #expect(fields[.contentLanguage] == "de")
     }
 
-    @Test func keepsRepeatedDefaultFields() async throws {
+    @Test func repeatedDefaultFieldsAreKept() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var headers = HTTPFields()
         headers.append(HTTPField(name: .accept, value: "a"))
@@ -128,7 +128,7 @@ import Testing
         #expect(try #require(stub.requests.first).request.head.headerFields[values: .accept] == ["a", "b"])
     }
 
-    @Test func givesItsFieldsToNoOtherOrigin() async throws {
+    @Test func fieldsOfAServerReachNoOtherOrigin() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.server("https://a.example", headers: [.authorization: "Bearer s3cret"])
         _ = try await stack.send(try Request(.get, url: "https://b.example/x"))
@@ -154,7 +154,7 @@ import Testing
         ServerMiddleware(
             "https://a.example", headers: [.authorization: "Bearer hunter2", .userAgent: "hunter2"], query: ["sig": "hunter2"]),
         ServerMiddleware(headers: [.cookie: "a=hunter2"], query: ["sig": "hunter2"]), ServerMiddleware("https://joe:hunter2@a.example/"),
-    ]) func isShownWithoutSecrets(middleware: ServerMiddleware) {
+    ]) func aServerIsShownWithoutSecrets(middleware: ServerMiddleware) {
         var dumped = ""
         dump(middleware, to: &dumped)
         for text in [

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct NumberMiddlewareTests {
-    @Test func numbersTheRequestsOfOneStackFromOne() async throws {
+    @Test func requestsOfAStackAreNumberedFromOne() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let (first, second) = (stub.number(), stub.number())
         for expected in 1...3 { #expect(try await first.send(try request()).metadata.requestNumber == expected) }
@@ -12,7 +12,7 @@ import Testing
         #expect(stub.requests.map(\.request.options.requestNumber) == [1, 2, 3, 1])
     }
 
-    @Test func neverGivesANumberTwice() async throws {
+    @Test func noNumberIsUsedTwice() async throws {
         let stack = StubTransport(Stub().responds(.status(.ok))).number()
         let numbers = try await withThrowingTaskGroup(of: Int?.self) { group in
             for _ in 0..<500 { group.addTask { try await stack.send(try request()).metadata.requestNumber } }
@@ -31,7 +31,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(5))) struct TimeoutMiddlewareTests {
-    @Test func failsACallWithoutAResponse() async throws {
+    @Test func aTimeoutFailsACallWithoutAResponse() async throws {
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.never)).timeout(.seconds(30), clock: clock)
         let response = Task { try await stack.send(try request()) }
@@ -43,7 +43,7 @@ import Testing
         #expect(error?.elapsed == .seconds(30))
     }
 
-    @Test func holdsForTheWaitsOfARetryInside() async throws {
+    @Test func aTimeoutCoversTheWaitsOfARetryInside() async throws {
         let (waits, deadlines) = (ManualClock(), ManualClock())  // two, as the transport's boundary sleeps on the deadline's
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let policy = RetryPolicy(maxAttempts: 100, backoff: .exponential(base: .seconds(4), cap: .seconds(4)))
@@ -67,7 +67,7 @@ import Testing
         #expect(stub.requests.map { $0.request.deadline?.remaining } == [.seconds(5), .seconds(5)])
     }
 
-    @Test func aRequestHasATimeoutOfItsOwn() async throws {
+    @Test func aRequestReplacesTheTimeout() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = try request()

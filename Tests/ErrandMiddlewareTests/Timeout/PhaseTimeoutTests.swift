@@ -57,7 +57,7 @@ import Testing
         #expect(error?.message == "the limit connect is 5 s, set by .phaseTimeouts")
     }
 
-    @Test func aTurnAndAConnectionShareTheirTime() async throws {
+    @Test func queueAndConnectShareTheirLimits() async throws {
         let error = try await failure(of: [.report(.start)], limits(queue: .seconds(2), connect: .seconds(5)))
         #expect(error?.phase == .connect && error?.elapsed == .seconds(7))
         #expect(error?.message == "the limit queue is 2 s, the limit connect is 5 s, set by .phaseTimeouts")
@@ -72,7 +72,7 @@ import Testing
         #expect(error?.description.contains("timed out while waiting for the response after 37 s: the limit firstByte is 3 s") == true)
     }
 
-    @Test func aConnectionThatTakesNothingIsBoundedAndASlowBodyIsNot() async throws {
+    @Test func idleWriteBoundsTheConnectionAndNotTheBody() async throws {
         let clock = clock
         let slow = RequestBody.stream { _ in
             ScriptedBodySource(Array(repeating: "piece", count: 5)) { try await clock.sleep(for: .seconds(100)) }
@@ -82,12 +82,12 @@ import Testing
         #expect(error?.phase == .send && error?.delivery == .unknown && error?.elapsed == .seconds(310))
     }
 
-    @Test func withoutEventsTheFirstByteIsBoundedFromTheStart() async throws {
+    @Test func theFirstByteIsBoundedFromTheStartWithoutEvents() async throws {
         let error = try await failure(of: [], capabilities: [], limits(connect: .seconds(1), firstByte: .seconds(3)))
         #expect(error?.phase == .response && error?.delivery == .unknown && error?.elapsed == .seconds(3))
     }
 
-    @Test func whatIsInTimeGetsAResponse() async throws {
+    @Test func aRequestWithinItsLimitsGetsAResponse() async throws {
         let steps: [Step] = [
             .report(.start), .wait(.milliseconds(900)), .report(.requestHeadSent), .wait(.milliseconds(900)), .report(.requestSent),
             .wait(.milliseconds(900)), .report(.responseHead), .respond,
@@ -133,7 +133,7 @@ import Testing
         #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
     }
 
-    @Test func aTimeoutOfAnAttemptSaysThatItIsOne() async throws {
+    @Test func theErrorOfAnAttemptTimeoutNamesTheAttempt() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.phaseTimeouts(attempt: .seconds(2), clock: clock)
         let attempt = try await transportError { try await simulation.complete { [call = try request()] in try await stack.send(call) } }
@@ -150,7 +150,7 @@ import Testing
         #expect(optional.message == "the limit attempt is 1 ms, set by request.options.attemptTimeout")
     }
 
-    @Test func aTimeoutNamesTheLimitThatPassedAndWhatSetIt() async throws {
+    @Test func theErrorOfATimeoutNamesTheLimitAndItsOrigin() async throws {
         let stack = StubTransport(Stub().responds(.never)).phaseTimeouts(attempt: .seconds(5), clock: clock).timeout(
             .seconds(30), clock: clock)
         func message(_ change: (inout RequestOptions) -> Void = { _ in }) async throws -> String {
@@ -170,7 +170,7 @@ import Testing
             try await message { $0.phaseTimeouts = .use(own) } == "the limit firstByte is 1 s, set by request.options.phaseTimeouts")
     }
 
-    @Test func aBodyThatTakesTooLongNamesTheTimeoutToo() async throws {
+    @Test func theErrorOfATooSlowBodyNamesTheTimeout() async throws {
         let clock = clock
         let stub = StubTransport(
             Stub().responds(
@@ -186,7 +186,7 @@ import Testing
         #expect(error.phase == .body && error.message == "the limit timeout is 30 s, set by .timeout")
     }
 
-    @Test func nobodyWhoReadsIsNotBounded() async throws {
+    @Test func anUnreadBodyHasNoTimer() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.phaseTimeouts(idleRead: .seconds(1), clock: clock).send(try request())
         clock.advance(by: .seconds(100))
@@ -194,7 +194,7 @@ import Testing
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
     }
 
-    @Test func aRequestHasLimitsOfItsOwnOrNone() async throws {
+    @Test func aRequestReplacesOrDropsTheLimits() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.phaseTimeouts(firstByte: .seconds(10), clock: clock)
         var own = try request()
@@ -212,7 +212,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
-    @Test func theTimeOfAnAttemptCanBeSwitchedOff() async throws {
+    @Test func theAttemptTimeoutCanBeSwitchedOff() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var off = try request()
         off.options.attemptTimeout = .off
@@ -222,7 +222,7 @@ import Testing
         #expect(stub.requests.map { $0.request.deadline == nil } == [true, false])
     }
 
-    @Test func eachAttemptHasATimeOfItsOwn() async throws {
+    @Test func eachAttemptHasItsOwnTimeout() async throws {
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.phaseTimeouts(attempt: .seconds(3), clock: clock)
             .retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none), clock: clock)
@@ -257,7 +257,7 @@ import Testing
         return [limits.queue, limits.connect, limits.firstByte, limits.idleRead, limits.idleWrite]
     }
 
-    @Test func whereTwoStandAroundEachOtherTheShorterOfEachLimitHolds() async throws {
+    @Test func theShorterLimitOfTwoLayersHolds() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let inner = stub.phaseTimeouts(connect: .seconds(2), firstByte: .seconds(1), clock: clock)
         let stack = inner.phaseTimeouts(connect: .seconds(1), firstByte: .seconds(3), idleRead: .seconds(5), clock: clock)
@@ -267,7 +267,7 @@ import Testing
         #expect(limits(of: sent) == [nil, .seconds(1), .seconds(1), .seconds(5), .seconds(7)])
     }
 
-    @Test func whatTheRequestItselfHasReplacesAll() async throws {
+    @Test func limitsOfTheRequestReplaceAllLimits() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.phaseTimeouts(firstByte: .seconds(1), clock: clock).phaseTimeouts(idleRead: .seconds(5), clock: clock)
         var own = try request()

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TransformMiddlewareTests {
     private struct Mistake: Error {}
 
-    @Test func changesTheRequestBeforeItIsSent() async throws {
+    @Test func aTransformChangesTheRequest() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest {
             $0.head.headerFields[.acceptLanguage] = "de"
@@ -20,7 +20,7 @@ import Testing
         #expect(original.head.headerFields[.acceptLanguage] == "en")
     }
 
-    @Test func changesTheResponseOnItsWayOut() async throws {
+    @Test func aTransformChangesTheResponse() async throws {
         let stub = StubTransport(Stub().responds(.status(.notFound, text: "gone")))
         let response = try await stub.transformResponse {
             $0.head.status = .ok
@@ -30,7 +30,7 @@ import Testing
         #expect(try await response.body.collect() == Data("gone for good".utf8))
     }
 
-    @Test func mayWait() async throws {
+    @Test func aTransformCanWait() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest { _ in try await clock.sleep(for: .seconds(1)) }
@@ -45,7 +45,7 @@ import Testing
         #expect(try await response.value.status == .ok)
     }
 
-    @Test func severalSeeEachOthersWork() async throws {
+    @Test func transformsSeeEarlierChanges() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest { _ in passage.record("inner request") }.transformResponse { _ in passage.record("inner response")
@@ -55,34 +55,34 @@ import Testing
         #expect(passage.all == ["outer request", "inner request", "inner response", "outer response"])
     }
 
-    @Test func whatItThrowsForARequestSendsNothing() async throws {
+    @Test func anErrorOfARequestTransformSendsNothing() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         await #expect(throws: Mistake.self) { try await stub.transformRequest { _ in throw Mistake() }.send(try request()) }
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func whatItThrowsForAResponseReleasesTheBody() async throws {
+    @Test func anErrorOfAResponseTransformReleasesTheBody() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         await #expect(throws: Mistake.self) { try await stub.transformResponse { _ in throw Mistake() }.send(try request()) }
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
     }
 
-    @Test func aBodyThatItReplacesUnreadIsReleased() async throws {
+    @Test func aReplacedUnreadBodyIsReleased() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.transformResponse { $0.body = ResponseBody(Data("other".utf8)) }.send(try request())
         #expect(stub.openBodyCount == 0)
         #expect(try await response.body.collect() == Data("other".utf8))
     }
 
-    @Test func aBodyMadeOfTheOldOneStreamsOn() async throws {
+    @Test func aWrappedBodyIsStillStreamed() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
-        let response = try await stub.transformResponse { $0.body = $0.body.transformed(by: Shouting()) }.send(try request())
+        let response = try await stub.transformResponse { $0.body = $0.body.transformed(by: UppercaseTransform()) }.send(try request())
         #expect(stub.openBodyCount == 1)
         #expect(try await response.body.collect() == Data("ONETWOTHREE".utf8))
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func aCancelledCallEndsInCancellationErrorWhateverTheClosureThrows() async throws {
+    @Test func aCancelledCallThrowsCancellationErrorForEveryError() async throws {
         for isRequest in [true, false] {
             let clock = ManualClock()
             let stub = StubTransport(Stub().responds(.stream(streamed)))
@@ -103,16 +103,8 @@ import Testing
         }
     }
 
-    @Test func theStackNamesIt() {
+    @Test func theDescriptionNamesTheTransform() {
         let stack = StubTransport().transformRequest { _ in }.transformResponse("audit") { _ in }
         #expect(stack.description == "transform(audit) > transform(request) > StubTransport")
-    }
-}
-
-/// A body in capitals, piece by piece.
-private struct Shouting: BodyTransform {
-    mutating func next(_ input: inout Data) -> Data? {
-        defer { input = Data() }
-        return input.isEmpty ? nil : Data(String(decoding: input, as: UTF8.self).uppercased().utf8)
     }
 }

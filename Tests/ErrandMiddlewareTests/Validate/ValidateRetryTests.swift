@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ValidateRetryTests {
     // MARK: Retry after something else
 
-    @Test func sendsAgainOnceSomeWorkIsDone() async throws {
+    @Test func aRequestIsRepeatedAfterSomeWork() async throws {
         let token = Mutex("old")
         let stub = StubTransport(
             Stub().header(.authorization, "new").responds(.status(.ok)), Stub().responds(.stream(streamed, status: .unauthorized)))
@@ -25,7 +25,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] } == ["old", "new"])
     }
 
-    @Test func workIsDoneOnceOnly() async throws {
+    @Test func workRunsOnce() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
         let error = await #expect(throws: ResponseValidationError.self) {
@@ -61,7 +61,7 @@ import Testing
         #expect(clock.sleeperCount == 0 && stub.requests.count == 1)
     }
 
-    @Test func sendsAgainOnceAnotherRequestGotAResponseFromTheSameStack() async throws {
+    @Test func aRequestIsRepeatedAfterAnotherRequest() async throws {
         let passage = RecordingList<String>()
         let isAwake = Mutex(false)
         let stub = StubTransport(
@@ -84,7 +84,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func anotherRequestThatFailsFailsTheCallByItsOwnFailure() async throws {
+    @Test func aFailureOfTheOtherRequestFailsTheCall() async throws {
         let stub = StubTransport(
             Stub(.post, "/wake").responds(
                 .failure(TransportError(.cannotConnect, phase: .connect, message: "the other", request: nil, delivery: .notSent))),
@@ -97,7 +97,7 @@ import Testing
         #expect(stub.requests.map(\.path) == ["/x", "/wake"] && stub.openBodyCount == 0)
     }
 
-    @Test func anotherRequestWhoseBodyBreaksOffFailsTheCall() async throws {
+    @Test func aBrokenBodyOfTheOtherRequestFailsTheCall() async throws {
         let stub = StubTransport(
             Stub(.post, "/wake").responds(.stream(streamed).breaking(afterBytes: 4)), Stub(.get, "/x").responds(.status(.unauthorized)))
         let wake = try Request(.post, url: "https://a.example/wake")
@@ -109,7 +109,7 @@ import Testing
 
     // MARK: Attempts
 
-    @Test func attemptsAreNumberedThroughWithThoseOfRetry() async throws {
+    @Test func attemptsOfValidatorsAndRetryAreNumberedTogether() async throws {
         let busy = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(Stub().responds(busy, .status(.unauthorized), busy, .status(.ok)))
         let stack = stub.retry(clock: ManualClock(), random: { 0 }).validate(again(on: .unauthorized, .retry(.immediate, atMost: 1)))
@@ -119,7 +119,7 @@ import Testing
         #expect(statuses == [503, 401, 503])
     }
 
-    @Test func aFailureAfterARetryKnowsTheAttempts() async throws {
+    @Test func aFailureAfterARetryHasTheAttempts() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(Stub().responds(.status(.unauthorized), .failure(lost)))
         let error = await #expect(throws: TransportError.self) {
@@ -128,7 +128,7 @@ import Testing
         #expect(error?.attempts.map(\.number) == [1])
     }
 
-    @Test func anAcceptedResponseOfItsOwnMakingKnowsTheAttempts() async throws {
+    @Test func aReplacementResponseHasTheAttempts() async throws {
         let stub = StubTransport(Stub().responds(.status(.unauthorized), .status(.notFound)))
         let empty = ResponseValidator("empty") { request, response, _ in
             response.status == .notFound ? .accept(Response(head: HTTPResponse(status: .ok), request: request)) : .next
@@ -139,7 +139,7 @@ import Testing
 
     // MARK: Cancellation
 
-    @Test func cancellingEndsItDuringAWait() async throws {
+    @Test func cancellingEndsARetryDuringItsWait() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .unauthorized)))
         let slow: @Sendable () async throws -> Void = {

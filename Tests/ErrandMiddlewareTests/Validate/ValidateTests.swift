@@ -16,7 +16,7 @@ import Testing
 
     // MARK: The chain
 
-    @Test func validatorsAreAskedInOrderUntilOneRules() async throws {
+    @Test func validatorsRunInOrderUntilADecision() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let accepting = ResponseValidator("b") { _, response, _ in
@@ -28,7 +28,7 @@ import Testing
         #expect(try await response.body.collect() == Data("onetwothree".utf8), "nobody has read it")
     }
 
-    @Test func aResponseThatNobodyObjectsToIsReturned() async throws {
+    @Test func anUncontestedResponseIsReturned() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(noting("a", passage), noting("b", passage)).send(try request())
@@ -36,7 +36,7 @@ import Testing
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
     }
 
-    @Test func theRequestsOwnValidatorsAreAskedFirst() async throws {
+    @Test func validatorsOfTheRequestRunFirst() async throws {
         let passage = RecordingList<String>()
         let stack = StubTransport(Stub().responds(.status(.ok))).validate(noting("stack", passage))
         var request = try request()
@@ -48,7 +48,7 @@ import Testing
         #expect(passage.all.count == 3, "off asks none")
     }
 
-    @Test func aValidatorSeesTheRequestAsItWasSent() async throws {
+    @Test func aValidatorSeesTheSentRequest() async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let validator = ResponseValidator("look") { request, response, _ in
@@ -61,7 +61,7 @@ import Testing
         #expect(passage.all == ["/v1/users de 200"])
     }
 
-    @Test func theStackNamesThem() {
+    @Test func theDescriptionNamesTheValidators() {
         let passage = RecordingList<String>()
         let stack = StubTransport().validate(noting("signed in", passage), noting("not busy", passage))
         #expect(stack.description == "validate(signed in, not busy) > StubTransport")
@@ -85,7 +85,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func aResponseAcceptedInPlaceOfAnotherReleasesItsBody() async throws {
+    @Test func aReplacementResponseReleasesTheBodyOfTheFirst() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .notFound)))
         let response = try await stub.validate(
             ResponseValidator("empty") { request, _, _ in .accept(Response(head: HTTPResponse(status: .ok), request: request)) }
@@ -105,7 +105,7 @@ import Testing
         #expect(error?.code == .bodyTooLarge && stub.openBodyCount == 0)
     }
 
-    @Test func whatItFailsWithOrThrowsIsThrownAndTheBodyReleased() async throws {
+    @Test func anErrorOfAValidatorIsThrownAndTheBodyReleased() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let validators = [
             ResponseValidator("fail") { _, _, _ in .fail(Refused(why: "a")) },
@@ -121,7 +121,7 @@ import Testing
     // MARK: Reading
 
     @Test(arguments: [StubResponse.stream(streamed, headers: [.server: "s"]), .data(Data("onetwothree".utf8))])
-    func whatOneValidatorHasReadTheNextAndTheCallerReadAgain(_ responds: StubResponse) async throws {
+    func aBodyReadByOneValidatorIsReadableAgain(_ responds: StubResponse) async throws {
         let passage = RecordingList<String>()
         let stub = StubTransport(Stub().responds(responds))
         func reading(_ name: String, _ read: @escaping @Sendable (Response) async throws -> Data) -> ResponseValidator {
@@ -140,7 +140,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func anAcceptedResponseMayHaveBeenReadToo() async throws {
+    @Test func aReadResponseCanBeAccepted() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let accepting = ResponseValidator("a") { _, response, _ in
             _ = try await response.body.collect()
@@ -149,7 +149,7 @@ import Testing
         #expect(try await stub.validate(accepting).send(try request()).body.collect() == Data("onetwothree".utf8))
     }
 
-    @Test func ofABodyThatWasReadInPartTheNextReaderGetsAnError() async throws {
+    @Test func aPartlyReadBodyFailsTheNextReader() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let peeking = ResponseValidator("a") { _, response, _ in
             _ = try await response.body.prefix(maxBytes: 4)
@@ -166,7 +166,7 @@ import Testing
         (Backoff.constant(.seconds(5)), [5.0, 5, 5, 5]), (.exponential(base: .seconds(1), cap: .seconds(3)), [1, 2, 3, 3]),
         (.fibonacci(unit: .seconds(1)), [1, 1, 2, 3]), (.custom("halves") { .seconds(8.0 / Double(1 << $0)) }, [4, 2, 1, 0.5]),
     ])
-    func waitsAsTheStrategySays(_ backoff: Backoff, seconds: [Double]) async throws {
+    func aRetryWaitsAsItsBackoffDeclares(_ backoff: Backoff, seconds: [Double]) async throws {
         let clock = ManualClock()
         let busy = StubResponse.stream(streamed, status: .serviceUnavailable)
         let stub = StubTransport(Stub().responds(busy, busy, busy, busy, .status(.ok)))
@@ -190,7 +190,7 @@ import Testing
         #expect(stub.requests.map(\.text) == ["x", "x"])
     }
 
-    @Test func aValidatorKnowsHowOftenItHadTheCallSentAgain() async throws {
+    @Test func eachValidatorCountsItsOwnRetries() async throws {
         let passage = RecordingList<String>()
         let busy = StubResponse.status(.serviceUnavailable)
         let stub = StubTransport(Stub().responds(busy, .status(.badGateway), busy, .status(.ok)))
@@ -225,7 +225,7 @@ import Testing
         #expect(stub.requests.count == 3 && stub.openBodyCount == 0)
     }
 
-    @Test func noneAtMostIsARefusalAtOnce() async throws {
+    @Test func aMaximumOfZeroRetriesRefusesImmediately() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
         let error = await #expect(throws: ResponseValidationError.self) {
             try await stub.validate(again(on: .serviceUnavailable, .retry(.immediate, atMost: 0))).send(try request())
@@ -274,7 +274,7 @@ import Testing
         }
     }
 
-    @Test func countersAreOfOneCall() async throws {
+    @Test func eachCallHasItsOwnCounters() async throws {
         let calls = Mutex<[String: Int]>([:])
         let stub = StubTransport(
             Stub().responds(

@@ -11,7 +11,7 @@ import Testing
 
     @Test(arguments: [
         (200, true), (204, true), (299, true), (300, false), (304, false), (400, false), (404, false), (500, false), (599, false),
-    ]) func accepts2xxByDefault(code: Int, isAccepted: Bool) async throws {
+    ]) func statuses2xxAreAcceptedByDefault(code: Int, isAccepted: Bool) async throws {
         let stack = StubTransport(Stub().responds(.status(.init(code: code)))).validateStatus()
         if isAccepted {
             #expect(try await stack.send(try request()).status.code == code)
@@ -40,7 +40,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func aBodyThatBreaksOffDoesNotHideTheStatus() async throws {
+    @Test func aBrokenBodyDoesNotHideTheStatus() async throws {
         let failure = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
         let error = try await error(.stream(streamed, status: .badGateway, failure: failure))
         #expect(error?.status == .badGateway)
@@ -62,7 +62,7 @@ import Testing
         #expect(try limited?.json(as: [String: String].self) == ["reason": "gone"])
     }
 
-    @Test func readsProblemDetailsByItself() async throws {
+    @Test func problemDetailsAreRead() async throws {
         let body = #"{"type":"https://a.example/out-of-credit","title":"You do not have enough credit.","status":403,"balance":30}"#
         let error = try await error(
             .data(Data(body.utf8), status: .forbidden, headers: [.contentType: "application/problem+json; charset=utf-8"]))
@@ -73,14 +73,14 @@ import Testing
                 == "GET https://a.example/x: status 403 Forbidden (You do not have enough credit. https://a.example/out-of-credit)")
     }
 
-    @Test(arguments: ["", "{", "[1]", "\"x\"", "null"]) func aBrokenProblemIsNone(body: String) async throws {
+    @Test(arguments: ["", "{", "[1]", "\"x\"", "null"]) func aBrokenProblemIsNil(body: String) async throws {
         let error = try await error(
             .data(Data(body.utf8), status: .badRequest, headers: [.contentType: "application/problem+json"]))
         #expect(error?.problem == nil)
         #expect(error?.bodyPrefix == Data(body.utf8))
     }
 
-    @Test func hostileTextStaysOnItsLine() async throws {
+    @Test func hostileTextHasNoLineBreak() async throws {
         let body = #"{"title":"a\nfatal: forged\u001b[2J"}"#
         let error = try await error(
             .data(Data(body.utf8), status: .badRequest, headers: [.contentType: "application/problem+json"]))
@@ -98,7 +98,7 @@ import Testing
         #expect(!"\(String(describing: error))\(String(reflecting: error))\(dumped)".contains("s3cret"))
     }
 
-    @Test func aRequestHasARuleOfItsOwn() async throws {
+    @Test func aRequestReplacesTheRule() async throws {
         let stack = StubTransport(Stub().responds(.status(.notFound))).validateStatus()
         var request = try request()
         request.options.validateStatus = .use(.statuses([200, 404]))
@@ -108,7 +108,7 @@ import Testing
     @Test func theDeadlineHoldsWhileTheErrorsBodyIsRead() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream([Data("x".utf8)], status: .badRequest)))
-        let stalling = stub.wrapped(by: StallingBodies()).validateStatus()
+        let stalling = stub.wrapped(by: StallingBodyMiddleware()).validateStatus()
         var request = try request()
         request.deadline = Deadline(after: .seconds(5), clock: clock)
         let response = Task { try await stalling.send(request) }
@@ -120,8 +120,8 @@ import Testing
     }
 }
 
-/// Gives a body that waits on the request's deadline, as a slow server's would.
-private struct StallingBodies: HTTPMiddleware {
+/// Returns a body that waits until the request's deadline, like the body of a slow server.
+private struct StallingBodyMiddleware: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let response = try await next.send(request)
         let source = StubBodySource {

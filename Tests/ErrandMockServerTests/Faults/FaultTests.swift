@@ -44,7 +44,7 @@ extension MockServerTests {
             (.wrongContentLength(missingBytes: -2), .responseEnd, "Content-Length: 8\r\n\r\nabcdefgh++"),
             (.goAway(includesStream: false), .responseEnd, "Content-Length: 8\r\n\r\nabcdefgh"),
         ])
-        func aMessageBreaksOff(fault: Fault, point: FaultPoint, wanted: String) async throws {
+        func aMessageIsTruncated(fault: Fault, point: FaultPoint, wanted: String) async throws {
             try await withMockServer { server in
                 server.enqueue(.data(Data("abcdefgh".utf8)).fault(fault, at: point))
                 let client = try RawClient(port: server.port)
@@ -57,7 +57,7 @@ extension MockServerTests {
             (FaultPoint.responseStart, false, ""), (.responseBody, true, "Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n"),
             (.responseEnd, true, "Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n4\r\nefgh\r\n"),
         ])
-        func garbageStandsInPlaceOfAPart(point: FaultPoint, hasHead: Bool, wanted: String) async throws {
+        func garbageReplacesAPart(point: FaultPoint, hasHead: Bool, wanted: String) async throws {
             try await withMockServer { server in
                 let chunks = [Data("abcd".utf8), Data("efgh".utf8)]
                 server.enqueue(.chunks(chunks).fault(.garbage(Data("<garbage>".utf8)), at: point))
@@ -68,7 +68,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func aDripIsOfTheServersClock() async throws {
+        @Test func aDripUsesTheClockOfTheServer() async throws {
             let clock = ManualClock()
             var configuration = MockServer.Configuration()
             configuration.clock = clock

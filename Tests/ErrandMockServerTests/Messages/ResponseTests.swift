@@ -103,7 +103,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func reuseShowsInTheIndexes() async throws {
+        @Test func indexesShowReusedConnections() async throws {
             try await withMockServer { server in
                 server.dispatch { request in request.path == "/last" ? .text("x").with { $0.closesConnection = true } : .text("x") }
                 try await withNIO { transport in
@@ -117,7 +117,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func theNextRequestIsWaitedFor() async throws {
+        @Test func theServerWaitsForTheNextRequest() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .status(.ok) }
                 try await withNIO { transport in
@@ -140,7 +140,7 @@ extension MockServerTests {
         }
 
         @Test(arguments: [HTTPRequest.Method.head, .get])
-        func aHeadHasTheLengthOfWhatItDoesNotSend(method: HTTPRequest.Method) async throws {
+        func aResponseToHeadHasTheLengthOfItsBody(method: HTTPRequest.Method) async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .text("four") }
                 try await withNIO { transport in
@@ -154,7 +154,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func aStatusWithoutABodyHasNone() async throws {
+        @Test func aStatusWithoutABodyIsSentWithoutABody() async throws {
             try await withMockServer { server in
                 server.enqueue(.status(.noContent), .text("x", status: .notModified), .redirect(to: "/there"))
                 try await withNIO { transport async throws in

@@ -59,7 +59,7 @@ extension MockServerTests {
         }
 
         @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-        func aServerThatIsForgottenIsGone() async throws {
+        func aReleasedServerStops() async throws {
             let before = try descriptors()
             var server: MockServer? = try await MockServer.start()
             let client = try RawClient(port: try #require(server).port)
@@ -97,7 +97,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func stoppingTwiceIsFine() async throws {
+        @Test func stoppingTwiceIsAllowed() async throws {
             let server = try await MockServer.start()
             await server.stop()
             await server.stop()
@@ -142,7 +142,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func aServerNeverAccepts() async throws {
+        @Test func aServerCanRefuseToAccept() async throws {
             var configuration = MockServer.Configuration()
             configuration.neverAccepts = true
             try await withMockServer(configuration) { server in

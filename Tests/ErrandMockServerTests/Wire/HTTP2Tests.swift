@@ -39,7 +39,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func streamsTellWhichConnectionTheyShare() async throws {
+        @Test func streamsReportTheirConnection() async throws {
             try await withServer { server, transport in
                 server.dispatch { request in
                     #expect(!request.headers.contains { $0.name.rawName.lowercased().hasPrefix("errand") })
@@ -75,7 +75,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func aStreamThatIsGivenUpIsNotRecordedAsWhole() async throws {
+        @Test func anAbandonedStreamIsNotRecordedAsWhole() async throws {
             try await withServer { server, transport in
                 server.dispatch { request in .data(try await request.body()) }
                 let body = RequestBody.stream(AsyncStream<Data> { $0.yield(Data("x".utf8)) })
@@ -89,7 +89,7 @@ extension MockServerTests {
         }
 
         @Test(.enabled(if: haveCurl, "there is no curl on this machine"))
-        func curlSpeaksItInClearText() async throws {
+        func curlSpeaksHTTP2InClearText() async throws {
             try await withMockServer(.http2) { server in
                 server.dispatch { _ in
                     .chunks([Data("four".utf8)]).with {
@@ -121,7 +121,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func theServerSurvivesWhatIsNoHTTP2() async throws {
+        @Test func theServerSurvivesBytesThatAreNotHTTP2() async throws {
             try await withMockServer(.http2) { server in
                 let client = try RawClient(port: server.port)
                 client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -41,7 +41,7 @@ extension MockServerTests {
                 "HTTP/1.1 103 Early Hints\r\nETag: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             ),
         ])
-        func aResponseIsOnTheWireAsItShould(response: MockResponse, wanted: String) async throws {
+        func aResponseIsWrittenToTheWire(response: MockResponse, wanted: String) async throws {
             try await withMockServer { server in
                 server.enqueue(response)
                 #expect(try exchange(server, get) == wanted)
@@ -59,7 +59,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func aClientThatWaitsForLeaveGetsItWhenTheBodyIsRead() async throws {
+        @Test func aClientThatExpects100GetsContinueWithTheFirstRead() async throws {
             try await withMockServer { server in
                 server.dispatch { request in .data(try await request.body()) }
                 let client = try RawClient(port: server.port)
@@ -71,7 +71,7 @@ extension MockServerTests {
         }
 
         @Test(arguments: [false, true])
-        func aClientThatWaitsForLeaveMayGetNone(isEarly: Bool) async throws {
+        func aClientThatExpects100CanGetAFinalResponse(isEarly: Bool) async throws {
             var configuration = MockServer.Configuration()
             configuration.sendsContinue = isEarly
             try await withMockServer(configuration) { server in
@@ -98,7 +98,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func anEchoComesAsTheRequestDoes() async throws {
+        @Test func anEchoIsStreamed() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .echo }
                 let client = try RawClient(port: server.port)
@@ -119,7 +119,7 @@ extension MockServerTests {
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "GET / HT",
             "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nfour", "\r\n\r\n\r\n", "",
         ])
-        func theServerSurvivesWhatIsNoRequest(octets: String) async throws {
+        func theServerSurvivesBytesThatAreNoRequest(octets: String) async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .text("fine") }
                 var client: RawClient? = try RawClient(port: server.port)
@@ -143,7 +143,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func whatIsNoHTTPIsToldOf() async throws {
+        @Test func invalidHTTPIsReported() async throws {
             try await withMockServer { server async throws in
                 #expect(try self.exchange(server, "HELO there\r\n\r\n").hasPrefix("HTTP/1.1 400 "))
                 #expect(server.connectionFailures.count == 1)
@@ -168,7 +168,7 @@ extension MockServerTests {
         }
 
         @Test(.enabled(if: haveCurl, "there is no curl on this machine"))
-        func curlSendsABodyThatItWaitsWith() async throws {
+        func curlSendsABodyAfterContinue() async throws {
             try await withMockServer { server in
                 server.dispatch { _ in .echo }
                 let folder = try TestFolder("curl")
@@ -184,7 +184,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func pausesAreOfTheServersClock() async throws {
+        @Test func pausesUseTheClockOfTheServer() async throws {
             let clock = ManualClock()
             var configuration = MockServer.Configuration()
             configuration.clock = clock
@@ -205,7 +205,7 @@ extension MockServerTests {
             }
         }
 
-        @Test func aRateHolds() async throws {
+        @Test func theBodyObeysItsRate() async throws {
             try await withMockServer { server in
                 server.enqueue(.data(Data(count: 20_000)).with { $0.bytesPerSecond = 100_000 })
                 let start = ContinuousClock.now

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ConnectProgressTests {
     private func address(_ text: String, _ port: Int = 443) throws -> SocketAddress { try SocketAddress(ipAddress: text, port: port) }
 
-    @Test func eachStepIsNamedWithWhatIsKnown() throws {
+    @Test func eachStepIsNamedWithItsHostOrAddress() throws {
         var progress = ConnectProgress()
         #expect(progress.text == "")
         (progress.step, progress.host) = (.dns, "a.example")
@@ -30,7 +30,7 @@ import Testing
     }
 
     /// The proxy has closed the connection after its challenge.
-    @Test func aSecondConnectionToAProxyBeginsAnew() throws {
+    @Test func aSecondConnectionToAProxyRestartsTheProgress() throws {
         let loop = EmbeddedEventLoop()
         let attempt = ConnectAttempt(loop.makePromise(), for: nil)
         defer { attempt.cancel() }
@@ -87,7 +87,7 @@ import Testing
             ("ccc", "0, 1 and 2: closed"), ("cccc", "0, 1 and 2 more: closed"), ("ccccc", "0, 1 and 3 more: closed"),
             (".cu", "0: no response; 1: closed; 2: unreachable"), ("cutpaa", "0: closed; 1: unreachable; 2: late; 3: ended; and 2 more"),
         ] as [(String, String)])
-    func addressesWithTheSameReasonStandTogether(_ outcomes: String, _ expected: String) throws {
+    func addressesWithTheSameReasonAreGrouped(_ outcomes: String, _ expected: String) throws {
         let errors: [Character: (error: ChannelError, text: String)] = [
             "c": (.eof, "closed"), "u": (.writeHostUnreachable, "unreachable"), "t": (.connectTimeout(.seconds(1)), "late"),
             "p": (.alreadyClosed, "ended"), "a": (.badMulticastGroupAddressFamily, "other"),

@@ -11,7 +11,7 @@ import Testing
             ("::1", "::1"), ("1.1.1.1 2.2.2.2", "1.1.1.1 2.2.2.2"), ("::1 ::2 1.1.1.1 2.2.2.2 3.3.3.3", "::1 1.1.1.1 ::2 2.2.2.2 3.3.3.3"),
             ("1.1.1.1 2.2.2.2 ::1", "1.1.1.1 ::1 2.2.2.2"), ("1.1.1.1 ::1 ::2 ::3", "1.1.1.1 ::1 ::2 ::3"),
         ] as [(String, String)])
-    func theKindsAlternateBeginningWithTheFirst(_ given: String, _ ordered: String) throws {
+    func addressKindsAlternateFromTheFirst(_ given: String, _ ordered: String) throws {
         let addresses = try given.split(separator: " ").map { try IPAddress(String($0)) }
         let shown = KnownAddresses.alternating(addresses).map(\.description).joined(separator: " ")
         #expect(shown == ordered)

@@ -58,7 +58,7 @@ import Testing
         #expect(moves == expected)
     }
 
-    @Test func theCancelledTaskOfALostConnectionLeavesTheBodyToTheNextOne() async throws {
+    @Test func aCancelledTaskOfALostConnectionLeavesTheBodyToTheNextTask() async throws {
         let moves = try await moves(isOneShot: true) { exchange in
             let cancelled = Task {
                 withUnsafeCurrentTask { $0?.cancel() }

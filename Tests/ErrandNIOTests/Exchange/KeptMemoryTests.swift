@@ -11,7 +11,7 @@ extension NIOTransportTests {
     /// What was read is not kept: the memory in use does not grow with the bytes that were received.
     @Suite(.timeLimit(.minutes(5))) struct KeptMemoryTests {
         /// Each write ends within the line of a chunk, so that something is always unread.
-        @Test func whatWasParsedIsNotKeptWithWhatWasNot() async throws {
+        @Test func parsedBytesAreReleasedBeforeUnparsedBytes() async throws {
             let server = try RawServer { connection in
                 let request = try connection.readHead()
                 let count = Int(request.target.dropFirst()) ?? 0
@@ -37,7 +37,7 @@ extension NIOTransportTests {
         }
 
         /// A piece that waits for its reader must not pin the buffer of the read that brought it.
-        @Test func aSmallPieceDoesNotKeepTheBufferThatItCameIn() async {
+        @Test func aSmallPieceDoesNotKeepItsBuffer() async {
             await expectKept(atMost: 1_000_000, of: 8 * 1024 * 1024) { count in
                 (0..<count / (256 * 1024)).map { _ in
                     var buffer = ByteBufferAllocator().buffer(capacity: 256 * 1024)
@@ -48,7 +48,7 @@ extension NIOTransportTests {
         }
 
         /// A proxy that sends interim responses without end.
-        @Test func whatAProxyHasSentBeforeTheTunnelIsNotKept() async throws {
+        @Test func bytesOfAProxyBeforeTheTunnelAreReleased() async throws {
             let written = Watched(0)
             let proxy = try RawServer { connection in
                 let request = try connection.readHead()

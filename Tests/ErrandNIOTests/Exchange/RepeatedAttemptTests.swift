@@ -35,7 +35,7 @@ extension NIOTransportTests {
 
         /// The first line of `expected` is the connection of the request, and what the request had.
         @Test(arguments: Order.allCases, [false, true])
-        func anExpectationIsRefusedAndCredentialsAreAskedFor(order: Order, hasLength: Bool) async throws {
+        func anExpectationIsRefusedAndCredentialsAreRequested(order: Order, hasLength: Bool) async throws {
             let (count, seen, bodies) = (1000, Watched<[String]>([]), Watched<[[UInt8]]>([]))
             let proxy = try RawServer { connection in
                 while true {
@@ -105,7 +105,7 @@ extension NIOTransportTests {
         }
 
         /// Another program may see the end of such a challenge elsewhere.
-        @Test func aChallengeInLinesOfLFIsMetOnAnotherConnection() async throws {
+        @Test func aChallengeWithLFLinesIsMetOnAnotherConnection() async throws {
             let (count, bodies) = (100, Watched<[[UInt8]]>([]))
             let proxy = try RawServer.responding { connection, request, body in
                 bodies.change { $0.append(Array(body)) }
@@ -212,7 +212,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: [false, true])
-        func overHTTP2AnExpectationAndAStreamAreRefused(hasLength: Bool) async throws {
+        func anExpectationAndAStreamOverHTTP2AreRefused(hasLength: Bool) async throws {
             let (count, runs, script) = (500, 60, ScriptedRefusals())
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
@@ -232,7 +232,7 @@ extension NIOTransportTests {
             #expect(corrupt.isEmpty, "\(corrupt.count) of \(runs), the first with \(corrupt.first?.count ?? 0) bytes")
         }
 
-        @Test func overHTTP2TheRestOfARepeatedRequestIsLimited() async throws {
+        @Test func theRestOfARepeatedRequestOverHTTP2IsLimited() async throws {
             try await FrameServer.with(
                 responding: { frame in
                     guard frame.stream == 1 else { return FrameServer.ok(frame.stream, "ok") }

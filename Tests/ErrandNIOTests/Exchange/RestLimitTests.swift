@@ -9,7 +9,7 @@ import Testing
 @testable import ErrandNIO
 
 @Suite struct RestLimitTests {
-    @Test func aRestWithoutProgressIsGivenUp() {
+    @Test func aRestWithoutProgressIsAbandoned() {
         let start = NIODeadline.uptimeNanoseconds(1)
         var rest = RestLimit(.init(), from: start)
         #expect(rest.due == start + .seconds(5))
@@ -19,7 +19,7 @@ import Testing
         #expect(!last)
     }
 
-    @Test func aRestWithALittleProgressIsGivenUpAfterAll() {
+    @Test func aRestWithLittleProgressIsAbandonedLater() {
         let start = NIODeadline.uptimeNanoseconds(1)
         var rest = RestLimit(.init(), from: start)
         var calls = 0
@@ -97,7 +97,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aRestThatIsReadForEverIsGivenUp() async throws {
+        @Test func aRestThatIsReadWithoutEndIsAbandoned() async throws {
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()
                 try connection.respond(body: Data("ok".utf8))

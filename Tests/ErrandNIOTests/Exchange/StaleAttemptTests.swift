@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: Progress.allCases, AttemptCallback.allCases)
-    func overHTTP2(progress: Progress, callback: AttemptCallback) throws {
+    func aStaleCallbackOverHTTP2ChangesNothing(progress: Progress, callback: AttemptCallback) throws {
         var machine = HTTP2Machine()
         let first = try require(machine.startStream())
         machine.writeHead(first, .present)
@@ -47,7 +47,7 @@ import Testing
 
     /// A proxy that reads the requests has responded to the first request with a challenge (407).
     @Test(arguments: Progress.allCases, AttemptCallback.allCases)
-    func overHTTP1(progress: Progress, callback: AttemptCallback) throws {
+    func aStaleCallbackOverHTTP1ChangesNothing(progress: Progress, callback: AttemptCallback) throws {
         var machine = HTTP1Machine()
         expect(machine.startAttempt())
         let first = try require(machine.attempt)

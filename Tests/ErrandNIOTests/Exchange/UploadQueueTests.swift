@@ -6,7 +6,7 @@ import Testing
 @testable import ErrandNIO
 
 @Suite(.timeLimit(.minutes(5))) struct UploadQueueTests {
-    @Test func theConnectionIsToldOnceForABatch() throws {
+    @Test func theConnectionIsNotifiedOnceForABatch() throws {
         let queue = UploadQueue()
         var told = [try queue.add(Data("a".utf8)), try queue.add(Data("b".utf8))]
         told.append(queue.finish(.complete(trailers: nil)))
@@ -18,7 +18,7 @@ import Testing
         #expect(queue.takeBatch().pieces.isEmpty)
     }
 
-    @Test func theConnectionIsToldAgainAfterIt() throws {
+    @Test func theConnectionIsNotifiedAgainAfterABatch() throws {
         let queue = UploadQueue()
         _ = try queue.add(Data("a".utf8))
         _ = queue.takeBatch()
@@ -50,7 +50,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await wait.value }
     }
 
-    @Test func aClosedQueueDropsWhatItHasAndTakesNothing() async throws {
+    @Test func aClosedQueueDropsItsPiecesAndAcceptsNoMore() async throws {
         let queue = UploadQueue()
         _ = try queue.add(Data(count: 10))
         let wait = Task {
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// What the task adds between two steps of `close()` does not come back to the connection.
-    @Test func whatIsAddedToAClosedQueueIsDropped() {
+    @Test func piecesAddedToAClosedQueueAreDropped() {
         var state = UploadQueue.State()
         expect(state.add(Data("a".utf8)) == true)
         state.close()

@@ -19,7 +19,7 @@ import Testing
         return machine
     }
 
-    @Test func aConnectionTakesOneExchangeAfterTheOther() {
+    @Test func aConnectionCarriesOneExchangeAtATime() {
         var machine = begun()
         expect(!machine.startAttempt())
         expect(machine.receiveBytes())
@@ -29,7 +29,7 @@ import Testing
         #expect(machine.exchangesStarted == 2)
     }
 
-    @Test func aConnectionThatOneSideWantsToEndTakesNoOther() {
+    @Test func aConnectionThatOneSideClosesIsNotReused() {
         var asked = begun(closes: true)
         _ = asked.receiveBytes()
         _ = asked.receiveHead(status: 200, isPersistent: true)
@@ -41,7 +41,7 @@ import Testing
         expect(!told.startAttempt())
     }
 
-    @Test func bytesBehindTheEndOfAResponseEndTheConnection() {
+    @Test func bytesAfterTheEndOfAResponseEndTheConnection() {
         var machine = begun()
         _ = machine.receiveBytes()
         _ = machine.receiveHead(status: 200, isPersistent: true)
@@ -49,7 +49,7 @@ import Testing
         #expect(machine.state == .closed)
     }
 
-    @Test func bytesThatNobodyAskedForAreNoResponse() {
+    @Test func bytesWithoutARequestAreNoResponse() {
         var idle = HTTP1Machine()
         expect(!idle.receiveBytes())
         expect(!idle.startAttempt())
@@ -99,7 +99,7 @@ import Testing
         expect(machine.receiveEnd(hasMore: false) == .reuse)
     }
 
-    @Test func aBodyThatTheServerDidNotWaitForIsNotSent() {
+    @Test func aBodyWithoutContinueIsNotSent() {
         var machine = begun(.afterContinue)
         _ = machine.receiveBytes()
         expect(machine.receiveHead(status: 200, isPersistent: true))
@@ -140,7 +140,7 @@ import Testing
         expect(other.inputEnds())
     }
 
-    @Test func overTLSTheEndWithoutAnErrorIsInOrder() {
+    @Test func onlyOverTLSAnEndWithoutAnErrorIsOrderly() {
         let machine = upgraded()
         #expect(machine.endsInOrder(isSecure: true))
         #expect(!machine.endsInOrder(isSecure: false))
@@ -174,14 +174,14 @@ import Testing
         expect(machine.close() == .init(phase: .send, delivery: .notSent, mayBeStale: true))
     }
 
-    @Test func afterAByteOfTheResponseNothingIsUndone() {
+    @Test func aByteOfTheResponseMakesTheRequestSent() {
         var machine = begun(after: 1)
         _ = machine.receiveBytes()
         machine.headHasNotLeft()
         expect(machine.close() == .init(phase: .response, delivery: .unknown, mayBeStale: false))
     }
 
-    @Test func onAReusedConnectionASilentEndMayBeTheServersIdleTimeout() {
+    @Test func aSilentEndOfAReusedConnectionMayBeStale() {
         var first = begun()
         expect(first.close() == .init(phase: .response, delivery: .unknown, mayBeStale: false))
         var second = begun(after: 1)
@@ -190,7 +190,7 @@ import Testing
         expect(sending.close() == .init(phase: .send, delivery: .unknown, mayBeStale: true))
     }
 
-    @Test func theEndInABodyIsOneInTheBody() {
+    @Test func anEndInABodyIsReportedInTheBodyPhase() {
         var machine = begun(after: 3)
         _ = machine.receiveBytes()
         _ = machine.receiveHead(status: 200, isPersistent: true)

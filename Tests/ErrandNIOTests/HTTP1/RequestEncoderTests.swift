@@ -32,7 +32,7 @@ struct RequestEncoderTests {
 
     /// `HTTPFields` splits it, for HTTP/2.
     @Test(arguments: [RequestEncoder.TargetForm.origin, .absolute])
-    func aCookieIsOneField(form: RequestEncoder.TargetForm) throws {
+    func aCookieIsWrittenAsOneField(form: RequestEncoder.TargetForm) throws {
         var fields: HTTPFields = [.accept: "*/*"]
         fields[.cookie] = "a=1; b=2; c"
         fields[.userAgent] = "x"
@@ -56,7 +56,7 @@ struct RequestEncoderTests {
         (.connect, nil, .authority, "CONNECT a.example:81"),
         (.connect, "/ignored", .authority, "CONNECT a.example:81"),
     ])
-    func theTargetHasTheFormThatIsAskedFor(
+    func theTargetHasTheRequestedForm(
         method: HTTPRequest.Method, path: String?, form: RequestEncoder.TargetForm, line: String
     ) throws {
         let text = try Self.written(Self.request(method, path, scheme: "http", authority: "a.example:81"), .none, form)
@@ -83,7 +83,7 @@ struct RequestEncoderTests {
         (.post, .length(.max), "Content-Length: 9223372036854775807\r\n"),
         (.post, .chunked, "Transfer-Encoding: chunked\r\n"),
     ])
-    func theFramingDecidesAndNotTheFields(method: HTTPRequest.Method, framing: RequestEncoder.BodyFraming, line: String) throws {
+    func theFramingReplacesFramingFields(method: HTTPRequest.Method, framing: RequestEncoder.BodyFraming, line: String) throws {
         let own: HTTPFields = [.contentLength: "99", .transferEncoding: "gzip", .custom("content-length"): "98", .custom("X"): "y"]
         #expect(
             try Self.written(Self.request(method, "/", own), framing) == "\(method) / HTTP/1.1\r\nHost: a.example\r\nX: y\r\n\(line)\r\n")
@@ -164,7 +164,7 @@ struct RequestEncoderTests {
     }
 
     @Test(arguments: [0, 1, 90, 100, 700, 1000, 1500, 5000])
-    func everyLengthHasRoom(count: Int) throws {
+    func aHeadOfEveryLengthIsWritten(count: Int) throws {
         let text = String(repeating: "a", count: count)
         let fields: HTTPFields = [.accept: text, .custom("X-A-Name-That-Is-Longer-Than-Most"): text]
         let shared = ByteBuffer(string: "before")
@@ -209,7 +209,7 @@ struct RequestEncoderTests {
 
     /// What was written, read by the parser of responses: only the first line differs.
     @Test(arguments: [["hello", " ", "world"], []])
-    func whatIsWrittenReadsBack(chunks: [String]) throws {
+    func aWrittenRequestIsRead(chunks: [String]) throws {
         let fields: HTTPFields = [.accept: "a", .custom("X-Value"): "\u{e9} b\tc", .userAgent: "x"]
         var buffer = ByteBuffer()
         try RequestEncoder.write(Self.request(.post, "/a?b", fields), framing: .chunked, form: .origin, into: &buffer)

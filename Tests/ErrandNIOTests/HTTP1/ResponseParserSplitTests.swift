@@ -81,7 +81,7 @@ struct ResponseParserSplitTests {
 
     #if DEBUG
     @Test(arguments: [1, 7, 1000])
-    func noByteIsSearchedTwice(piece: Int) {
+    func eachByteIsSearchedOnce(piece: Int) {
         // A head with one long field, one with many short ones, and a chunked body.
         let long = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: " + String(repeating: "a", count: 200 * 1024) + "\r\n\r\n"
         let many =
@@ -127,7 +127,7 @@ struct ResponseParserSplitTests {
     ]
 
     @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
-    func everyVectorHasTheOutcomeThatItAsksFor() throws {
+    func everyVectorHasItsOutcome() throws {
         let vectors = try Suites.load("http1/responses.json", as: [Vector].self)
         #expect(vectors.count == 84)
         for vector in vectors {

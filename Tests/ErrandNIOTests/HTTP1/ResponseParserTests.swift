@@ -76,7 +76,7 @@ struct ResponseParserTests {
             ])
     }
 
-    @Test func everyUsualNameIsFoundAndNoOtherOne() {
+    @Test func onlyUsualNamesAreFound() {
         let names = [
             "Accept-Ranges", "Age", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", "ETag", "Keep-Alive", "Server",
             "Strict-Transport-Security", "Transfer-Encoding", "Via", "X-Request-Id",
@@ -156,7 +156,7 @@ struct ResponseParserTests {
         "\r\nHTTP/1.1 200 OK\nA: b\nContent-Length: 2\n\nok", "HTTP/1.1 103 A\n\nHTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nA:\n b\r\nContent-Length: 2\r\n\r\nok",
     ])
-    func aLineOfAHeadMayEndWithLineFeedAlone(text: String) {
+    func aLineOfAHeadCanEndWithALineFeedOnly(text: String) {
         for piece in [1, Int.max] {
             let reading = ResponseReading(text, piece: { piece })
             #expect(reading.error == nil && reading.isComplete && reading.leftover == 0)
@@ -166,7 +166,7 @@ struct ResponseParserTests {
         }
     }
 
-    @Test func aLineOfTrailersMayEndWithLineFeedAlone() {
+    @Test func aLineOfTrailersCanEndWithALineFeedOnly() {
         for trailers in ["A: b\n\r\n", "A: b\r\n\n", "A: b\n\n", "A:\n b\n\n"] {
             var parser = ResponseParser(limits: ResponseLimits())
             parser.expectResponse(to: .get)
@@ -182,7 +182,7 @@ struct ResponseParserTests {
 
     /// Between a proxy's heads, nothing may be read in two ways.
     @Test(arguments: ["HTTP/1.1 200 OK\n\r\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\n", "HTTP/1.1 103 A\r\n\n"])
-    func aResponseToConnectHasNoLineFeedAlone(text: String) {
+    func aResponseToConnectNeedsCRLF(text: String) {
         #expect(ResponseReading(text, to: .connect).error == .bareLineFeed)
     }
 
@@ -248,7 +248,7 @@ struct ResponseParserTests {
         ("TRANSFER-ENCODING: ChunKed", .chunked),
         ("X: y", .untilClose),
     ])
-    func theFieldsDecideWhereTheBodyEnds(fields: String, framing: ResponseHead.Framing) {
+    func theFieldsDecideTheEndOfTheBody(fields: String, framing: ResponseHead.Framing) {
         let reading = ResponseReading("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")
         #expect(reading.head?.framing == framing)
     }
@@ -317,7 +317,7 @@ struct ResponseParserTests {
     }
 
     @Test(arguments: ["HEAD", "GET"])
-    func aLengthThatIsNoneIsRefusedAlsoWithoutABody(method: String) throws {
+    func anInvalidLengthIsRefusedWithoutABody(method: String) throws {
         let method = try #require(HTTPRequest.Method(method))
         for status in [103, 204, 304] {
             let reading = ResponseReading("HTTP/1.1 \(status) X\r\nContent-Length: x\r\nTransfer-Encoding: chunked\r\n\r\n", to: method)
@@ -438,7 +438,7 @@ struct ResponseParserTests {
         #expect(ResponseReading("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)").error == error)
     }
 
-    @Test func trailersAreReadWithoutThoseAboutTheMessage() {
+    @Test func trailersAreReadWithoutFramingFields() {
         let reading = ResponseReading(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\n"
                 + "Connection: close\r\nkeep-alive: timeout=1\r\nHost: a\r\nTrailer: b\r\nTE: c\r\nUpgrade: d\r\nx-sum: 2\r\n\r\n")
@@ -569,7 +569,7 @@ struct ResponseParserTests {
         }
     }
 
-    @Test func oneParserReadsResponsesOneAfterTheOther() throws {
+    @Test func aParserReadsSeveralResponses() throws {
         var parser = ResponseParser(limits: ResponseLimits())
         #expect(parser.isIdle && !parser.hasBegun)
         for _ in 0..<3 {
@@ -589,7 +589,7 @@ struct ResponseParserTests {
         }
     }
 
-    @Test func hasBegunFromTheFirstByte() throws {
+    @Test func aResponseBeginsWithItsFirstByte() throws {
         var parser = ResponseParser(limits: ResponseLimits())
         parser.expectResponse(to: .get)
         _ = try [].withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in try parser.next(in: bytes) }
@@ -598,7 +598,7 @@ struct ResponseParserTests {
         #expect(parser.hasBegun)
     }
 
-    @Test func bytesThatBelongToNoResponseAreAnError() throws {
+    @Test func bytesWithoutAResponseAreAnError() throws {
         var parser = ResponseParser(limits: ResponseLimits())
         #expect(throws: ResponseParseError.unexpectedBytes) { try [UInt8(1)].withUnsafeBytes { _ = try parser.next(in: $0) } }
         // It stays one.

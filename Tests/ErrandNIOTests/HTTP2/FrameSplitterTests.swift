@@ -42,7 +42,7 @@ import Testing
     ]
 
     /// Everything is handed on in its order, in pieces that end with a frame or within DATA.
-    @Test func atEverySplit() {
+    @Test func framesAreTheSameAtEverySplit() {
         let bytes = Self.frames.flatMap { $0 }
         var ends: Set<Int> = [0]
         var position = 0
@@ -69,14 +69,14 @@ import Testing
         #expect(bytewise.mostKept < 9 + 30)
     }
 
-    @Test func dataIsNotKept() {
+    @Test func partsOfDataFramesAreDeliveredImmediately() {
         let data = Self.frame(0, 1000)
         let reading = Reading([Array(data[..<9]), Array(data[9..<10]), Array(data[10..<500]), Array(data[500...])])
         #expect(reading.pieces.map(\.count) == [9, 1, 490, 509])
         #expect(reading.mostKept == 0)
     }
 
-    @Test func paddedDataIsKeptUntilItIsComplete() {
+    @Test func aPaddedDataFrameIsDeliveredWhole() {
         var data = Self.frame(0, 256)
         data[4] = 0x8
         let reading = Reading([Array(data[..<9]), Array(data[9..<10]), Array(data[10..<200]), Array(data[200...] + data)])
@@ -85,7 +85,7 @@ import Testing
     }
 
     /// `NIOHTTP2Handler` refuses it by its header.
-    @Test func aFrameThatIsTooLongIsHandedOnAtOnce() {
+    @Test func aTooLongFrameIsDeliveredImmediately() {
         let long = Self.frame(0x42, Self.limit + 1)
         #expect(Reading([Array(long[..<9])]).pieces.map(\.count) == [9])
         let longest = Self.frame(0x42, Self.limit)
@@ -93,7 +93,7 @@ import Testing
         #expect(Reading([Array(longest[..<100]), Array(longest[100...])]).pieces.map(\.count) == [longest.count])
     }
 
-    @Test func nothingFollowsAFrameThatIsRefused() {
+    @Test func noFrameFollowsARefusedFrame() {
         var splitter = FrameSplitter(longestBytes: Self.limit)
         let bytes = Self.frame(4, 6) + Self.frame(0x42, 1) + Self.frame(4, 6)
         let step = bytes.withUnsafeBytes { splitter.next(in: $0) { $0.type != 0x42 } }
@@ -133,7 +133,7 @@ import Testing
         expect(passing(&allowance, header(0x42, 91)) == (5, .bytes(limit: 500)))
     }
 
-    @Test func whatIsSentAllowsMore() {
+    @Test func sentFramesRaiseTheAllowance() {
         var allowance = FrameAllowance(Self.limits)
         allowance.send(nil)
         allowance.send(250)
@@ -152,7 +152,7 @@ import Testing
     }
 
     /// The bytes of a message that comes after its reset, in frames of 100 bytes.
-    @Test func aStreamThatWasLeftHasABoundOfItsOwn() {
+    @Test func anAbandonedStreamHasItsOwnLimit() {
         func passing(_ allowance: inout FrameAllowance, at now: Duration) -> Int {
             var count = 0
             while allowance.receiveUnread(header(0, 91), at: now) == nil { count += 1 }

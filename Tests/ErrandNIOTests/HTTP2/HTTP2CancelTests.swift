@@ -82,7 +82,7 @@ extension NIOTransportTests {
         }
 
         /// The connection may be lost: the server is asked, and if it does not respond, another connection is used.
-        @Test func aConnectionThatIsSilentUntilACancellationIsLeft() async throws {
+        @Test func aConnectionThatIsSilentUntilACancellationIsAbandoned() async throws {
             let heads = Watched(0)
             try await FrameServer.with(responding: { frame in
                 heads.change { $0 += 1 }
@@ -126,7 +126,7 @@ extension NIOTransportTests {
         }
 
         /// The kept connection may have passed the request on, and the next one can't be opened.
-        @Test func aRequestThatMayHaveBeenSentIsNotCalledNotSent() async throws {
+        @Test func aRequestThatMayHaveBeenSentIsNotReportedAsNotSent() async throws {
             let heads = Watched(0)
             let addresses = Watched<[IPAddress]>([try IPAddress("127.0.0.1")])
             try await FrameServer.with(
@@ -148,7 +148,7 @@ extension NIOTransportTests {
         }
 
         /// First a connection that was idle is lost; then the server says that it did not process the request. Each is a reason of its own.
-        @Test func aStaleConnectionDoesNotUseUpWhatTheServerPromises() async throws {
+        @Test func aStaleConnectionDoesNotUseUpTheRepetitionAfterARefusal() async throws {
             let heads = Watched(0)
             try await FrameServer.with(responding: { frame in
                 heads.change { $0 += 1 }

@@ -11,7 +11,7 @@ extension NIOTransportTests {
         /// Streams that are given up by the dozen, some of them while the connection is opened: their neighbors are whole, and none hangs.
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [UInt64(4), 5, 6])
-        func streamsOfHTTP2OfWhichHalfAreCancelled(seed: UInt64) async throws {
+        func cancelledStreamsLeaveTheirNeighborsWhole(seed: UInt64) async throws {
             let nginx = try await NginxServer.shared()
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]

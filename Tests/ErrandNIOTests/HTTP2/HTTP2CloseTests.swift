@@ -44,7 +44,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aCancelledCallEndsAtOnce() async throws {
+        @Test func aCancelledCallEndsImmediately() async throws {
             try await FrameServer.with(responding: { _ in [.stopReading] }) { transport, server in
                 let call = Task { try await transport.send(server.request()) }
                 try await server.frames.wait("the request") { $0.contains { $0.type == 1 } }
@@ -71,7 +71,7 @@ extension NIOTransportTests {
 
         /// Nobody waits, and the connection does not stay for 5 s either.
         @Test(arguments: [Duration.zero, .milliseconds(50)])
-        func anIdleConnectionThatIsClosedIsSoonForgotten(idleTimeout: Duration) async throws {
+        func aClosedIdleConnectionIsForgottenSoon(idleTimeout: Duration) async throws {
             try await FrameServer.with(responding: { FrameServer.ok($0.stream, "ok") + [.stopReading] }) {
                 $0.idleTimeout = idleTimeout
             } _: { transport, server in

@@ -70,7 +70,7 @@ import Testing
         (HTTPRequest.Method.post, RequestEncoder.BodyFraming.none, ["content-length: 0"]), (.get, .none, []), (.post, .chunked, []),
         (.put, .length(12), ["content-length: 12"]),
     ])
-    func theLengthIsThatOfTheBody(method: HTTPRequest.Method, framing: RequestEncoder.BodyFraming, expected: [String]) throws {
+    func theLengthMatchesTheBody(method: HTTPRequest.Method, framing: RequestEncoder.BodyFraming, expected: [String]) throws {
         let found = try section(method, [:], framing: framing)
         #expect(lines(found).dropFirst(4) == expected[...])
     }
@@ -95,7 +95,7 @@ import Testing
         #expect(standardSecret == ["authorization", "cookie"])
     }
 
-    @Test func whatCantBeWrittenIsRefused() throws {
+    @Test func anUnwritableRequestIsRefused() throws {
         var twice = HTTPFields()
         twice.append(HTTPField(name: HTTPField.Name("Host")!, value: "a"))
         twice.append(HTTPField(name: HTTPField.Name("Host")!, value: "b"))
@@ -161,7 +161,7 @@ import Testing
     }
 
     /// As curl reads them, though RFC 9113, section 8.2.1 does not allow them.
-    @Test func blanksAroundAValueAreCutOff() throws {
+    @Test func blanksAroundAValueAreRemoved() throws {
         let name = HTTPField.Name("X-A")!
         for (value, expected) in [
             (" 1", "1"), ("1 ", "1"), ("\t 1 \t", "1"), ("a b", "a b"), (" a\tb ", "a\tb"), (" ", ""), ("\t", ""), ("", ""), (" é ", "é"),
@@ -184,7 +184,7 @@ import Testing
         #expect(throws: HTTP2ResponseError.headTooLong(limitBytes: 100)) { _ = try self.head(fields, limits) }
     }
 
-    @Test func trailersHaveNoFieldsOfTheMessage() throws {
+    @Test func trailersHaveNoFramingFields() throws {
         let found = try HTTP2ResponseFields.trailers(HPACKHeaders([("x-sum", "1"), ("content-length", "5"), ("trailer", "x")]), .init())
         #expect(found == [HTTPField.Name("X-Sum")!: "1"])
         let none = try HTTP2ResponseFields.trailers(HPACKHeaders(), .init())

@@ -67,7 +67,7 @@ extension NIOTransportTests {
             H2Frame.data(1, [], ends: false), .data(1, [0], ends: false), .data(1, Array(repeating: 0, count: 16_000), ends: false),
             .headers(1), .headers(1, [0x88, 0x00, 0x01, 0x61, 0x7F, 0x81, 0x3E] + Array(repeating: 0x61, count: 8192)),
         ])
-        func aFloodOnAStreamThatWasLeftEndsTheConnection(flood: H2Frame) async throws {
+        func aFloodOnAnAbandonedStreamEndsTheConnection(flood: H2Frame) async throws {
             // 4 MiB, where each frame counts as at least 64 bytes.
             let bytes = flood.bytes.repeated((4 << 20) / max(64, flood.bytes.count))
             try await FrameServer.with(
@@ -83,7 +83,7 @@ extension NIOTransportTests {
         }
 
         /// A server that fills the window before it knows of the reset is honest, even if its frames are short.
-        @Test(arguments: [100, 16_000]) func theRestOfAWindowIsNoFlood(size: Int) async throws {
+        @Test(arguments: [100, 16_000]) func theRestOfAWindowIsNotTreatedAsAFlood(size: Int) async throws {
             let frame = H2Frame.data(1, Array(repeating: 0, count: size), ends: false)
             let rest = frame.bytes.repeated((1000 << 10) / size)
             try await FrameServer.with(
@@ -117,7 +117,7 @@ extension NIOTransportTests {
         }
 
         /// The server sends GOAWAY on an idle connection. The connection is closed immediately.
-        @Test func aGoodbyeClosesAnIdleConnection() async throws {
+        @Test func aGoAwayClosesAnIdleConnection() async throws {
             try await FrameServer.with(
                 responding: { FrameServer.ok($0.stream) + [H2Frame.goAway(last: 1), .goAway(last: 1)].together }
             ) { transport, server in
@@ -127,7 +127,7 @@ extension NIOTransportTests {
         }
 
         /// A server that reads little at a time, and allows more for each piece, is honest.
-        @Test func theWindowsOfALargeUploadAreNoFlood() async throws {
+        @Test func windowUpdatesOfALargeUploadAreNotTreatedAsAFlood() async throws {
             let total = 8 << 20
             let received = Watched(0)
             try await FrameServer.with(

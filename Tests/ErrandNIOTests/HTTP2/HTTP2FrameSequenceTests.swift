@@ -95,14 +95,14 @@ private enum FrameSequences {
 
 extension NIOTransportTests {
     @Suite(.timeLimit(.minutes(5))) struct HTTP2FrameSequenceTests {
-        @Test func noSequenceOfFramesDoesHarm() async throws { try await FrameSequences.run(320, seed: 20_261_122) }
+        @Test func randomFramesDoNoHarm() async throws { try await FrameSequences.run(320, seed: 20_261_122) }
     }
 }
 
 /// The same at length: `ERRAND_FRAME_SEQUENCES` sets how many, `ERRAND_FRAME_SEED` the seed.
 @Suite(.timeLimit(.minutes(20)), .enabled(if: ProcessInfo.processInfo.environment["ERRAND_FRAME_SEQUENCES"] != nil, "not asked for"))
 struct ManyFrameSequencesTests {
-    @Test func noSequenceOfFramesDoesHarm() async throws {
+    @Test func randomFramesDoNoHarm() async throws {
         func setting(_ name: String, _ fallback: Int) -> Int { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback }
         try await FrameSequences.run(setting("ERRAND_FRAME_SEQUENCES", 10_000), seed: UInt64(setting("ERRAND_FRAME_SEED", 20_261_122)))
     }

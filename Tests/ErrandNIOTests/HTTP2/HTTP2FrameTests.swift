@@ -31,7 +31,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aShutdownSaysGoodbye() async throws {
+        @Test func aShutdownSendsGoAway() async throws {
             let frames = try await FrameServer.with { transport, server in
                 _ = try await get(transport, server)
                 try await transport.shutdown()
@@ -43,7 +43,7 @@ extension NIOTransportTests {
 
         // MARK: - GOAWAY
 
-        @Test func aRequestThatWasNotProcessedIsSentOnceMore() async throws {
+        @Test func anUnprocessedRequestIsSentOnceMore() async throws {
             let count = Watched(0)
             let sink = RecordingEventSink()
             try await FrameServer.with(responding: { frame in
@@ -62,7 +62,7 @@ extension NIOTransportTests {
             #expect(numbers == [1, 2])
         }
 
-        @Test func theSecondTimeItIsAFailure() async throws {
+        @Test func aRequestThatIsUnprocessedTwiceFails() async throws {
             try await FrameServer.with(responding: { _ in [H2Frame.goAway(last: 0, code: 11)].together }) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .connectionLost)
@@ -86,7 +86,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func anIdleConnectionThatSaysGoodbyeIsClosed() async throws {
+        @Test func anIdleConnectionIsClosedAfterGoAway() async throws {
             try await FrameServer.with(responding: { frame in
                 FrameServer.ok(frame.stream) + [.pause(milliseconds: 20)] + [H2Frame.goAway(last: frame.stream)].together
             }) { transport, server in
@@ -126,7 +126,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aResetWithoutErrorAfterAWholeResponseStopsTheUploadAlone() async throws {
+        @Test func aResetWithoutErrorAfterAWholeResponseStopsOnlyTheUpload() async throws {
             try await FrameServer.with(responding: { frame in
                 [H2Frame.headers(frame.stream), .data(frame.stream, Array("enough".utf8)), .reset(frame.stream, code: 0)].together
             }) { transport, server in
@@ -139,7 +139,7 @@ extension NIOTransportTests {
 
         /// The frames' handler writes no CONTINUATION. The values are longer in the code of Huffman, or as long.
         @Test(arguments: [("X{}~", 3_000, false), ("a", 17_000, false), ("\u{E9}", 3_000, false), ("`", 9_000, true)])
-        func aRequestWithTooManyFieldsFailsAloneAndIsNotSent(text: String, count: Int, isName: Bool) async throws {
+        func aRequestWithTooManyFieldsFailsUnsent(text: String, count: Int, isName: Bool) async throws {
             try await FrameServer.with(responding: { frame in
                 frame.stream == 1 ? [] : FrameServer.ok(1, "neighbor") + FrameServer.ok(frame.stream, "after")
             }) { transport, server in
@@ -164,7 +164,7 @@ extension NIOTransportTests {
 
         /// Over a kept connection, the head is checked where it is written.
         @Test(arguments: [("PRI", "/"), ("PRI", "*"), ("GET", "/a#b"), ("GET", "/a\u{0}b"), ("GET", "/a b"), ("GET", "/a\r\nb")])
-        func aRequestThatIsNotOneIsNotSent(method: String, path: String) async throws {
+        func anInvalidRequestIsNotSent(method: String, path: String) async throws {
             func refused(_ transport: NIOTransport, _ good: Request) async throws {
                 _ = try await transport.send(good).body.collect()
                 var request = good
@@ -208,7 +208,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aCancelledStreamIsResetAndItsNeighborsGoOn() async throws {
+        @Test func aCancelledStreamIsResetAndItsNeighborsContinue() async throws {
             try await FrameServer.with(responding: { frame in
                 frame.stream == 1
                     ? [H2Frame.headers(1), .data(1, [1], ends: false)].together
@@ -240,7 +240,7 @@ extension NIOTransportTests {
 
         /// Each ends soon, with an error, and with the code that RFC 9113 asks for.
         @Test(arguments: errors)
-        func anErrorOfTheConnectionEndsIt(frame: H2Frame, code: UInt8) async throws {
+        func aConnectionErrorEndsTheConnection(frame: H2Frame, code: UInt8) async throws {
             try await FrameServer.with(responding: { _ in [frame].together }) { transport, server in
                 let start = ContinuousClock.now
                 let failure = try await transportError { try await transport.send(server.request()) }
@@ -279,7 +279,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func tooManyFieldsCostTheirStreamAlone() async throws {
+        @Test func tooManyFieldsEndOnlyTheirStream() async throws {
             let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 1, UInt8(ascii: "y")]
             try await FrameServer.with(
                 responding: {
@@ -307,7 +307,7 @@ extension NIOTransportTests {
 
         /// Each costs its stream alone.
         @Test(arguments: malformed)
-        func aMalformedResponseCostsItsStreamAlone(frames: [H2Frame]) async throws {
+        func aMalformedResponseEndsOnlyItsStream(frames: [H2Frame]) async throws {
             try await FrameServer.with(responding: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
                 let failure = try await transportError { _ = try await transport.send(server.request()).body.collect() }
@@ -349,7 +349,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func settingsThatChangeDoNoHarm() async throws {
+        @Test func changedSettingsDoNoHarm() async throws {
             try await FrameServer.with(opening: FrameServer.hello + [.maxStreams(5), .maxStreams(0x7FFF_FFFF), .ping]) {
                 transport, server in
                 for _ in 0..<3 { _ = try await get(transport, server) }
@@ -405,7 +405,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aBodyThatIsLongerThanTheWindowIsSentWhenItGrows() async throws {
+        @Test func aBodyOverTheWindowIsSentAsTheWindowGrows() async throws {
             let received = Watched(0)
             try await FrameServer.with(
                 opening: [.settings([(4, 1000)]), .settingsAck],

@@ -25,7 +25,7 @@ import Testing
 
     // MARK: - Streams
 
-    @Test func streamsHaveOddIdentifiersAndEndOnTheirOwn() throws {
+    @Test func streamsHaveOddIdentifiersAndEndSeparately() throws {
         var machine = try begun(.none, .none, .none)
         #expect(machine.streams.keys == [1, 3, 5])
         expect(!machine.receiveHead(3, status: 200, length: nil))
@@ -35,7 +35,7 @@ import Testing
         #expect(machine.exchangesStarted == 4)
     }
 
-    @Test func noMoreStreamsBeginThanTheServerAllows() throws {
+    @Test func openStreamsStayWithinTheLimitOfTheServer() throws {
         var machine = try begun(.none, .none)
         expect(machine.receiveStreamLimit(2) == 2)
         #expect(!machine.canStartStream)
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// The rest gets the whole time, which begins with the end of the response.
-    @Test func whatHasLeftBeforeTheResponseIsNoProgress() throws {
+    @Test func bytesSentBeforeTheResponseAreNoProgress() throws {
         var machine = try begun(.present)
         machine.leave(1, ends: false)
         expect(!machine.receiveHead(1, status: 200, length: nil))
@@ -249,7 +249,7 @@ import Testing
 
     // MARK: - The end
 
-    @Test func onlyAStreamThatTheServerKnowsIsReset() throws {
+    @Test func onlyAStreamKnownToTheServerIsReset() throws {
         var machine = HTTP2Machine()
         let unsent = try require(machine.startStream())
         expect(!machine.end(unsent))

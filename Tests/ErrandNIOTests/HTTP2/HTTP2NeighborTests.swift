@@ -19,7 +19,7 @@ extension NIOTransportTests {
         private func heads(_ server: FrameServer) -> [UInt32] { server.frames.value.filter { $0.type == 1 }.map(\.stream) }
 
         /// The server has processed one of two streams, and finishes it.
-        @Test func aGoodbyeBetweenTwoStreamsCostsNeither() async throws {
+        @Test func aGoAwayBetweenTwoStreamsHarmsNoStream() async throws {
             try await FrameServer.with(responding: { frame in
                 switch frame.stream {
                 case 3: []
@@ -67,7 +67,7 @@ extension NIOTransportTests {
         }
 
         /// RFC 9113, section 7: nobody knows whether the request was processed.
-        @Test func aServerThatAsksForCalmIsNotAskedAgain() async throws {
+        @Test func aServerThatAsksForCalmGetsNoRepetition() async throws {
             try await FrameServer.with(responding: { frame in
                 frame.stream == 3 ? [H2Frame.reset(3, code: 11)].together : FrameServer.ok(frame.stream, "fine")
             }) { transport, server in
@@ -83,7 +83,7 @@ extension NIOTransportTests {
         }
 
         /// Before the head, or in the body.
-        @Test(arguments: [false, true]) func aStreamThatStallsEndsAtItsDeadlineWhileOthersFlow(hasHead: Bool) async throws {
+        @Test(arguments: [false, true]) func aStalledStreamEndsAtItsDeadlineWhileOthersContinue(hasHead: Bool) async throws {
             try await FrameServer.with(responding: { frame in
                 guard frame.stream == 3 else { return FrameServer.ok(frame.stream, "flows") }
                 return hasHead ? [H2Frame.headers(3), .data(3, [1], ends: false)].together : []
@@ -108,7 +108,7 @@ extension NIOTransportTests {
         }
 
         /// A server that never sends WINDOW_UPDATE: what does not fit waits, until its deadline.
-        @Test func anUploadThatFillsTheWindowEndsAtItsDeadlineAndCostsNoOther() async throws {
+        @Test func aBlockedUploadEndsAtItsDeadlineWithoutHarmToOthers() async throws {
             try await FrameServer.with(responding: { frame in
                 frame.stream == 3 ? [] : FrameServer.ok(frame.stream, "flows")
             }) { transport, server in
@@ -182,7 +182,7 @@ extension NIOTransportTests {
         }
 
         /// SETTINGS take the window away in the middle of an upload, which makes it negative (RFC 9113, section 6.9.2).
-        @Test func aWindowThatShrinksIsKeptTo() async throws {
+        @Test func aShrunkWindowIsObeyed() async throws {
             let total = 200_000
             try await FrameServer.with(
                 responding: { frame in
@@ -210,7 +210,7 @@ extension NIOTransportTests {
         }
 
         /// SETTINGS allow fewer streams than are open: those go on, and the next one waits for all of them.
-        @Test func fewerStreamsThanAreOpenHarmNone() async throws {
+        @Test func aLowerStreamLimitHarmsNoOpenStream() async throws {
             try await FrameServer.with(
                 responding: { frame in
                     switch (frame.type, frame.stream) {
@@ -264,7 +264,7 @@ extension NIOTransportTests {
 
         /// Each small body ends while none of the large ones is read.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
-        func aHundredLargeBodiesThatNobodyReadsHoldBackNoSmallOne() async throws {
+        func unreadLargeBodiesDoNotBlockSmallBodies() async throws {
             let folder = try TestFolder("www")
             try folder.write(Data("small".utf8), to: "small")
             try folder.write(NginxServer.large, to: "large")

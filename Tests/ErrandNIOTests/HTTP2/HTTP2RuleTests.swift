@@ -129,7 +129,7 @@ extension NIOTransportTests {
         }
 
         /// References to a field of 3,900 bytes: fields of 390,000 bytes cost their stream alone.
-        @Test func aBombOfTheCompressionEndsItsStreamAlone() async throws {
+        @Test func aCompressionBombEndsOnlyItsStream() async throws {
             try await FrameServer.with(responding: {
                 $0.stream == 1 ? [H2Frame.headers(1, Self.bomb(100), ends: true)].together : FrameServer.ok($0.stream, "next")
             }) { transport, server in
@@ -143,7 +143,7 @@ extension NIOTransportTests {
         }
 
         /// Fields of 1,170,000 bytes.
-        @Test func aBombThatIsTooLargeEndsTheConnection() async throws {
+        @Test func aTooLargeCompressionBombEndsTheConnection() async throws {
             try await FrameServer.with(responding: { [H2Frame.headers($0.stream, Self.bomb(300), ends: true)].together }) {
                 transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
@@ -153,7 +153,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func theFirstFrameIsOfSettings() async throws {
+        @Test func theFirstFrameMustBeSettings() async throws {
             try await FrameServer.with(opening: [.ping, .settings()]) { transport, server in
                 let failure = try await transportError { try await transport.send(server.request()) }
                 #expect(failure.code == .invalidResponse, "\(failure)")
@@ -164,7 +164,7 @@ extension NIOTransportTests {
         }
 
         /// A server that may send 1 MiB before its response is read.
-        @Test func moreThanTheWindowEndsTheConnection() async throws {
+        @Test func dataBeyondTheWindowEndsTheConnection() async throws {
             let piece = H2Frame.data(1, Array(repeating: 1, count: 16_384), ends: false)
             try await FrameServer.with(responding: { _ in ([H2Frame.headers(1)] + Array(repeating: piece, count: 65)).together }) {
                 transport, server in
@@ -225,7 +225,7 @@ extension NIOTransportTests {
         ]
 
         @Test(arguments: ofStreams)
-        func aBrokenRuleOfAStreamEndsItAlone(breach: Breach) async throws {
+        func aBrokenRuleOfAStreamEndsOnlyTheStream(breach: Breach) async throws {
             try await FrameServer.with(responding: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
                 let start = ContinuousClock.now
@@ -245,7 +245,7 @@ extension NIOTransportTests {
             Breach("by 0", [.windowUpdate(1, by: 0)], protocolError, "window"),
             Breach("too far", [.windowUpdate(1, by: 0x7FFF_FFFF)], flowControl, "window"),
         ])
-        func anInvalidWindowOfAStreamEndsItAlone(breach: Breach) async throws {
+        func anInvalidWindowOfAStreamEndsOnlyTheStream(breach: Breach) async throws {
             try await FrameServer.with(responding: { $0.stream == 1 ? breach.frames.together : FrameServer.ok($0.stream, "next") }) {
                 transport, server in
                 let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(then: .stall) }

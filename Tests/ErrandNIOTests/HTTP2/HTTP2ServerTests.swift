@@ -58,7 +58,7 @@ extension NIOTransportTests {
         }
 
         @Test(.enabled(if: NginxServer.isHere, "\(NginxServer.missing)"))
-        func withoutHTTP2TheVersionIsHTTP1() async throws {
+        func theVersionIsHTTP1WithoutHTTP2() async throws {
             let nginx = try await NginxServer.shared()
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
@@ -129,7 +129,7 @@ extension NIOTransportTests {
 
         /// Without the setting, requests go out by HTTP/1.1, and nghttpd responds by SETTINGS and GOAWAY.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
-        func aForgottenSettingIsNamed() async throws {
+        func theErrorOfACleartextHTTP2ServerNamesTheSetting() async throws {
             try await withNghttpd { _, server in
                 try await withNIO { transport in
                     let error = try await transportError { try await get(server.url("/small"), transport) }
@@ -178,7 +178,7 @@ extension NIOTransportTests {
 
         /// A reader that waits holds back only its own stream.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
-        func bodiesThatNobodyReadsHoldBackNoOthers() async throws {
+        func unreadBodiesDoNotBlockOtherBodies() async throws {
             try await withNghttpd { transport, server in
                 var unread: [Response] = []
                 for _ in 0..<20 { unread.append(try await transport.send(Request(.get, url: server.url("/large")).within(.seconds(20)))) }
@@ -217,7 +217,7 @@ extension NIOTransportTests {
 
         /// While large bodies fill the socket, the heads of others wait, and their bodies behind them.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
-        func smallUploadsArriveBesideLargeOnes() async throws {
+        func smallUploadsArriveDuringLargeUploads() async throws {
             try await withNghttpd { transport, server in
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<40 {

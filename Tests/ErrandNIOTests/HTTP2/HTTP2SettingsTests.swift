@@ -15,7 +15,7 @@ extension NIOTransportTests {
         }
 
         /// Servers that shut down do this. The connection was never one that a request could use.
-        @Test func aGoodbyeTogetherWithTheSettingsIsAFailureOfTheCallAlone() async throws {
+        @Test func aGoAwayTogetherWithTheSettingsFailsOnlyTheCall() async throws {
             try await FrameServer.with(opening: Self.hello + [.goAway()]) { transport, server in
                 let failure = try await transportError { try await send(by: transport, to: server) }
                 #expect([.connectionLost, .cannotConnect].contains(failure.code) && failure.delivery == .notSent, "\(failure)")
@@ -24,7 +24,7 @@ extension NIOTransportTests {
         }
 
         /// An unused connection hears of new limits; the next requests use it.
-        @Test func aLimitThatChangesWhileNothingIsSentDoesNoHarm() async throws {
+        @Test func aLimitThatChangesOnAnIdleConnectionDoesNoHarm() async throws {
             let respond: @Sendable (H2Frame) -> [ByteAction] = { frame in
                 FrameServer.ok(frame.stream) + [.pause(milliseconds: 20)] + [H2Frame.maxStreams(3 + frame.stream)].together
                     + [H2Frame.maxStreams(2 + frame.stream)].together
@@ -41,7 +41,7 @@ extension NIOTransportTests {
         }
 
         /// Values are taken in their order, so the last one counts (RFC 9113, 6.5.3).
-        @Test func ofALimitThatIsThereTwiceTheLastOneCounts() async throws {
+        @Test func theLastOfTwoLimitsCounts() async throws {
             try await FrameServer.with(opening: [H2Frame.settings([(3, 0), (3, 5)]), .settingsAck]) { transport, server in
                 for _ in 0..<2 {
                     let response = try await send(by: transport, to: server)
@@ -69,7 +69,7 @@ extension NIOTransportTests {
 
         /// The WINDOW_UPDATE is for a stream whose request is still being sent (RFC 9113, 6.9 and 6.9.1).
         @Test(arguments: [0, 0x7FFF_FFFF] as [UInt32])
-        func aWindowThatGrowsByNothingOrBeyondItsLimitEndsTheExchange(increment: UInt32) async throws {
+        func anInvalidWindowUpdateEndsTheExchange(increment: UInt32) async throws {
             let respond: @Sendable (H2Frame) -> [ByteAction] = { [H2Frame.windowUpdate($0.stream, by: increment)].together }
             try await FrameServer.with(opening: Self.hello, responding: respond) { transport, server in
                 let body = RequestBody.stream(length: nil) { _ in ScriptedBodySource(["first"], then: .stall) }

@@ -8,14 +8,14 @@ import Testing
 
     private func after(_ seconds: Int64) -> NIODeadline { start + .seconds(seconds) }
 
-    @Test func aConnectionThatIsHeardIsNotAsked() {
+    @Test func anActiveConnectionGetsNoPing() {
         var watch = PingWatch(every: .seconds(20), from: start)
         expect(watch.check(1, at: after(19)) == .none)
         expect(watch.check(2, at: after(38)) == .none)
         #expect(watch.due == after(58))
     }
 
-    @Test func aSilentConnectionIsAskedAndThenLost() {
+    @Test func aSilentConnectionGetsAPingAndIsThenLost() {
         var watch = PingWatch(every: .seconds(20), from: start)
         expect(watch.check(0, at: after(20)) == .ping)
         #expect(watch.due == after(30))
@@ -23,7 +23,7 @@ import Testing
         expect(watch.check(0, at: after(30)) == .lost(after: .seconds(10)))
     }
 
-    @Test func anyFrameIsAResponse() {
+    @Test func everyFrameCountsAsAResponseToThePing() {
         var watch = PingWatch(every: .seconds(5), from: start)
         expect(watch.check(0, at: after(5)) == .ping)
         expect(watch.check(1, at: after(9)) == .none)

@@ -90,7 +90,7 @@ extension NIOTransportTests {
             #expect(sink.events.contains { "\($0)".contains("reused connection 1 of https://a.example:") })
         }
 
-        @Test func theyDoNotUnlessAsked() async throws {
+        @Test func hostsShareNoConnectionWithoutTheSetting() async throws {
             try await with {
                 $0.sharesConnectionsAcrossHosts = false
             } _: { transport, server in
@@ -101,7 +101,7 @@ extension NIOTransportTests {
         }
 
         /// The first address of the second host is another one.
-        @Test func anyAddressOfTheHostWillDo() async throws {
+        @Test func oneCommonAddressAllowsSharing() async throws {
             let resolver = StubResolver { host in
                 host == "a.example" ? [try IPAddress("127.0.0.1")] : [try IPAddress("127.0.0.2"), try IPAddress("127.0.0.1")]
             }
@@ -117,7 +117,7 @@ extension NIOTransportTests {
             ("*.a.example", "x.a.example", "y.a.example"), ("*.A.Example", "x.a.example", "y.a.example"),
             ("xn--bcher-kva.example", "a.example", "bücher.example"),
         ])
-        func aNameOfTheCertificateStandsForTheHost(name: String, first: String, second: String) async throws {
+        func aNameOfTheCertificateMatchesTheHost(name: String, first: String, second: String) async throws {
             try await with([name, "a.example"]) { transport, server in
                 try await get(first, transport, server)
                 let response = try await transport.send(request(second, server))
@@ -128,7 +128,7 @@ extension NIOTransportTests {
         }
 
         /// Another origin's connection opens while one of its own is still in its handshake.
-        @Test func aConnectionThatOpensMeanwhileIsShared() async throws {
+        @Test func aConnectionThatOpensDuringTheLookupIsShared() async throws {
             let sink = RecordingEventSink()
             try await with { transport, server in
                 server.failConnections(.stall)
@@ -147,7 +147,7 @@ extension NIOTransportTests {
             #expect(EventGrammar.violations(sink.events, isCall: false) == [])
         }
 
-        @Test func manyFirstRequestsOfBothHosts() async throws {
+        @Test func manyFirstRequestsOfTwoHostsShareAConnection() async throws {
             try await with { transport, server in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for number in 0..<100 { group.addTask { try await get(Self.pair[number % 2], transport, server) } }
@@ -163,7 +163,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func manyRequestsOfManyHosts() async throws {
+        @Test func manyRequestsOfManyHostsShareAConnection() async throws {
             try await with(["*.a.example"]) { transport, server in
                 try await get("first.a.example", transport, server)
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -182,7 +182,7 @@ extension NIOTransportTests {
             (["a.example"], "b.example"), (["a.example", "*.b.example"], "b.example"), (["a.example", "*.b.example"], "y.x.b.example"),
             (["a.example", "b*.example"], "xb.example"), (["a.example", "xb.example"], "b.example"),
         ])
-        func anotherHostHasAConnectionOfItsOwn(names: [String], host: String) async throws {
+        func anUncoveredHostGetsItsOwnConnection(names: [String], host: String) async throws {
             try await with(names) { transport, server in
                 try await get("a.example", transport, server)
                 let error = try await transportError { try await transport.send(request(host, server)) }
@@ -193,7 +193,7 @@ extension NIOTransportTests {
         }
 
         /// Nothing listens at the address of the second host.
-        @Test func anotherAddressHasAConnectionOfItsOwn() async throws {
+        @Test func aHostWithAnotherAddressGetsItsOwnConnection() async throws {
             let resolver = StubResolver { [try IPAddress($0 == "a.example" ? "127.0.0.1" : "127.0.0.2")] }
             try await with(resolver: resolver) { transport, server in
                 try await get("a.example", transport, server)
@@ -203,7 +203,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func anotherPortHasAConnectionOfItsOwn() async throws {
+        @Test func aHostWithAnotherPortGetsItsOwnConnection() async throws {
             try await with(resolver: StubResolver("127.0.0.1")) { transport, server in
                 try await get("a.example", transport, server)
                 try await withMockServer(.tls(try Self.authority.get().certificate(for: Self.pair))) { other in
@@ -216,14 +216,14 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func addressesShareNothing() async throws {
+        @Test func addressesShareNoConnection() async throws {
             try await with(["a.example", "127.0.0.1"]) { transport, server in
                 for host in ["127.0.0.1", "a.example", "127.0.0.1"] { try await get(host, transport, server) }
                 #expect(server.requests.map(\.connectionIndex) == [0, 1, 0])
             }
         }
 
-        @Test func pinnedHostsShareNothing() async throws {
+        @Test func pinnedHostsShareNoConnection() async throws {
             try await with {
                 let pins = ["sha256/AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=", "sha256/AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="]
                 $0.tls.pins = try CertificatePins(["b.example": pins])
@@ -235,7 +235,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func uncheckedHostsShareNothing() async throws {
+        @Test func uncheckedHostsShareNoConnection() async throws {
             try await with {
                 $0.tls.trustsAnyCertificateForTesting = try .hosts("a.example")
             } _: { transport, server in
@@ -266,7 +266,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func preconnectOpensAConnectionOfItsOwn() async throws {
+        @Test func preconnectOpensItsOwnConnection() async throws {
             try await with { transport, server in
                 try await get("a.example", transport, server)
                 try await transport.preconnect(to: "https://b.example:\(server.port)")
@@ -284,7 +284,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: [HTTPRequest.Method.get, .post])
-        func aMisdirectedRequestIsSentAgainOverAConnectionOfItsOwn(method: HTTPRequest.Method) async throws {
+        func aMisdirectedRequestIsSentAgainOverItsOwnConnection(method: HTTPRequest.Method) async throws {
             let sink = RecordingEventSink()
             try await with(respond: Self.strict) { transport, server in
                 try await get("a.example", transport, server)
@@ -303,7 +303,7 @@ extension NIOTransportTests {
             #expect(sink.events.filter { $0.kind == .connectionAcquired }.map { $0.connection?.openedFor == nil } == [false, true])
         }
 
-        @Test func aHostThatWasMisdirectedStaysApartAfterItsConnection() async throws {
+        @Test func aMisdirectedHostStaysUnsharedAfterItsConnection() async throws {
             try await with(respond: { request in
                 guard request.path == "/last" else { return try await Self.strict(request) }
                 return .text("").fault(.goAway(includesStream: true), at: .responseStart)
@@ -316,7 +316,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aBodyThatCanBeSentOnceGetsThe421() async throws {
+        @Test func aRequestWithAOneShotBodyGetsThe421() async throws {
             try await with(respond: Self.strict) { transport, server in
                 try await get("a.example", transport, server)
                 let once = AsyncStream<Data> { continuation in
@@ -332,7 +332,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func manyMisdirectedRequestsAtOnce() async throws {
+        @Test func concurrentMisdirectedRequestsAreSentAgain() async throws {
             try await with(respond: Self.strict) { transport, server in
                 try await get("a.example", transport, server)
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -386,7 +386,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aCancelledRequestHoldsNothing() async throws {
+        @Test func aCancelledRequestHoldsNoConnection() async throws {
             let isHeld = Watched(false)
             try await with(respond: { request in
                 guard request.path == "/held" else { return nil }
@@ -408,7 +408,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aRequestThatIsCancelledDuringTheLookupHoldsNothing() async throws {
+        @Test func aRequestCancelledDuringTheLookupHoldsNoConnection() async throws {
             let mayEnd = Watched(false)
             let resolver = StubResolver { host in
                 if host == "b.example" { try await mayEnd.wait { $0 } }

@@ -60,7 +60,7 @@ import Testing
     ]
 
     @Test(arguments: sections.indices)
-    func atEverySplit(index: Int) {
+    func verdictsAreTheSameAtEverySplit(index: Int) {
         let (name, bytes, verdict) = Self.sections[index]
         for split in stride(from: 0, through: bytes.count, by: bytes.count > 100 ? 7 : 1) {
             var scan = SlowFieldScan()
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func paddingAndPriorityAreNoFields() {
+    @Test func paddingAndPriorityAreSkipped() {
         func fields(_ type: UInt8, _ flags: UInt8, _ payload: [UInt8]) -> [UInt8] {
             let bytes: [UInt8] = [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, 1]
             let header = bytes.withUnsafeBytes { FrameHeader($0) }

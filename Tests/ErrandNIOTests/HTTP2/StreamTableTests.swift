@@ -22,7 +22,7 @@ import Testing
     }
 
     /// Streams that last, and many that come and go: their places are the same again and again.
-    @Test(arguments: 0..<20) func itHoldsWhatADictionaryHolds(seed: Int) {
+    @Test(arguments: 0..<20) func aStreamTableAgreesWithADictionary(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         var (table, expected) = (StreamTable<Int>(), [Int32: Int]())
         var number: Int32 = 1

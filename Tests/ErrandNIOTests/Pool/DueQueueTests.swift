@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DueQueueTests {
-    @Test(arguments: 0..<10) func theEarliestIsFirst(seed: Int) {
+    @Test(arguments: 0..<10) func theEarliestElementIsFirst(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         var queue = DueQueue<Int, Int>()
         var dues: [Int] = []
@@ -30,7 +30,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test func whatIsNoLongerNeededIsRemoved() {
+    @Test func elementsWithoutAUseAreRemoved() {
         var queue = DueQueue<Int, Int>()
         var most = 0
         for number in 0..<10_000 {
@@ -43,7 +43,7 @@ import Testing
         #expect(queue.first == nil)
     }
 
-    @Test func manyElementsTakeNoMoreTimeEach() {
+    @Test func theTimePerElementDoesNotGrow() {
         let growth = growth(of: 100, by: 24, making: { $0 }) { count in
             var queue = DueQueue<Int, Int>()
             for number in 0..<count { queue.insert(number, due: (number * 7919) % 10_007) { _ in true } }

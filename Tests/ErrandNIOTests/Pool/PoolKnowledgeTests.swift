@@ -48,7 +48,7 @@ import Testing
         // streams of the first connection: how many begin on it, and how many attempts follow
         (100, 20, 0), (20, 20, 0), (8, 8, 2), (1, 1, 7),
     ])
-    func oneAttemptShowsHowManyAreNeeded(streams: Int, begun: Int, attempts: Int) throws {
+    func theFirstAttemptShowsTheNumberOfAttempts(streams: Int, begun: Int, attempts: Int) throws {
         var machine = machine()
         let first = try burst(&machine, 20)
         #expect(first.count == 1)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [(1, 8), (10, 2), (100, 1)])
-    func whatAKeyHadIsRememberedAfterItsLastConnection(streams: Int, attempts: Int) throws {
+    func theStreamsOfAKeyAreRememberedAfterItsLastConnection(streams: Int, attempts: Int) throws {
         var machine = machine()
         let link = Link("1")
         _ = try connect(&machine, try burst(&machine, 1)[0], link, streams: streams)
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// A server may say later how many it takes.
-    @Test func aChangeIsRememberedToo() throws {
+    @Test func aChangedNumberOfStreamsIsRemembered() throws {
         var machine = machine()
         let link = Link("1")
         _ = try connect(&machine, try burst(&machine, 1)[0], link, streams: 100)
@@ -95,7 +95,7 @@ import Testing
     }
 
     /// They must not fail one after the other.
-    @Test func whenTheFirstAttemptFailsEachOtherWaiterGetsItsOwn() throws {
+    @Test func aFailedFirstAttemptGivesEachWaiterItsOwnAttempt() throws {
         var machine = machine()
         let first = try burst(&machine, 5)
         let (waiter, work) = machine.failed(first[0])
@@ -107,7 +107,7 @@ import Testing
         #expect(again.count == 1)
     }
 
-    @Test func anAttemptGoesOnForTheOthersWhenItsOwnWaiterLeaves() throws {
+    @Test func anAttemptContinuesForOtherWaiters() throws {
         var machine = machine()
         let (ticket, work) = try wait(&machine, "x")
         let (other, none) = try wait(&machine, "y")
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// A connection that nobody has asked for yet shows it as well.
-    @Test func aPreconnectIsTheFirstAttempt() throws {
+    @Test func aPreconnectCountsAsTheFirstAttempt() throws {
         var machine = machine()
         let attempts = machine.preconnect(1, for: "a", at: .zero)
         #expect(attempts.count == 1)

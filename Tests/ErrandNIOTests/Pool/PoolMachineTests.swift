@@ -115,7 +115,7 @@ import Testing
         #expect(machine.total == 1)
     }
 
-    @Test func aFreshConnectionIsNoIdleOne() throws {
+    @Test func aFreshExchangeOpensANewConnection() throws {
         var machine = machine()
         try addIdle(&machine, Link("1"))
         let (_, work) = try wait(lease(&machine, "x", isFresh: true))
@@ -158,7 +158,7 @@ import Testing
         #expect(machine.waiterCount == 5)
     }
 
-    @Test func aNewConnectionGoesToTheWaiterWhoseTurnItIs() throws {
+    @Test func aNewConnectionGoesToTheFirstWaiter() throws {
         var machine = machine()
         let (_, first) = try wait(lease(&machine, "first"))
         let (_, second) = try wait(lease(&machine, "second"))
@@ -170,7 +170,7 @@ import Testing
         #expect(next == "second")
     }
 
-    @Test func whoeverLeavesTakesTheAttemptMadeForThemAlong() throws {
+    @Test func aLeavingWaiterCancelsItsAttempt() throws {
         var machine = machine()
         let (ticket, work) = try wait(lease(&machine, "x"))
         let (waiter, left) = try require(machine.withdraw(ticket))
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func anAttemptThatAnotherWaiterNeedsGoesOn() throws {
+    @Test func anAttemptThatAnotherWaiterNeedsContinues() throws {
         var machine = machine(perOrigin: 1)
         let (ticket, work) = try wait(lease(&machine, "x"))
         _ = try wait(lease(&machine, "y"))
@@ -200,7 +200,7 @@ import Testing
 
     // MARK: - Failures
 
-    @Test func aFailedAttemptFailsTheWaiterThatItWasMadeFor() throws {
+    @Test func aFailedAttemptFailsItsOwnWaiter() throws {
         var machine = machine(perOrigin: 1)
         let (_, work) = try wait(lease(&machine, "x"))
         _ = try wait(lease(&machine, "y"))
@@ -214,7 +214,7 @@ import Testing
         #expect(machine.total == 0)
     }
 
-    @Test func aFailedAttemptFailsNobodyWhoseTurnHadCome() throws {
+    @Test func aFailedAttemptDoesNotFailAServedWaiter() throws {
         var machine = machine()
         let (_, first) = try wait(lease(&machine, "first"))
         let (_, second) = try wait(lease(&machine, "second"))
@@ -226,7 +226,7 @@ import Testing
         #expect(work.connect.count == 1)
     }
 
-    @Test func aLostConnectionMakesRoomForAnother() throws {
+    @Test func aLostConnectionMakesRoomForAnotherConnection() throws {
         var machine = machine(perOrigin: 1)
         let link = Link("1")
         let (_, work) = try wait(lease(&machine, "x"))
@@ -249,7 +249,7 @@ import Testing
         #expect(Set(machine.groups.keys) == ["b", "c"], "an origin without connections and waiters is forgotten")
     }
 
-    @Test func whoeverWaitsForRoomGetsItFromAnyOrigin() throws {
+    @Test func aWaiterGetsRoomFromAnyOrigin() throws {
         var machine = machine(all: 1)
         let link = Link("a")
         let (_, work) = try wait(lease(&machine, "x", "a"))
@@ -263,7 +263,7 @@ import Testing
         #expect(next.connect.map(\.key) == ["b"])
     }
 
-    @Test func whoeverHasLeftNeedsNoRoom() throws {
+    @Test func aWaiterThatLeftNeedsNoRoom() throws {
         var machine = machine(all: 1)
         let link = Link("a")
         let (_, work) = try wait(lease(&machine, "x", "a"))
@@ -280,7 +280,7 @@ import Testing
         }
     }
 
-    @Test func whoeverGotAConnectionOfItsOwnOriginNeedsNoRoom() throws {
+    @Test func aServedWaiterNeedsNoRoom() throws {
         var machine = machine(all: 2)
         let links = ["a": Link("a"), "b": Link("b")]
         for (key, link) in links {
@@ -298,7 +298,7 @@ import Testing
         #expect(machine.starvedCount == 0)
     }
 
-    @Test func aConnectionThatNoOneHasAskedForMakesRoom() throws {
+    @Test func anUnusedPreconnectionMakesRoom() throws {
         var machine = machine(all: 1)
         let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         _ = try wait(lease(&machine, "x", "b"))
@@ -314,7 +314,7 @@ import Testing
 
     enum Ending: CaseIterable { case closed, failed, withdrawn }
 
-    @Test(arguments: Ending.allCases) func manyWaitersTakeNoMoreTimeEach(_ ending: Ending) {
+    @Test(arguments: Ending.allCases) func theTimePerWaiterDoesNotGrow(_ ending: Ending) {
         let growth = growth(of: 100, by: 24, making: { $0 }) { count in
             var machine = machine(perOrigin: ending == .withdrawn ? count : 8, all: count)
             var attempts: [Machine.Attempt] = []
@@ -341,7 +341,7 @@ import Testing
 
     // MARK: - The end
 
-    @Test func afterShutdownNothingBegins() throws {
+    @Test func noExchangeStartsAfterShutdown() throws {
         var machine = machine()
         try addIdle(&machine, Link("idle"))
         let (_, work) = try wait(lease(&machine, "x", isFresh: true))
@@ -402,7 +402,7 @@ import Testing
         #expect(attempts.count == 1)
     }
 
-    @Test func aConnectionThatNoOneHasAskedForWaitsIdle() throws {
+    @Test func anUnusedPreconnectionStaysIdle() throws {
         var machine = machine()
         let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         let link = Link("1")
@@ -419,7 +419,7 @@ import Testing
         guard case .begin("x") = machine.connected(attempt, Link("1"), on: loop, at: .zero) else { throw CancellationError() }
     }
 
-    @Test func aWaiterThatLeavesDoesNotEndIt() throws {
+    @Test func aLeavingWaiterDoesNotEndAPreconnect() throws {
         var machine = machine()
         let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         let (shared, _) = try wait(lease(&machine, "x"))
@@ -439,7 +439,7 @@ import Testing
         #expect(machine.total == 2)
     }
 
-    @Test func whenItFailsTheWaiterGetsAnAttemptOfItsOwn() throws {
+    @Test func aFailedPreconnectGivesTheWaiterItsOwnAttempt() throws {
         var machine = machine()
         let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         _ = lease(&machine, "x")
@@ -451,7 +451,7 @@ import Testing
         #expect(machine.total == 0)
     }
 
-    @Test func whatIsNotWantedAnyMoreEnds() throws {
+    @Test func anUnwantedPreconnectEnds() throws {
         var machine = machine(all: 1)
         let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         let (_, starved) = try wait(lease(&machine, "x", "b"))
@@ -476,7 +476,7 @@ import Testing
 
     // MARK: - Chance
 
-    @Test(arguments: 0..<40) func anyOrderOfEventsKeepsTheBounds(seed: Int) throws {
+    @Test(arguments: 0..<40) func everyOrderOfEventsKeepsTheLimits(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let (perOrigin, all) = (Int.random(in: 1...4, using: &random), Int.random(in: 1...8, using: &random))
         var machine = machine(perOrigin: perOrigin, all: all, idle: .seconds(5))

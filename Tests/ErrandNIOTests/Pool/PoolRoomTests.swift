@@ -50,7 +50,7 @@ import Testing
         #expect(machine.starvedCount == 0)
     }
 
-    @Test func originsThatWaitForRoomGetItInTurn() throws {
+    @Test func waitingOriginsGetRoomAlternately() throws {
         var machine = machine(all: 4)
         var links: [Link] = []
         for _ in 0..<4 { links.append(try open(&machine)) }
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Two connections drain because their servers have asked for it, during long exchanges. The third must make room nevertheless.
-    @Test func onlyConnectionsThatDrainToMakeRoomHoldTheNextOneBack() throws {
+    @Test func onlyConnectionsDrainingForRoomDelayTheNext() throws {
         var machine = machine(all: 3)
         for _ in 0..<2 {
             let link = try open(&machine, streams: 2)
@@ -104,7 +104,7 @@ import Testing
         // streams: exchanges that begin immediately, attempts after that
         (1, 0, 9), (2, 1, 4), (3, 2, 3),
     ])
-    func aConnectionThatTakesFewerExchangesThanExpectedIsJoinedByOthers(streams: Int, begun: Int, attempts: Int) throws {
+    func aConnectionWithFewerStreamsThanExpectedCausesMoreAttempts(streams: Int, begun: Int, attempts: Int) throws {
         var machine = machine()
         let old = try open(&machine, streams: 10)
         _ = machine.drain(old, of: "a")
@@ -131,7 +131,7 @@ import Testing
         #expect(machine.total == 4)
     }
 
-    @Test func allThatWaitBeginWhenTheServerIsHeardAgain() throws {
+    @Test func allWaitersStartWhenTheServerRespondsAgain() throws {
         var machine = machine()
         let link = try open(&machine, streams: 4)
         _ = release(&machine, link)
@@ -155,7 +155,7 @@ import Testing
 
     // MARK: - The order
 
-    @Test func whoeverLosesAnAttemptKeepsItsPlaceAmongThoseWithoutOne() {
+    @Test func aWaiterThatLosesItsAttemptKeepsItsPlace() {
         var queue = AttemptQueue<String>()
         for number in 1...4 { queue.enqueue("\(number)", number, lane: 3) }
         for number in 1...2 { queue.add(10 + number, for: number) }

@@ -45,7 +45,7 @@ import Testing
         return true
     }
 
-    @Test func thoseThatWaitBeginAndTheirAttemptIsGivenUp() throws {
+    @Test func guestsStartOnASharedConnectionAndTheirAttemptEnds() throws {
         var machine = machine()
         let link = try open(&machine, streams: 4)
         let first = try wait(&machine, "g1", "guest")
@@ -63,7 +63,7 @@ import Testing
         expect(use(&machine, "host") == nil)
     }
 
-    @Test func thoseWithoutRoomGoOnWithTheirAttempt() throws {
+    @Test func guestsWithoutAStreamKeepTheirAttempt() throws {
         var machine = machine()
         let link = try open(&machine, streams: 2)
         let attempts = try wait(&machine, "g1", "guest").attempts
@@ -87,7 +87,7 @@ import Testing
         #expect(machine.guests(of: link) == [])
     }
 
-    @Test func nothingIsSharedWithoutAWaiter() throws {
+    @Test func aConnectionIsNotSharedWithoutAWaiter() throws {
         var machine = machine()
         let link = try open(&machine)
         expect(machine.share(link, with: "guest", at: .zero) == nil)
@@ -97,7 +97,7 @@ import Testing
         #expect(machine.groups.keys.sorted() == ["host"])
     }
 
-    @Test func nothingIsSharedWithItself() throws {
+    @Test func aConnectionIsNotSharedWithItsOwnHost() throws {
         var machine = machine()
         let link = try open(&machine, streams: 1)
         _ = try wait(&machine, "h", "host")
@@ -141,7 +141,7 @@ import Testing
     }
 
     /// A repeated exchange must not meet another connection that is lost.
-    @Test func aFreshExchangeDoesNotBeginOnAnIdleOne() throws {
+    @Test func aFreshExchangeDoesNotStartOnAnIdleConnection() throws {
         var machine = machine()
         let link = try open(&machine)
         expect(release(&machine, link))
@@ -155,7 +155,7 @@ import Testing
         #expect(try require(machine.share(link, with: "guest", at: .zero)).begin.map(\.waiter) == ["g1", "g2"])
     }
 
-    @Test func theNextFreshExchangeDoesNotBeginOnAnIdleOne() throws {
+    @Test func aLaterFreshExchangeDoesNotStartOnAnIdleConnection() throws {
         var machine = machine()
         let link = try open(&machine)
         _ = try wait(&machine, "g", "guest")
@@ -166,7 +166,7 @@ import Testing
         expect(use(&machine, "guest") == "1")
     }
 
-    @Test func whatIsKeptApartIsNotSharedAgain() throws {
+    @Test func aSeparatedHostIsNotSharedAgain() throws {
         var machine = machine()
         let link = try open(&machine)
         _ = try wait(&machine, "g", "guest")
@@ -180,7 +180,7 @@ import Testing
         expect(machine.share(link, with: "other", at: .zero) != nil)
     }
 
-    @Test func theTableOfThoseKeptApartIsBounded() throws {
+    @Test func theTableOfSeparatedHostsIsBounded() throws {
         var machine = machine()
         let link = try open(&machine)
         machine.keepApart("guest")
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// The place of a connection is used again.
-    @Test func theNextConnectionInItsPlaceIsNotShared() throws {
+    @Test func aReplacementConnectionIsNotShared() throws {
         var machine = machine()
         let link = try open(&machine)
         _ = try wait(&machine, "g", "guest")
@@ -202,7 +202,7 @@ import Testing
     }
 
     /// A guest moves to another connection; the end of the first changes nothing.
-    @Test func aGuestMovesOn() throws {
+    @Test func aGuestMovesToAnotherConnection() throws {
         var machine = machine()
         let first = try open(&machine, "1")
         _ = try wait(&machine, "g", "guest")

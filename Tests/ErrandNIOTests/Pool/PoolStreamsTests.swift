@@ -92,7 +92,7 @@ import Testing
         #expect(machine.total == 2)
     }
 
-    @Test func waitersBeginTogetherAndSurplusAttemptsAreGivenUp() throws {
+    @Test func waitersStartTogetherAndSurplusAttemptsEnd() throws {
         var machine = machine()
         let given = (0..<6).map { lease(&machine, "x\($0)") }
         #expect(given == Array(repeating: .wait(1), count: 6))
@@ -127,7 +127,7 @@ import Testing
         #expect(machine.total == min(9, (waiters + streams - 1) / streams))
     }
 
-    @Test func whenAnAttemptFailsTheOtherWaitersGetTheirOwn() throws {
+    @Test func aFailedAttemptGivesTheOtherWaitersTheirOwnAttempts() throws {
         var machine = machine()
         let link = try open(&machine, streams: 2)
         _ = lease(&machine)
@@ -142,7 +142,7 @@ import Testing
 
     // MARK: - Which connection
 
-    @Test func aConnectionInUseIsPreferredToAnIdleOneAndToOpeningAnother() throws {
+    @Test func aConnectionInUseIsPreferredToIdleAndNewConnections() throws {
         var machine = machine()
         _ = (try openIdle(&machine, "1", streams: 2), try openIdle(&machine, "2", streams: 2))
         let given = (0..<5).map { _ in lease(&machine) }
@@ -166,7 +166,7 @@ import Testing
         expect(lease(&machine, on: loop) == .use("there"))
     }
 
-    @Test func aFreshExchangeUsesAConnectionThatWasHeardSinceItWasIdle() throws {
+    @Test func aFreshExchangeUsesAConnectionThatReceivedBytesSinceItWasIdle() throws {
         var machine = machine()
         let link = try open(&machine, streams: 4)
         expect(lease(&machine, isFresh: true) == .use("1"))
@@ -204,7 +204,7 @@ import Testing
         expect(lease(&machine) == .use("1"))
     }
 
-    @Test func aLowerLimitHoldsBackWhatComesAfterIt() throws {
+    @Test func aLowerLimitDelaysLaterExchanges() throws {
         var machine = machine(perOrigin: 1)
         let link = try open(&machine, streams: 3)
         _ = (lease(&machine), lease(&machine))
@@ -214,7 +214,7 @@ import Testing
         #expect(ends == ["in use", "in use", "begin waits"])
     }
 
-    @Test func withoutStreamsNothingBegins() throws {
+    @Test func aConnectionWithoutStreamsStartsNoExchange() throws {
         var machine = machine(perOrigin: 2)
         let link = try open(&machine, streams: 3)
         _ = machine.setStreams(link, of: "a", to: 0, at: .zero)
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: - The end of a connection
 
-    @Test func nothingBeginsOnAConnectionThatDrains() throws {
+    @Test func aDrainingConnectionStartsNoExchange() throws {
         var machine = machine(perOrigin: 1)
         let link = try open(&machine, streams: 3)
         _ = lease(&machine)
@@ -323,7 +323,7 @@ import Testing
 
     // MARK: - Chance
 
-    @Test(arguments: 0..<40) func anyOrderOfEventsKeepsTheBounds(seed: Int) throws {
+    @Test(arguments: 0..<40) func everyOrderOfEventsKeepsTheLimits(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let (perOrigin, all) = (Int.random(in: 1...4, using: &random), Int.random(in: 1...8, using: &random))
         var machine = machine(perOrigin: perOrigin, all: all, age: seed % 3 == 0 ? .seconds(20) : nil)

@@ -30,7 +30,7 @@ extension NIOTransportTests {
         }
 
         /// Twenty tasks use the one connection without a pause. Another origin would wait until its deadline.
-        @Test func aBusyOriginLetsAnotherIn() async throws {
+        @Test func aBusyOriginMakesRoomForAnotherOrigin() async throws {
             let (busy, other) = (try RawServer.ok(), try RawServer.ok())
             defer {
                 busy.stop()
@@ -91,7 +91,7 @@ extension NIOTransportTests {
         }
 
         /// What an observer holds may use the transport when it goes.
-        @Test func anObserverThatIsReplacedGoesOutsideOfTheLock() async throws {
+        @Test func aReplacedObserverIsReleasedOutsideTheLock() async throws {
             let isGone = Watched(false)
             try await withNIO { transport in
                 transport.observeClosedConnections(as: "test", TransportUser.observer(transport, isGone))

@@ -46,7 +46,7 @@ import Testing
         #expect(waits == [.origin(.init(open: 1, connecting: 1, attempt: nil)), .all(.init(open: 1, connecting: 2, attempt: nil))])
     }
 
-    @Test func aWaiterMayWaitForAConnectionThatNobodyHasAskedFor() throws {
+    @Test func aWaiterCanWaitForAPreconnect() throws {
         var machine = Machine(.init(connectionsPerOrigin: 2, connections: 2, idleTime: .zero))
         let attempt = try require(machine.preconnect(1, for: "a", at: .zero).first)
         let waiting = try lease(&machine, "a")

@@ -46,7 +46,7 @@ extension NIOTransportTests {
         }
 
         /// The one connection that is allowed is being opened for nobody when a request to another origin comes.
-        @Test func aConnectionThatNobodyUsesMakesRoomWhenItArrives() async throws {
+        @Test func anUnusedConnectionMakesRoomWhenItOpens() async throws {
             let (unused, wanted) = (try RawServer.ok(), try RawServer.ok())
             defer {
                 unused.stop()

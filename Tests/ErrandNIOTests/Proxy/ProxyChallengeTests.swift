@@ -42,7 +42,7 @@ extension NIOTransportTests {
         ]
 
         @Test(arguments: values, ["http", "https"])
-        func aValueThatCanNotBeSentIsAFailure(value: Value, scheme: String) async throws {
+        func anUnsendableValueIsAFailure(value: Value, scheme: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
@@ -68,7 +68,7 @@ extension NIOTransportTests {
         }
 
         /// From the second request on, the authenticator is asked before the request is sent.
-        @Test(arguments: values) func aValueThatCanNotBeSentIsAFailureBeforeItIsAskedFor(value: Value) async throws {
+        @Test(arguments: values) func anUnsendableValueIsAFailureBeforeTheChallenge(value: Value) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
@@ -127,7 +127,7 @@ extension NIOTransportTests {
             #expect(seen.value.map { $0.values("proxy-authorization") } == [[]])
         }
 
-        @Test func aBodyThatCanNotBeSentAgainIsTheReason() async throws {
+        @Test func anUnrepeatableBodyIsNamedAsTheReason() async throws {
             let proxy = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 407 No\r\nProxy-Authenticate: N realm=x\r\nContent-Length: 0\r\n\r\n")
@@ -201,7 +201,7 @@ extension NIOTransportTests {
         }
 
         /// In total, its body takes longer than the limit between two pieces.
-        @Test func aChallengeThatTricklesIsNotIdle() async throws {
+        @Test func aTricklingChallengeIsNotIdle() async throws {
             let proxy = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 407 No\r\n\(Self.challenge[0])\r\nContent-Length: 5\r\n\r\n")
@@ -236,7 +236,7 @@ extension NIOTransportTests {
         }
 
         /// The first connection is challenged, and the second one hangs before the proxy is asked.
-        @Test(arguments: [1, 2]) func aTLSProxyThatHangsIsNotCalledOneThatOpensATunnel(hanging: Int) async throws {
+        @Test(arguments: [1, 2]) func aHangingTLSProxyIsNotReportedAsATunnel(hanging: Int) async throws {
             let secure = try await ByteServer(certificate: try TestAuthority().certificate(), protocols: ["http/1.1"]) {
                 ChallengingScript()
             }

@@ -33,7 +33,7 @@ extension NIOTransportTests {
 
         private static let rows: [(Kind, Int)] = (0..<19).map { (.connect, $0) } + (0..<12).map { (.socks, $0) }
 
-        @Test(arguments: rows) func aProxyThatStallsWithinItsReplyIsLeft(kind: Kind, bytes: Int) async throws {
+        @Test(arguments: rows) func theConnectionToAStallingProxyIsClosed(kind: Kind, bytes: Int) async throws {
             let proxy = try RawServer { connection in
                 try Self.openTunnel(kind, connection, upTo: bytes)
                 connection.waitForEnd()
@@ -114,7 +114,7 @@ extension NIOTransportTests {
 
         /// The refusal has a body, which is not read, and the connection is left.
         @Test(arguments: ["403 Forbidden", "407 Proxy Authentication Required", "502 Bad Gateway"])
-        func aRefusalWithABodyIsLeft(status: String) async throws {
+        func theConnectionOfARefusalWithABodyIsClosed(status: String) async throws {
             let proxy = try RawServer { connection in
                 try connection.readHead()
                 try connection.respond(status, body: Data(repeating: 1, count: 100_000))

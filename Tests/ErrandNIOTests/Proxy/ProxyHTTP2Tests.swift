@@ -58,7 +58,7 @@ extension NIOTransportTests {
         }
 
         /// HTTP/2 can't change the protocol of a connection.
-        @Test func anUpgradeHasATunnelOfItsOwn() async throws {
+        @Test func anUpgradeHasItsOwnTunnel() async throws {
             try await withMockServer(.tls(try TestAuthority().certificate())) { server in
                 server.dispatch { _ in .text("no") }
                 let seen = Watched<[RawRequest]>([])
@@ -82,7 +82,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aProxyThatReadsRequestsGetsThemByHTTP1() async throws {
+        @Test func aProxyWithoutATunnelGetsRequestsByHTTP1() async throws {
             let server = try RawServer.responding { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
             defer { server.stop() }
             try await withNIO {

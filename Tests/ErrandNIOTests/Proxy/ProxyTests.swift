@@ -72,7 +72,7 @@ extension NIOTransportTests {
             #expect(proxy.counts.value.accepted == 3)
         }
 
-        @Test func aChallengeIsMetOnTheSameConnectionAndThenBeforeItComes() async throws {
+        @Test func aChallengeIsMetOnTheSameConnectionAndThenPreemptively() async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try proxy(seeing: seen) { connection, request, _ in
                 if request.value("proxy-authorization") == nil {
@@ -101,7 +101,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["Connection: close", "Content-Length: 100000"])
-        func aChallengeThatEndsTheConnectionIsMetOnAnother(field: String) async throws {
+        func aChallengeThatEndsTheConnectionIsMetOnAnotherConnection(field: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer { connection in
                 while true {
@@ -128,7 +128,7 @@ extension NIOTransportTests {
             #expect(seen.value.count == 2 && proxy.counts.value.accepted == 2)
         }
 
-        @Test func aBodyThatCanNotBeSentAgainIsNot() async throws {
+        @Test func anUnrepeatableBodyIsNotSentAgain() async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try proxy(seeing: seen) { connection, _, _ in try connection.respond("407 No", fields: Self.challenge) }
             defer { proxy.stop() }
@@ -187,7 +187,7 @@ extension NIOTransportTests {
             ),
             ("503", "503 Service Unavailable"),
         ])
-        func aRefusedTunnelTellsItsStatus(status: String, shown: String) async throws {
+        func theErrorOfARefusedTunnelNamesItsStatus(status: String, shown: String) async throws {
             let proxy = try RawServer { connection in
                 try connection.readHead()
                 try connection.write("HTTP/1.1 \(status)\r\nContent-Length: 1000000\r\n\r\n")
@@ -223,7 +223,7 @@ extension NIOTransportTests {
             #expect(error.localizedDescription == "The proxy 127.0.0.1 did not forward the request to the server a.invalid.")
         }
 
-        @Test func aStallingProxyIsLeftAfterTheLimitForConnecting() async throws {
+        @Test func aStallingProxyIsAbandonedAfterTheConnectTimeout() async throws {
             let proxy = try RawServer { $0.waitForEnd() }
             defer { proxy.stop() }
             let settings = via(proxy)
@@ -277,7 +277,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aProxyThatIsNotThereIsNamed() async throws {
+        @Test func anUnreachableProxyIsNamed() async throws {
             let port = try LoopbackPorts.refused()
             for url in ["http://a.invalid/", "https://a.invalid/"] {
                 let error = try await failure(.http(host: "127.0.0.1", port: port), Request(.get, url: url))
@@ -306,7 +306,7 @@ extension NIOTransportTests {
             #expect(error.message == "the HTTP proxy 127.0.0.1:\(proxy.port): \(message)")
         }
 
-        @Test func aProxyThatClosesAtOnceIsNamed() async throws {
+        @Test func aProxyThatClosesImmediatelyIsNamed() async throws {
             let proxy = try RawServer { try $0.readHead() }
             defer { proxy.stop() }
             let error = try await failure(via(proxy), Request(.get, url: "http://a.invalid/"))
@@ -318,7 +318,7 @@ extension NIOTransportTests {
         }
 
         /// The address of the connection is the proxy's, and is not shown as the origin's.
-        @Test func whatFailsBehindAProxyNamesTheProxyInPlaceOfItsAddress() async throws {
+        @Test func aFailureThroughAProxyNamesTheProxy() async throws {
             let proxy = try proxy(seeing: Watched([])) { connection, _, _ in try connection.write("HTTP/1.1 999999\r\n\r\n") }
             defer { proxy.stop() }
             let error = try await failure(via(proxy), Request(.get, url: "http://a.invalid/"))
@@ -395,7 +395,7 @@ extension NIOTransportTests {
         }
 
         /// A host that `no_proxy` names must not get what is for the proxy.
-        @Test func whatIsForAProxyDoesNotGoToAnOrigin() async throws {
+        @Test func proxyCredentialsDoNotReachAnOrigin() async throws {
             let seen = Watched<[RawRequest]>([])
             let server = try RawServer.responding { connection, request, _ in
                 seen.change { $0.append(request) }
@@ -478,7 +478,7 @@ extension NIOTransportTests {
 
         // MARK: - Choices
 
-        @Test func aClosureChoosesAndTheOthersAreDirect() async throws {
+        @Test func aClosureChoosesTheProxyByOrigin() async throws {
             let server = try RawServer.responding { connection, request, _ in try connection.respond(body: Data(request.target.utf8)) }
             defer { server.stop() }
             let settings = via(server)

@@ -66,7 +66,7 @@ extension NIOTransportTests {
         }
 
         /// The address of the connection is the proxy's, and is not the origin's.
-        @Test func aCertificateForTheProxysAddressIsNotOneForTheOrigin() async throws {
+        @Test func aCertificateForTheAddressOfTheProxyIsNotAcceptedForTheOrigin() async throws {
             let nginx = try await NginxServer.shared()
             let proxy = try RawServer { connection in
                 try connection.readHead()

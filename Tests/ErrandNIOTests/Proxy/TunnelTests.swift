@@ -228,7 +228,7 @@ import Testing
         #expect(dialog.refusals == 1)
     }
 
-    @Test func eachChallengeIsMetOnceAndAtMostTwoAre() throws {
+    @Test func eachOfAtMostTwoChallengesIsMetOnce() throws {
         let settings = ProxySettings.http(host: "p", port: 1).authenticated(
             by: ProxyAuthenticator { "N \($0.challenges[0]["nonce"] ?? "") \($0.refusals)" })
         let server = try Self.proxy(settings)
@@ -248,7 +248,7 @@ import Testing
     }
 
     /// The proxy has a new nonce, and does not say that the old one is stale.
-    @Test func aChallengeThatReplacesAnEarlierOneIsNoRefusal() throws {
+    @Test func aReplacedChallengeIsNotTreatedAsARefusal() throws {
         let settings = ProxySettings.http(host: "p", port: 1).authenticated(
             by: ProxyAuthenticator { $0.refusals == 0 ? "N \($0.challenges[0]["nonce"] ?? "")" : nil })
         let server = try Self.proxy(settings)

@@ -10,7 +10,7 @@ import Testing
             ("*.a.example", "b.a.example"), ("*.a.example", "b_c.a.example."), ("*.Example", "xn--bcher-kva.example"),
             ("*.example", "XN--a.example"), ("a_b.example", "A_B.example"),
         ])
-    func aNameStandsForAHost(_ name: String, _ host: String) { #expect(CertificateNames.matches(name, host)) }
+    func aNameMatchesAHost(_ name: String, _ host: String) { #expect(CertificateNames.matches(name, host)) }
 
     @Test(
         arguments: [
@@ -21,6 +21,6 @@ import Testing
             ("xn--*.example", "xn--a.example"), ("a.*.example", "a.b.example"), ("*", "localhost"), ("*..", "a."), ("*.", "a"),
             ("a.example\0.b.example", "a.example"), ("*.exam\u{301}ple", "a.example"), (".example", "a.example"), ("*.example", "*."),
         ])
-    func aNameDoesNotStandForAHost(_ name: String, _ host: String) { #expect(!CertificateNames.matches(name, host)) }
+    func aNameDoesNotMatchOtherHosts(_ name: String, _ host: String) { #expect(!CertificateNames.matches(name, host)) }
 }
 #endif

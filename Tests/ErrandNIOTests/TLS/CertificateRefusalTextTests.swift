@@ -15,7 +15,7 @@ import Testing
         (1_000, 2_000, 1_000, "the certificate is signed by an unknown authority, or by itself"),
         (1_000, 2_000, 2_000, "the certificate is signed by an unknown authority, or by itself"),
     ])
-    func aRefusedCertificateIsSaidInWords(from start: Int64, to end: Int64, at now: Int64, words: String) {
+    func aRefusedCertificateIsDescribedInWords(from start: Int64, to end: Int64, at now: Int64, words: String) {
         let text = certificateRefusalText(
             validFrom: HTTPDate(secondsSinceEpoch: start), until: HTTPDate(secondsSinceEpoch: end), now: HTTPDate(secondsSinceEpoch: now))
         #expect(text.hasPrefix(words))

@@ -49,7 +49,7 @@ extension NIOTransportTests {
         }
 
         /// RFC 9525, section 1.2: the common name does not count.
-        @Test func aCommonNameIsNoName() throws {
+        @Test func aCommonNameDoesNotCount() throws {
             let certificate = try NIOSSLCertificate(bytes: Array(TestAuthority(name: "localhost").certificatePEM.utf8), format: .pem)
             #expect(!CertificateNames.allow("localhost", in: certificate) && CertificateNames.hosts(in: certificate) == [])
         }

@@ -19,7 +19,7 @@ extension NIOTransportTests {
     struct NIOTortureTests {
         /// Each run has a transport of its own: it is also cancelled while it connects.
         @Test(arguments: [TorturedRoute.http1, .http2, .absoluteForm, .secureProxy, .secureTunnel, .socks])
-        func aFirstGet(route: TorturedRoute) async throws {
+        func aFirstGetIsCancelledAtEveryPoint(route: TorturedRoute) async throws {
             try await route.withPlace { place in
                 let ticks = Ticks()
                 let last = Mutex<NIOTransport?>(nil)
@@ -41,7 +41,9 @@ extension NIOTransportTests {
             }
         }
 
-        @Test(arguments: TorturedRoute.allCases.filter { $0 != .tunnel && $0 != .socksToTLS }) func aBodyReadHalfWay(route: TorturedRoute)
+        @Test(arguments: TorturedRoute.allCases.filter { $0 != .tunnel && $0 != .socksToTLS }) func aPartlyReadBodyIsCancelledAtEveryPoint(
+            route: TorturedRoute
+        )
             async throws
         {
             try await route.withPlace { place in
@@ -61,7 +63,7 @@ extension NIOTransportTests {
 
         /// A response that nobody reads.
         @Test(arguments: [TorturedRoute.http1, .http2, .absoluteForm, .tunnelOfHTTP1, .secureProxy, .secureTunnel, .socksToTLS])
-        func aBodyThatIsDropped(route: TorturedRoute) async throws {
+        func aDroppedBodyIsCancelledAtEveryPoint(route: TorturedRoute) async throws {
             try await route.withPlace { place in
                 try await place.torture(leastCancelled: 1) { send in
                     try await send(.get, "/5m", .empty).status
@@ -73,7 +75,7 @@ extension NIOTransportTests {
 
         /// Over TLS, the end of the other side comes after everything that nobody reads: it is not waited for.
         @Test(arguments: TorturedRoute.allCases.filter { ![.http2, .http2WithoutTLS, .tunnel, .secureTunnel, .socksToTLS].contains($0) })
-        func theConnectionOfADroppedBodyIsClosedAtOnce(route: TorturedRoute) async throws {
+        func theConnectionOfADroppedBodyIsClosedImmediately(route: TorturedRoute) async throws {
             try await route.withPlace { place in
                 try await withTransport(try NIOTransport(place.configuration)) { transport in
                     let status = try await transport.send(place.request("/5m", nil)).status
@@ -87,7 +89,9 @@ extension NIOTransportTests {
         }
 
         /// Also at each chunk of the body.
-        @Test(arguments: [TorturedRoute.http2, .tunnel, .secureTunnel, .socks]) func anUpload(route: TorturedRoute) async throws {
+        @Test(arguments: [TorturedRoute.http2, .tunnel, .secureTunnel, .socks]) func anUploadIsCancelledAtEveryPoint(route: TorturedRoute)
+            async throws
+        {
             try await route.withPlace { place in
                 try await place.torture { send in
                     let body = RequestBody.stream(length: nil) { _ in
@@ -106,7 +110,7 @@ extension NIOTransportTests {
 
         /// A neighbor on the same connection, which is read all the while, gets all that it asked for.
         @Test(arguments: [TorturedRoute.http2, .tunnel])
-        func theNeighborIsUnharmed(route: TorturedRoute) async throws {
+        func aNeighborOfACancelledCallIsWhole(route: TorturedRoute) async throws {
             try await route.withPlace { place in
                 try await withTransport(try NIOTransport(place.configuration)) { transport in
                     // As long as all runs take on a busy machine.

@@ -15,7 +15,7 @@ import Testing
         table.services(for: origin, at: .seconds(seconds)).map(\.description).joined(separator: ", ")
     }
 
-    @Test func aServiceIsForgottenWhenItsTimeIsOver() {
+    @Test func aServiceIsForgottenAfterItsTime() {
         let (table, origin) = (AlternativeServiceTable(), Origin("https://a.example"))
         table.receive(response(#"h3=":443"; ma=10, h2=":8443"; ma=20"#), from: origin, at: .seconds(100))
         #expect(found(table, origin, at: 100) == #"h3=":443"; ma=10, h2=":8443"; ma=20"#)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func othersCantSpeakForAnOrigin() {
+    @Test func otherOriginsCannotDeclareServices() {
         let table = AlternativeServiceTable()
         let (secure, plain) = (Origin("https://a.example"), Origin("http://a.example"))
         table.receive(response(#"h3=":1""#), from: plain, at: .zero)

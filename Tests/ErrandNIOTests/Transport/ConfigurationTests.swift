@@ -46,7 +46,7 @@ import Testing
         #expect(error?.description == "the setting \(setting) can't be used: \(reason)")
     }
 
-    @Test func theBoundsThemselvesAreAllowed() throws {
+    @Test func theBoundsAreAllowed() throws {
         var configuration = NIOTransport.Configuration()
         (configuration.connectTimeout, configuration.idleTimeout, configuration.maxConnectionAge) = (.nanoseconds(1), .zero, .zero)
         (configuration.maxConnectionsPerOrigin, configuration.maxConnections) = (1, 1)

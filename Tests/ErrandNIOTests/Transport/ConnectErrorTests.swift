@@ -137,7 +137,7 @@ extension NIOTransportTests {
 
         /// A higher limit would not help.
         @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)), arguments: [false, true])
-        func wherePlacesAreTakenByAttemptsTheirStepIsNamed(isOfAll: Bool) async throws {
+        func theErrorOfAFullPoolNamesTheStepOfItsAttempts(isOfAll: Bool) async throws {
             let hanging = try HangingPort()
             // Those that fill the queue.
             let others = try ClientSockets.count(to: hanging.port)

@@ -35,7 +35,7 @@ extension NIOTransportTests {
             return (words.joined(separator: " "), sink.events, failure)
         }
 
-        @Test func aNewConnectionHasItsStepsAndAReusedOneHasNone() async throws {
+        @Test func onlyANewConnectionHasConnectingSteps() async throws {
             let server = try RawServer.ok()
             defer { server.stop() }
             let resolver = StubResolver("127.0.0.1")
@@ -232,7 +232,7 @@ extension NIOTransportTests {
             return profile
         }
 
-        @Test func theTimeInTheQueueIsAPhaseOfItsOwn() async throws {
+        @Test func theTimeInTheQueueIsASeparatePhase() async throws {
             try await BusyTransport.with {
                 $0.maxConnectionAge = .zero
             } _: { busy in

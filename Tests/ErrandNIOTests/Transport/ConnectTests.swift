@@ -38,7 +38,7 @@ extension NIOTransportTests {
             try await server.stop()
         }
 
-        @Test func anAddressThatHangsIsOvertaken() async throws {
+        @Test func aHangingAddressIsOvertaken() async throws {
             let hanging = try HangingPort()
             let server = try await PeerServer(host: "127.0.0.2", port: hanging.port)
             try await withNIO {
@@ -66,7 +66,7 @@ extension NIOTransportTests {
             try await server.stop()
         }
 
-        @Test func aKnownHostIsNotLookedUpAgainUntilItCanNotBeReached() async throws {
+        @Test func aKnownHostIsLookedUpAgainOnlyAfterAFailure() async throws {
             let base = StubResolver("127.0.0.1")
             let resolver = base.cached()
             let server = try await PeerServer(host: "127.0.0.1", port: 0)
@@ -86,7 +86,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aNameThatDoesNotExistIsSaidToBeSo() async throws {
+        @Test func theErrorOfAnUnknownHostNamesTheHost() async throws {
             try await withNIO { transport in
                 let error = await failure(transport, "http://nowhere.invalid/")
                 #expect(error?.code == .cannotFindHost)
@@ -208,7 +208,7 @@ extension NIOTransportTests {
             #expect(error?.code == .shutDown)
         }
 
-        @Test func whatNobodyWaitsForAnyMoreIsNotLookedUp() async throws {
+        @Test func anUnawaitedLookupEnds() async throws {
             let ended = Watched(0)
             let resolver = StubResolver { _ in
                 defer { ended.change { $0 += 1 } }
@@ -283,7 +283,7 @@ extension NIOTransportTests {
             try await server.stop()
         }
 
-        @Test func aPathThatIsNoSocketIsNamed() async throws {
+        @Test func aPathWithoutASocketIsNamed() async throws {
             let folder = try TestFolder("sock")
             let file = try folder.write("text", to: "file")
             let reasons = [

@@ -42,7 +42,7 @@ extension NIOTransportTests {
             #expect(transport.openConnections.isEmpty)
         }
 
-        @Test func afterTheLimitExchangesFail() async throws {
+        @Test func exchangesFailAfterTheDrainLimit() async throws {
             let (mayRespond, received) = (Watched(false), Watched(0))
             let server = try patientServer(mayRespond, received)
             defer {

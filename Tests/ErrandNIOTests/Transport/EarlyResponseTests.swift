@@ -94,7 +94,7 @@ extension NIOTransportTests {
 
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
-        func nginxRefusesWhatIsTooLarge(listener: NginxServer.Listener) async throws {
+        func nginxRefusesATooLargeBody(listener: NginxServer.Listener) async throws {
             let nginx = try await NginxServer.shared()
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
@@ -118,7 +118,7 @@ extension NIOTransportTests {
         /// response, and SwiftNIO drops a response that arrives together with the reset.
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [NginxServer.Listener.plain, .tls])
-        func nginxAcceptsWhatItDoesNotRead(listener: NginxServer.Listener) async throws {
+        func nginxAcceptsAnUnreadBody(listener: NginxServer.Listener) async throws {
             let nginx = try await NginxServer.shared()
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [nginx.certificates.authority]
@@ -200,7 +200,7 @@ extension NIOTransportTests {
 
         /// A success, and a connection that ends with the upload unread: nothing hangs, whatever is made of it.
         @Test(arguments: [false, true])
-        func aSuccessWithAnEndBehindItDoesNotHang(isUploadAtRest: Bool) async throws {
+        func aSuccessBeforeTheEndOfTheConnectionDoesNotHang(isUploadAtRest: Bool) async throws {
             let mayRespond = Watched(!isUploadAtRest)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
                 try connection.readHead()

@@ -57,7 +57,7 @@ extension NIOTransportTests {
             #expect(sink.events.filter { $0.kind == .responseHead }.map { $0.response?.status.code } == [417, 200])
         }
 
-        @Test func throughAProxyTheExpectationIsLeftOutToo() async throws {
+        @Test func aRefusedExpectationThroughAProxyIsLeftOut() async throws {
             let requests = Watched<[String]>([])
             let proxy = try Self.server(requests)
             defer { proxy.stop() }
@@ -71,7 +71,7 @@ extension NIOTransportTests {
         }
 
         /// 417 without an expectation, or to a body that was sent, is the response.
-        @Test func anotherRefusalIsTheResponse() async throws {
+        @Test func anotherUseOf417IsTheResponse() async throws {
             let server = try RawServer.responding { connection, _, _ in
                 try connection.respond("417 Expectation Failed", body: Data("no".utf8))
             }
@@ -86,7 +86,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func overHTTP2TheExpectationIsLeftOutToo() async throws {
+        @Test func aRefusedExpectationOverHTTP2IsLeftOut() async throws {
             try await FrameServer.with(
                 responding: { frame in
                     guard frame.stream == 1 else { return FrameServer.ok(frame.stream, "ok") }

@@ -60,7 +60,7 @@ extension NIOTransportTests {
             #expect(server.counts.value.accepted == connections)
         }
 
-        @Test func aResponseThatNoRequestAskedForIsNotTakenForTheNext() async throws {
+        @Test func anUnrequestedResponseIsNotUsedForTheNextRequest() async throws {
             let readCount = Watched(0)
             let server = try RawServer { connection in
                 _ = try connection.readHead()
@@ -82,7 +82,7 @@ extension NIOTransportTests {
             #expect(server.counts.value.accepted == 2)
         }
 
-        @Test func aResponseBeforeTheWholeRequestIsOneToIt() async throws {
+        @Test func aResponseBeforeTheWholeRequestIsItsResponse() async throws {
             let server = try RawServer { connection in
                 // Some servers refuse a client before they read anything.
                 try connection.respond("503 Service Unavailable", fields: ["Connection: close"], body: Data("busy".utf8))
@@ -128,7 +128,7 @@ extension NIOTransportTests {
             ("2\r\nok\r\n0\r\n" + String(repeating: "A: b\r\n", count: 501) + "\r\n", "trailer fields"),
             ("2\r\nok\n", "CR LF"),
         ])
-        func aBodyThatTurnsInvalidIsDeliveredUpToThere(chunks: String, reason: String) async throws {
+        func anInvalidBodyIsDeliveredUpToTheFault(chunks: String, reason: String) async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
@@ -146,7 +146,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aHugeChunkIsReadAsFarAsItComes() async throws {
+        @Test func aHugeChunkIsReadUpToTheEndOfTheConnection() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7FFFFFFFFFFFFFF\r\nbeginning")
@@ -163,7 +163,7 @@ extension NIOTransportTests {
 
         // MARK: - The end of the connection
 
-        @Test func aResetIsNoEndOfABodyThatLastsUntilTheEnd() async throws {
+        @Test func aResetDoesNotEndABodyWithoutALength() async throws {
             let isRead = Watched(false)
             let server = try RawServer { connection in
                 _ = try connection.readHead()
@@ -186,7 +186,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aLengthIsNoReasonToAllocate() async throws {
+        @Test func aHugeLengthAllocatesNothing() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nbeginning")
@@ -201,7 +201,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"])
-        func overTLSAnEndWithoutCloseNotifyIsAFailure(head: String) async throws {
+        func anEndOverTLSWithoutCloseNotifyIsAFailure(head: String) async throws {
             let folder = try TestFolder("authority")
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
@@ -231,7 +231,7 @@ extension NIOTransportTests {
             await inner.stop()
         }
 
-        @Test func overTLSABodyMayLastUntilCloseNotify() async throws {
+        @Test func aBodyOverTLSCanLastUntilCloseNotify() async throws {
             let folder = try TestFolder("authority")
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))

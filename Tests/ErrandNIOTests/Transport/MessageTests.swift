@@ -55,7 +55,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aBodyIsHeldUntilTheServerAsksForIt() async throws {
+        @Test func aBodyIsHeldUntilContinue() async throws {
             let order = Watched<[String]>([])
             let server = try RawServer { connection in
                 let request = try connection.readHead()
@@ -75,7 +75,7 @@ extension NIOTransportTests {
             #expect(order.value == ["head", "body 4"])
         }
 
-        @Test func aBodyIsSentAfterASecondThoughTheServerDoesNotAskForIt() async throws {
+        @Test func aBodyIsSentAfterASecondWithoutContinue() async throws {
             let server = try RawServer.responding { connection, _, body in try connection.respond(body: body) }
             defer { server.stop() }
             try await withNIO { transport in
@@ -85,7 +85,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aServerThatRefusesDoesNotGetTheBodyThatItDidNotAskFor() async throws {
+        @Test func aRefusedExpectationSendsNoBody() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.respond("413 Content Too Large")
@@ -117,7 +117,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aProtocolChangeThatNobodyAskedForIsAFailure() async throws {
+        @Test func anUnrequestedProtocolChangeIsAFailure() async throws {
             let server = try RawServer { connection in
                 _ = try connection.readHead()
                 try connection.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")

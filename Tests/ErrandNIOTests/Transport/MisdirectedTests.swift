@@ -62,7 +62,7 @@ extension NIOTransportTests {
             #expect(requests.value.count == 2)
         }
 
-        @Test func aBodyThatCanBeSentOnceIsNotSentOnceMore() async throws {
+        @Test func aOneShotBodyIsNotSentOnceMore() async throws {
             let requests = Watched<[String]>([])
             let server = try self.server(refusing: 1, requests)
             defer { server.stop() }
@@ -98,7 +98,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aRequestThatALostConnectionRepeatsIsTwoExchanges() async throws {
+        @Test func aRepeatedRequestIsTwoExchanges() async throws {
             // The server closes each connection when its second request comes.
             let server = try RawServer { connection in
                 _ = try connection.readHead()

@@ -11,7 +11,7 @@ extension NIOTransportTests {
     @Suite(.timeLimit(.minutes(5))) struct MutatedResponseTests {
         /// Responses with octets changed, left out, doubled, cut off: each is read or refused, and none hangs or ends the process.
         @Test(arguments: [UInt64(1), 2, 3])
-        func noOctetOfAResponseDoesHarm(seed: UInt64) async throws {
+        func mutatedResponsesDoNoHarm(seed: UInt64) async throws {
             let whole = [
                 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nwhole",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nwho\r\n2\r\nle\r\n0\r\nX-T: x\r\n\r\n",

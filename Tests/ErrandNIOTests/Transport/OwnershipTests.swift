@@ -14,7 +14,7 @@ extension NIOTransportTests {
             try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }
 
-        @Test func itsConnectionsAreClosedWhenTheTransportGoesAway() async throws {
+        @Test func connectionsOfAReleasedTransportAreClosed() async throws {
             let server = try respondingServer()
             defer { server.stop() }
             func use() async throws {
@@ -27,7 +27,7 @@ extension NIOTransportTests {
             try await server.counts.wait("its connection to be closed") { $0.open == 0 }
         }
 
-        @Test func aTransportThatWasNeverUsedGoesAway() async throws {
+        @Test func anUnusedTransportIsReleased() async throws {
             for _ in 0..<20 { _ = NIOTransport() }
             let transport = NIOTransport()
             try await transport.shutdown()
@@ -54,7 +54,7 @@ extension NIOTransportTests {
             try await server.counts.wait("the connection to be closed behind it") { $0.open == 0 }
         }
 
-        @Test func withTransportShutsDownAlsoBehindAnError() async throws {
+        @Test func withTransportShutsDownAfterAnError() async throws {
             let server = try respondingServer()
             defer { server.stop() }
             await #expect(throws: SourceBroke.self) {
@@ -66,7 +66,7 @@ extension NIOTransportTests {
             try await server.counts.wait("its connection to be closed") { $0.open == 0 }
         }
 
-        @Test func afterShutdownNothingIsSent() async throws {
+        @Test func noRequestIsSentAfterShutdown() async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond() }
             defer { server.stop() }
             let transport = NIOTransport()
@@ -78,7 +78,7 @@ extension NIOTransportTests {
             #expect(server.counts.value.requests == 1)
         }
 
-        @Test func shutdownFailsWhatIsUnderWay() async throws {
+        @Test func shutdownFailsExchangesInProgress() async throws {
             let server = try RawServer { connection in
                 let request = try connection.readHead()
                 if request.target == "/body" { try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nas far as here") }
@@ -144,7 +144,7 @@ extension NIOTransportTests {
             try await transport.shutdown()
         }
 
-        @Test func tellsNewConnectionsFromKeptOnes() async throws {
+        @Test func eventsDistinguishNewConnectionsFromReusedConnections() async throws {
             let sink = RecordingEventSink()
             let server = try RawServer.responding { connection, _, _ in
                 try connection.respond(body: Data("fine".utf8))

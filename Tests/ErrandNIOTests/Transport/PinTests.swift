@@ -56,7 +56,7 @@ extension NIOTransportTests {
             #expect(mismatch.expected == [Self.backup, Self.another])
         }
 
-        @Test func theBackupPinAlonePasses() async throws {
+        @Test func aMatchingBackupPinPasses() async throws {
             let server = try await BadTLSServer.shared()
             let pins = try CertificatePins(["localhost": [Self.another, try server.pin("good")]])
             #expect(try await get(server.url("good"), pins: pins) == "ok")
@@ -64,7 +64,7 @@ extension NIOTransportTests {
 
         /// Pins are added to trust, and never replace it.
         @Test(arguments: [("expired", "expired", "has expired"), ("untrusted", "untrusted", "unknown authority")])
-        func aRightPinDoesNotMakeAChainValid(name: String, pinned: String, text: String) async throws {
+        func aMatchingPinDoesNotMakeAnInvalidChainValid(name: String, pinned: String, text: String) async throws {
             let server = try await BadTLSServer.shared()
             let pins = try CertificatePins(["localhost": [try server.pin(pinned), Self.backup]])
             let error = try await transportError { try await get(server.url(name), pins: pins) }
@@ -73,20 +73,20 @@ extension NIOTransportTests {
         }
 
         /// The certificate of another host has the pinned key.
-        @Test func aRightPinDoesNotMakeACertificateOfAnotherHostValid() async throws {
+        @Test func aMatchingPinDoesNotMakeACertificateOfAnotherHostValid() async throws {
             let server = try await BadTLSServer.shared()
             let pins = try CertificatePins(["localhost": [try server.pin("wronghost"), Self.backup]])
             let error = try await transportError { try await get(server.url("wronghost"), pins: pins) }
             #expect(error.code == .tls && error.message.contains("for another host"), "\(error)")
         }
 
-        @Test func aHostThatNoPatternMatchesIsNotCompared() async throws {
+        @Test func aHostWithoutAPatternIsNotCompared() async throws {
             let server = try await BadTLSServer.shared()
             let pins = try CertificatePins(["*.localhost": [Self.another, Self.backup], "a.example": [Self.another, Self.backup]])
             #expect(try await get(server.url("good"), pins: pins) == "ok")
         }
 
-        @Test func anAddressIsPinnedAsItIs() async throws {
+        @Test func anAddressIsPinnedByItsText() async throws {
             let server = try await BadTLSServer.shared()
             let right = try CertificatePins(["127.0.0.1": [try server.pin("good"), Self.backup]])
             #expect(try await get(server.url("good", host: "127.0.0.1"), pins: right) == "ok")
@@ -97,7 +97,7 @@ extension NIOTransportTests {
         }
 
         @Test(.enabled(if: LoopbackPorts.haveIPv6, "no IPv6 on the loopback interface"))
-        func aMismatchIsEnoughToPinAnIPv6Address() async throws {
+        func aMismatchShowsThePinsForAnIPv6Address() async throws {
             let files = try FileAuthority()
             var configuration = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1_1])
             configuration.host = "::1"
@@ -127,7 +127,7 @@ extension NIOTransportTests {
             var chains: [[String]] { all.withLock { $0 }.map(\.chain) }
         }
 
-        @Test func inReportOnlyModeTheExchangeGoesOn() async throws {
+        @Test func anExchangeContinuesInReportOnlyMode() async throws {
             let server = try await BadTLSServer.shared()
             let reports = RecordingPinReports()
             let pins = try CertificatePins(["localhost": [Self.another, Self.backup]]).reporting { reports.add($0) }
@@ -142,7 +142,7 @@ extension NIOTransportTests {
         }
 
         /// Nothing proves who has signed the certificate of an unchecked host.
-        @Test func theServersOwnCertificateAloneCountsForAnUncheckedHost() async throws {
+        @Test func onlyTheServerCertificateCountsForAnUncheckedHost() async throws {
             let server = try await BadTLSServer.shared()
             func get(_ name: String, pinned: String) async throws -> String {
                 let pins = try CertificatePins(["localhost": [try server.pin(pinned), Self.backup]])

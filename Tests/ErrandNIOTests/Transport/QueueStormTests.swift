@@ -28,7 +28,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func connectionsThatFailAtOnceEndWithoutRecursion() async throws {
+        @Test func connectionsThatFailImmediatelyEndWithoutRecursion() async throws {
             let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
             try await withNIO {
                 $0.maxConnectionsPerOrigin = 1

@@ -67,7 +67,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: pairs(cases, [poison, "H", "\r\n", "HTTP/1.1 100 Continue\r\n\r\n"]))
-        func bytesAfterAResponseAreNotTheNextOne(_ example: (Case, String)) async throws {
+        func bytesAfterAResponseAreNotTheNextResponse(_ example: (Case, String)) async throws {
             let (shown, poison) = example
             try await serving(shown.response, poison: poison) { server, asked in
                 try await withNIO {
@@ -91,7 +91,7 @@ extension NIOTransportTests {
             Case(response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: x\n\r\n"),
             Case(method: .head, response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n", body: ""),
         ])
-        func aDoubtfulResponseIsTheLastOfItsConnection(_ shown: Case) async throws {
+        func anAmbiguousResponseIsTheLastOfItsConnection(_ shown: Case) async throws {
             try await serving(shown.response, poison: "") { server, asked in
                 try await withNIO { transport in
                     let image = try Request(shown.method, url: server.url("/image")).within(.seconds(5))
@@ -108,7 +108,7 @@ extension NIOTransportTests {
         @Test(
             arguments: pairs(
                 [poison, "H", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 Request Timeout\r\n\r\n"], [0, 2]))
-        func bytesOnAnUnusedConnectionEndIt(_ example: (String, Int)) async throws {
+        func bytesOnAnUnusedConnectionEndTheConnection(_ example: (String, Int)) async throws {
             let (poison, exchangesBefore) = example
             try await serving(Self.cases[0].response, after: 30, poison: poison) { server, asked in
                 try await withNIO { transport in
@@ -123,7 +123,7 @@ extension NIOTransportTests {
         }
 
         /// A request that waits for the only connection gets another one.
-        @Test func aRequestInTheQueueIsNotGivenTheConnection() async throws {
+        @Test func aQueuedRequestDoesNotGetAPoisonedConnection() async throws {
             try await serving(Self.cases[5].response, poison: Self.poison) { server, asked in
                 try await withNIO {
                     $0.maxConnectionsPerOrigin = 1
@@ -143,7 +143,7 @@ extension NIOTransportTests {
 
         /// The response, and what follows it, come before the request is whole.
         @Test(arguments: pairs([cases[0], cases[5]], [0, 30]))
-        func bytesAfterAnEarlyResponseAreNotTheNextOne(_ example: (Case, Int)) async throws {
+        func bytesAfterAnEarlyResponseAreNotTheNextResponse(_ example: (Case, Int)) async throws {
             let (shown, pause) = example
             try await serving(shown.response, after: pause, poison: Self.poison) { server, asked in
                 try await withNIO { transport in
@@ -159,7 +159,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: [cases[0], cases[2], cases[5]])
-        func bytesAfterAResponseOverTLSAreNotTheNextOne(_ shown: Case) async throws {
+        func bytesAfterAResponseOverTLSAreNotTheNextResponse(_ shown: Case) async throws {
             let asked = Watched<[String]>([])
             let server = try await ByteServer(certificate: try TestAuthority().certificate(), protocols: ["http/1.1"]) {
                 LineScript { line in
@@ -183,7 +183,7 @@ extension NIOTransportTests {
 
         /// Honest responses leave the connection as it is.
         @Test(arguments: cases.filter { $0.method == .get })
-        func whatIsWholeKeepsTheConnection(_ shown: Case) async throws {
+        func aWholeResponseKeepsTheConnection(_ shown: Case) async throws {
             try await serving(shown.response, poison: "") { server, asked in
                 try await withNIO { transport in
                     for _ in 0..<3 {

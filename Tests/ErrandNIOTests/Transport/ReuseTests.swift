@@ -44,7 +44,7 @@ extension NIOTransportTests {
             #expect(requests.value == ["1 GET", "1 GET lost", "2 GET"])
         }
 
-        @Test func aBodyThatCanBeSentOnceIsNotUsedUpByALostConnection() async throws {
+        @Test func aOneShotBodyIsNotUsedUpByALostConnection() async throws {
             let server = try RawServer { connection in
                 let first = try connection.readHead()
                 _ = try connection.readBody(of: first)
@@ -100,7 +100,7 @@ extension NIOTransportTests {
         }
 
         /// The kept connection may have passed it on, and the next one can't be opened.
-        @Test(arguments: [HTTPRequest.Method.get, .put]) func aRequestThatMayHaveBeenSentIsNotCalledNotSent(method: HTTPRequest.Method)
+        @Test(arguments: [HTTPRequest.Method.get, .put]) func aRequestThatMayHaveBeenSentIsNotReportedAsNotSent(method: HTTPRequest.Method)
             async throws
         {
             let server = try forgetful(Watched([]))
@@ -121,7 +121,8 @@ extension NIOTransportTests {
         }
 
         /// The same, where the next connection is still being opened at the end: at the deadline, or when the transport is shut down.
-        @Test(arguments: [true, false]) func aRequestThatMayHaveBeenSentIsNotCalledNotSentWhileItConnects(isShutDown: Bool) async throws {
+        @Test(arguments: [true, false]) func aRequestThatMayHaveBeenSentIsNotReportedAsNotSentWhileConnecting(isShutDown: Bool) async throws
+        {
             let server = try forgetful(Watched([]))
             defer { server.stop() }
             let isHeld = Watched(false)
@@ -212,7 +213,7 @@ extension NIOTransportTests {
             #expect(server.counts.value.accepted == 2)
         }
 
-        @Test func theServersKeepAliveHintIsHeeded() async throws {
+        @Test func theKeepAliveHintOfTheServerIsObeyed() async throws {
             let server = try RawServer.responding { connection, _, _ in
                 try connection.respond(fields: ["Keep-Alive: timeout=0"], body: Data("ok".utf8))
             }
@@ -255,7 +256,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func withoutAnIdleTimeNoConnectionIsKept() async throws {
+        @Test func anIdleTimeoutOfZeroKeepsNoConnection() async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO {
@@ -311,7 +312,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func shuttingDownEndsWhatIsInProgressAndWhatWaits() async throws {
+        @Test func shuttingDownEndsExchangesAndQueuedRequests() async throws {
             let server = try RawServer.responding { connection, _, _ in connection.waitForEnd() }
             defer { server.stop() }
             var configuration = NIOTransport.Configuration()
@@ -330,7 +331,7 @@ extension NIOTransportTests {
             #expect(open == 0)
         }
 
-        @Test func onItsEventLoopACallKeepsItsThreadAndItsConnection() async throws {
+        @Test func aCallOnItsEventLoopKeepsThreadAndConnection() async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             try await withNIO { transport in
@@ -348,7 +349,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func onAnEventLoopOfOthersACallGetsAConnectionOfTheTransports() async throws {
+        @Test func aCallOnAForeignEventLoopUsesTheConnectionsOfTheTransport() async throws {
             let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
             defer { server.stop() }
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

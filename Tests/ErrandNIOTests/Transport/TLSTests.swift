@@ -93,7 +93,7 @@ extension NIOTransportTests {
             #expect(parts.count == 2 && !parts.contains { $0.contains("handshake") }, "\(error)")
         }
 
-        @Test func aPlainPortIsSaidToBeOne() async throws {
+        @Test func theErrorOfAPlainPortNamesTheMissingTLS() async throws {
             let server = try RawServer { connection in
                 _ = try connection.read()
                 try connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
@@ -183,7 +183,7 @@ extension NIOTransportTests {
         }
 
         /// A name server must not decide who the other side is.
-        @Test func aCertificateForAnAddressIsForNoName() async throws {
+        @Test func aCertificateForAnAddressDoesNotMatchAName() async throws {
             let folder = try TestFolder("authority")
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))
@@ -220,7 +220,7 @@ extension NIOTransportTests {
             #expect(try error.message == text + during(server.url("tls12only")), "\(error)")
         }
 
-        @Test func connectionsThatBeginAtOnceShareOneContext() async throws {
+        @Test func concurrentConnectionsShareOneContext() async throws {
             let server = try await BadTLSServer.shared()
             try await withNIO {
                 $0.tls = settings(server)

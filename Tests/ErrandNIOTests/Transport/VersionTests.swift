@@ -73,7 +73,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aColdBurstToAServerOfHTTP1OpensTheOthersAfterTheFirst() async throws {
+        @Test func aColdBurstToAnHTTP1ServerOpensMoreConnectionsAfterTheFirst() async throws {
             try await with([.http1_1]) { _ in
                 MockResponse.text("ok").with { $0.headDelay = .milliseconds(30) }
             } _: { transport, server in
@@ -85,7 +85,7 @@ extension NIOTransportTests {
         }
 
         /// The deadline of a request that waits for an attempt of another.
-        @Test func theFailureSaysWhatTheOtherAttemptDoes() async throws {
+        @Test func theFailureNamesTheStepOfTheOtherAttempt() async throws {
             try await withMockServer(.tls(Self.certificate.get())) { server in
                 server.failConnections(.stall, next: 9)
                 try await withNIO {
@@ -128,7 +128,7 @@ extension NIOTransportTests {
         }
 
         /// They ask no more.
-        @Test func laterRequestsUseHTTP1AtOnce() async throws {
+        @Test func laterRequestsUseHTTP1Immediately() async throws {
             try await with([.http2, .http1_1], Self.refusing) { transport, server in
                 for _ in 0..<3 { _ = try await transport.send(Request(.get, url: server.url()).within(.seconds(10))).body.collect() }
                 let exchanges = transport.openConnections.sorted { $0.number < $1.number }.map(\.exchangesStarted)
@@ -136,7 +136,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aBodyThatCanBeSentOnceIsNotSentOnceMore() async throws {
+        @Test func aOneShotBodyIsNotSentOnceMore() async throws {
             let once = AsyncStream<Data> { continuation in
                 continuation.yield(Data("once".utf8))
                 continuation.finish()
@@ -152,7 +152,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func aGoodbyeThatAsksForHTTP1IsHeeded() async throws {
+        @Test func aGoAwayThatAsksForHTTP1IsObeyed() async throws {
             try await with { request in
                 let response = MockResponse.text("over \(request.httpVersion.number)")
                 return request.httpVersion == .http2

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [("WebSocket", true), ("websocket", true), ("websocket/13", false), ("websocket, h2c", false), ("", false)])
-    func onlyTheProtocolThatIsAskedForIsAccepted(value: String, isAccepted: Bool) {
+    func onlyTheRequestedProtocolIsAccepted(value: String, isAccepted: Bool) {
         let head = HTTPResponse(status: .switchingProtocols, headerFields: [.upgrade: value])
         #expect(UpgradeRequest(protocolName: "websocket").isAccepted(by: head) == isAccepted)
         #expect(!UpgradeRequest(protocolName: "websocket").isAccepted(by: HTTPResponse(status: .switchingProtocols)))
@@ -56,7 +56,7 @@ import Testing
         #expect(none.isEmpty && !endsAgain)
     }
 
-    @Test func nothingIsAddedAfterTheEnd() throws {
+    @Test func noPieceIsAddedAfterTheEnd() throws {
         var writes = UpgradedWrites()
         expect(try writes.appendEnd(Failure(number: 1)))
         #expect(throws: Failure(number: 1)) { _ = try writes.append(Data([1])) }
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aWriterThatIsCancelledLeavesTheOthersWaiting() async throws {
+    @Test func aCancelledWriterDoesNotWakeTheOthers() async throws {
         let window = WriteWindow()
         try window.count(WriteWindow.limitBytes + 1)
         let executor = QueueExecutor()
@@ -99,7 +99,7 @@ import Testing
         #expect(throws: Failure(number: 1)) { try window.count(1) }
     }
 
-    @Test func whatHasLeftBeforeTheEndIsNoFailure() async throws {
+    @Test func bytesSentBeforeTheEndAreNoFailure() async throws {
         let window = WriteWindow()
         try window.count(1)
         window.remove(1)

@@ -131,7 +131,7 @@ extension NIOTransportTests {
 
         // MARK: - The end of each direction
 
-        @Test func theServersEndLeavesTheOtherDirectionOpen() async throws {
+        @Test func theEndOfTheServerLeavesTheOtherDirectionOpen() async throws {
             let received = Watched(Data())
             let server = try self.server(with: "bye") { connection in
                 connection.finishWriting()
@@ -153,7 +153,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func theOtherSideMayGoOnWhenWritingIsFinished() async throws {
+        @Test func theServerCanContinueAfterTheEndOfWriting() async throws {
             let server = try self.server { connection in
                 guard connection.waitForEnd() == .closed else { return }
                 try connection.write("after your end")
@@ -282,7 +282,7 @@ extension NIOTransportTests {
         }
 
         @Test(arguments: ["", "web socket", "a/b/c", "/13", "a/", "a\r\nb: c"])
-        func aNameThatIsNoProtocolIsNotSent(name: String) async throws {
+        func anInvalidProtocolNameIsNotSent(name: String) async throws {
             let server = try self.server()
             defer { server.stop() }
             try await withNIO { transport in
@@ -308,7 +308,7 @@ extension NIOTransportTests {
 
         // MARK: - Time, cancellation and shutdown
 
-        @Test func theDeadlineIsThatOfTheHandshake() async throws {
+        @Test func theDeadlineAppliesToTheHandshakeOnly() async throws {
             let hasPassed = Watched(false)
             let server = try self.server { connection in
                 try hasPassed.waitBlocking { $0 }
@@ -354,7 +354,7 @@ extension NIOTransportTests {
             }
         }
 
-        @Test func theIncomingBytesAloneKeepTheConnection() async throws {
+        @Test func incomingBytesKeepTheConnection() async throws {
             let isAlone = Watched(false)
             let server = try self.server { connection in
                 try isAlone.waitBlocking { $0 }
@@ -401,7 +401,7 @@ extension NIOTransportTests {
 
         // MARK: - TLS
 
-        @Test func overTLSFramesGoBothWaysAndTheEndIsAnnounced() async throws {
+        @Test func framesOverTLSGoBothWaysAndTheEndIsAnnounced() async throws {
             let folder = try TestFolder("authority")
             let authority = try TestAuthority()
             try authority.writeCertificate(toPath: folder.file("authority.pem"))

@@ -52,7 +52,7 @@ import Testing
             ("connectionAcquired 2 requestHeadSent 2", nil, 6, "2 -1 -1 -1 4 0 0"),
             ("connectionAcquired 2 requestHeadSent 2 requestSent 3", nil, 6, "2 -1 -1 -1 1 3 0"),
         ] as [(String, Int?, Int, String)])
-    func everyMomentIsInOnePhase(_ events: String, head: Int?, end: Int, _ expected: String) throws {
+    func eachMomentIsInOnePhase(_ events: String, head: Int?, end: Int, _ expected: String) throws {
         let timings = HARTimings(try steps(events), head: head.map { .milliseconds($0) }, end: .milliseconds(end))
         let all = [timings.blocked, timings.dns, timings.connect, timings.ssl, timings.send, timings.wait, timings.receive]
         let shown = all.map { "\(Int($0 ?? -2))" }.joined(separator: " ")
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// A transport that learns of the steps at the end has the same phases as one that reports each.
-    @Test func instantsThatComeAtTheEndAreInTheirPhases() throws {
+    @Test func lateInstantsAreInTheirPhases() throws {
         let (request, start) = (try Request(.get, url: "https://a.example/x"), ContinuousClock.now)
         var instants = ExchangeEvent.Timings()
         (instants.dnsStart, instants.dnsEnd) = (start + .milliseconds(5), start + .milliseconds(7))
@@ -81,7 +81,7 @@ import Testing
         #expect(timings(late) == timings(expected) && timings(late).dns == 2)
     }
 
-    @Test func aFailureInTheQueueIsBlocked() throws {
+    @Test func aFailureInTheQueueCountsAsBlocked() throws {
         let request = try Request(.get, url: "https://a.example/x")
         var steps = ExchangeTimings(request, at: .zero)
         let failure = TransportError(.timedOut, phase: .queue, request: request, delivery: .notSent)

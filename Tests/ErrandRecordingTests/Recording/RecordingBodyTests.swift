@@ -7,7 +7,7 @@ import Testing
 struct RecordingBodyTests {
     private func recording(_ folder: TestFolder) throws -> Recording { try Recording(path: folder.file("a.har"), keepsUnknownText: true) }
 
-    @Test func chunksAreHandedOnBeforeTheNextIsAskedFor() async throws {
+    @Test func eachChunkIsDeliveredBeforeTheNextRead() async throws {
         let recording = try recording(TestFolder("recording"))
         let asked = Watched(0)
         let step: @Sendable () async throws -> Data = {
@@ -25,7 +25,7 @@ struct RecordingBodyTests {
     }
 
     /// `HTTPFields` splits a cookie that is set as one value.
-    @Test func aCookieIsOneFieldInTheFile() async throws {
+    @Test func aCookieIsRecordedAsOneField() async throws {
         var request = try get("/")
         request.headers[.cookie] = "a=1; b=2"
         #expect(request.headers.count == 2)
@@ -34,7 +34,7 @@ struct RecordingBodyTests {
     }
 
     /// A value that joins two of them is none that a server has sent.
-    @Test func aFieldThatStandsTwiceIsNotJoined() async throws {
+    @Test func aRepeatedFieldIsNotJoined() async throws {
         var fields: HTTPFields = [.contentType: "text/plain", .location: "/a"]
         fields.append(HTTPField(name: .contentType, value: "text/html"))
         fields.append(HTTPField(name: .location, value: "/b"))
@@ -45,7 +45,7 @@ struct RecordingBodyTests {
         #expect(other.entries[0].response.redirectURL == "/a")
     }
 
-    @Test func theExchangeIsTheTransportsOwn() async throws {
+    @Test func aRecordedResponseKeepsItsExchange() async throws {
         let recording = try recording(TestFolder("recording"))
         let lifetime = ExchangeLifetime()
         let live = ScriptedTransport { request in
@@ -61,7 +61,7 @@ struct RecordingBodyTests {
     }
 
     @Test(arguments: ["unread", "half read", "abandoned", "forgotten iterator"])
-    func whatIsNotReadIsReleased(_ how: String) async throws {
+    func anUnreadBodyIsReleased(_ how: String) async throws {
         let recording = try recording(TestFolder("recording"))
         let body = ScriptedBodySource(steps: [{ Data("x".utf8) }, { Data("y".utf8) }])
         let stack = ScriptedTransport { .streaming(body, to: $0) }.record(on: recording)
@@ -79,7 +79,7 @@ struct RecordingBodyTests {
         #expect(recording.log.entries[0].response.incomplete == .unfinished)
     }
 
-    @Test func aCancelledReaderIsFreedAndWhatCameIsKept() async throws {
+    @Test func aCancelledReaderIsReleasedAndItsBytesAreKept() async throws {
         let recording = try recording(TestFolder("recording"))
         let (waiting, clock) = (Watched(false), ManualClock())
         let body = ScriptedBodySource(steps: [
@@ -114,7 +114,7 @@ struct RecordingBodyTests {
         #expect(recording.log.entries.isEmpty)
     }
 
-    @Test func savingWaitsForNobodyAndLaterSavesTheRest() async throws {
+    @Test func savingDoesNotWaitForOpenBodies() async throws {
         let folder = try TestFolder("recording")
         let recording = try recording(folder)
         let stack = ScriptedTransport(chunks: [Data("ab".utf8), Data("c".utf8)]).record(on: recording)

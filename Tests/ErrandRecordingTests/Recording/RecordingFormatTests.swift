@@ -39,7 +39,7 @@ struct RecordingFormatTests {
         #expect(!text.contains("am9lOnB3") && !text.contains("=secret") && !text.contains("<abc>"))
     }
 
-    @Test func theSchemaRefusesWhatIsNoArchive() async throws {
+    @Test func theSchemaRefusesAnInvalidArchive() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: ScriptedTransport())
         let whole = try folder.text("a.har")

@@ -18,7 +18,7 @@ struct RecordingModeTests {
         }
     }
 
-    @Test func aRequestThatIsPreparedIsNeitherRecordedNorTakenFromTheRecording() async throws {
+    @Test func aPreparedRequestIsNeitherRecordedNorReplayed() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("a.har")
         let recording = try Recording(path: path, keepsUnknownText: true)
@@ -32,7 +32,7 @@ struct RecordingModeTests {
         #expect(replay.unplayed.count == 1)
     }
 
-    @Test func onceRecordsTheFirstTimeAndReplaysFromThenOn() async throws {
+    @Test func modeOnceRecordsTheFirstRunAndReplaysLaterRuns() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("deep/er/a.har")
         let first = try Recording(path: path, keepsUnknownText: true)
@@ -79,7 +79,7 @@ struct RecordingModeTests {
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "/dev/null")
     }
 
-    @Test func newEpisodesReplaysWhatItHasAndAddsTheRest() async throws {
+    @Test func modeNewEpisodesReplaysKnownExchangesAndAddsOthers() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: counting("old"))
         let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, keepsUnknownText: true)
@@ -93,7 +93,7 @@ struct RecordingModeTests {
         #expect(bodies == ["old1", "new1", "new2"])
     }
 
-    @Test func noneNeverAsksTheNetwork() async throws {
+    @Test func modeNoneNeverUsesTheNetwork() async throws {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), mode: .none, keepsUnknownText: true)
         let live = counting("live")
@@ -103,7 +103,7 @@ struct RecordingModeTests {
         #expect(live.requestCount == 0 && folder.names.isEmpty)
     }
 
-    @Test func allAsksTheNetworkAndReplacesTheFile() async throws {
+    @Test func modeAllUsesTheNetworkAndReplacesTheFile() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a"), get("/b")], over: counting("old"))
         let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
@@ -113,7 +113,7 @@ struct RecordingModeTests {
         #expect(try HARLog(fileContent: folder.read("a.har")).entries.map(\.response.content.text) == ["new1"])
     }
 
-    @Test func whereNothingWasRecordedNothingIsWritten() throws {
+    @Test func anEmptyRecordingIsNotWritten() throws {
         let folder = try TestFolder("recording")
         for mode in [Recording.Mode.once, .newEpisodes, .none] {
             try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true).save()
@@ -184,7 +184,7 @@ struct RecordingModeTests {
     }
 
     @Test(arguments: ["", "{", "[]", "{}", #"{"log":{}}"#, #"{"log":{"version":"1.2","creator":{"name":"a"},"entries":[]}}"#])
-    func aFileThatIsNoArchiveIsRefused(_ content: String) throws {
+    func anInvalidArchiveIsRefused(_ content: String) throws {
         let folder = try TestFolder("recording")
         let path = try folder.write(content, to: "a.har")
         #expect(throws: InvalidRecordingError.self) { try Recording(path: path) }

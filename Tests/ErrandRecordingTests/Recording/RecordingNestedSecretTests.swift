@@ -14,7 +14,7 @@ struct RecordingNestedSecretTests {
         return try folder.text("a.har")
     }
 
-    @Test func whatTheAppsOwnErrorSaysIsNotRecorded() async throws {
+    @Test func theTextOfAnAppErrorIsNotRecorded() async throws {
         for (message, underlying) in [("hunter2hunter2", AppBroke() as any Error), ("it said: hunter2hunter2", AppBroke())] {
             let transport = ScriptedTransport { request in
                 throw TransportError(

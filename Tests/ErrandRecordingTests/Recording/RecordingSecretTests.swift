@@ -145,7 +145,7 @@ struct RecordingSecretTests {
         return heads.joined() + innermost
     }
 
-    @Test func multipartBodiesWithinOneAnotherAreLookedIntoToADepth() async throws {
+    @Test func nestedMultipartBodiesAreRedactedUpToADepth() async throws {
         let folder = try TestFolder("recording")
         for (depth, expected) in [(7, "{\"token\":\"REDACTED\"}"), (8, "REDACTED"), (3_000, "REDACTED")] {
             let last = "--\(100_000 + depth)\r\nContent-Type: application/json\r\n\r\n{\"token\":\"S3cret\"}"
@@ -222,7 +222,7 @@ struct RecordingSecretTests {
         #expect(growth < 30, "quadratic work grows 64 times")
     }
 
-    @Test func aSecretThatIsCutOffAtTheEndIsReplacedAsFarAsItCame() async throws {
+    @Test func aSecretCutOffAtTheEndIsReplaced() async throws {
         let folder = try TestFolder("recording")
         let request = try get("/", headers: [.authorization: "Bearer S3cretValueOfMine", .cookie: "a=C00kie%2BValue"])
         for limit in 10...50 {
@@ -233,7 +233,7 @@ struct RecordingSecretTests {
         }
     }
 
-    @Test func theSecretOfALinkIsKnownWithoutWhatFollowsIt() async throws {
+    @Test func theSecretOfALinkIsFoundWithoutTheFollowingText() async throws {
         let folder = try TestFolder("recording")
         let link = HTTPField.Name("Link")!
         let live = ScriptedTransport(
@@ -253,7 +253,7 @@ struct RecordingSecretTests {
         #expect(try !folder.text("a.har").contains("S3cret"))
     }
 
-    @Test func aCodedBodyIsNotKeptUnlessAskedFor() async throws {
+    @Test func aCodedBodyIsKeptOnDemandOnly() async throws {
         let folder = try TestFolder("recording")
         let live = ScriptedTransport(headers: [.contentEncoding: "gzip"], data: Data([0x1F, 0x8B, 8]))
         let log = try await folder.record([get("/")], over: live)
@@ -267,7 +267,7 @@ struct RecordingSecretTests {
         #expect(try await replayed.body.collect() == Data([0x1F, 0x8B, 8]) && replayed.headers[.contentEncoding] == "gzip")
     }
 
-    @Test(arguments: ["text/plain", "text/html", "application/xml"]) func textOfAnUnknownSyntaxIsNotKeptUnlessAskedFor(_ type: String)
+    @Test(arguments: ["text/plain", "text/html", "application/xml"]) func textOfAnUnknownSyntaxIsKeptOnDemandOnly(_ type: String)
         async throws
     {
         let folder = try TestFolder("recording")
@@ -340,7 +340,7 @@ struct RecordingSecretTests {
         #expect(!dumped.contains("r3gistered") && !dumped.contains("edges"), "\(dumped)")
     }
 
-    @Test func aRegisteredSecretThatIsReplacedIsNoFailure() async throws {
+    @Test func aReplacedRegisteredSecretIsNotAFailure() async throws {
         let folder = try TestFolder("recording")
         let request = try get("/?token=\(Self.percent)", headers: [.authorization: "Bearer t0ken-registered"])
         try await folder.record([request], over: ScriptedTransport(), secrets: [Self.registered, "t0ken-registered"])

@@ -39,7 +39,7 @@ struct RecordingMatchingTests {
             ("http://a.example/?token=abcdefghi", "http://a.example/?token=ihgfedcba", nil),
             ("http://a.example/?token=abc&a=1", "http://a.example/?token=x&a=2", "the query (recorded a=1, asked a=2)"),
         ] as [(String, String, String?)])
-    func byDefaultURLAndQueryDecide(_ recorded: String, _ asked: String, _ difference: String?) async throws {
+    func urlAndQueryDecideByDefault(_ recorded: String, _ asked: String, _ difference: String?) async throws {
         let miss = try await miss(.standard, recorded: request(.get, recorded), asked: request(.get, asked))
         let differs = miss.flatMap { $0.firstRange(of: "differs in ") }.map { String(miss![$0.upperBound...]) }
         #expect(differs == difference)
@@ -105,7 +105,7 @@ struct RecordingMatchingTests {
         #expect(miss.map { String($0.split(separator: "differs in ").last ?? "") } == difference)
     }
 
-    @Test func anotherBoundaryIsNoOtherBody() async throws {
+    @Test func anotherBoundaryDoesNotChangeTheBody() async throws {
         func form(_ boundary: String) throws -> Request {
             try post(
                 "/", .text("--\(boundary)\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--\(boundary)--\r\n"),
@@ -115,7 +115,7 @@ struct RecordingMatchingTests {
         #expect(try await miss(RecordingMatcher(body: .exact), recorded: form("aaaa"), asked: form("bbbbbb")) != nil)
     }
 
-    @Test func whatEqualsTheBoundaryWithinAValueIsPartOfTheBody() async throws {
+    @Test func aBoundaryWithinAValueIsPartOfTheBody() async throws {
         func form(_ value: String) throws -> Request {
             try post(
                 "/", .text("--ab\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\(value)\r\n--ab--\r\n"),
@@ -175,7 +175,7 @@ struct RecordingMatchingTests {
         }
     }
 
-    @Test func theNearestIsNamedAndWhyItDoesNotMatch() async throws {
+    @Test func theErrorNamesTheNearestExchangeAndItsDifference() async throws {
         let folder = try TestFolder("recording")
         try await folder.record(
             [request(.get, "http://a.example/x?page=1&token=S3CRET-S3CRET"), request(.post, "http://b.example/y")],
@@ -203,7 +203,7 @@ struct RecordingMatchingTests {
         #expect(String(reflecting: played).contains("was already replayed"))
     }
 
-    @Test func eachPlaysOnceInOrderUnlessRepeatsAreAllowed() async throws {
+    @Test func eachExchangeIsReplayedOnceUnlessRepeatsAreAllowed() async throws {
         let folder = try TestFolder("recording")
         let number = Watched(200)
         let live = ScriptedTransport { request in
@@ -218,7 +218,7 @@ struct RecordingMatchingTests {
         for code in [201, 202, 202, 202] { #expect(try await again.send(get("/a")).status.code == code) }
     }
 
-    @Test func aSecretThatTheResponseToldDoesNotHideTheRequest() async throws {
+    @Test func aSecretOfTheResponseDoesNotHideTheRequest() async throws {
         let folder = try TestFolder("recording")
         let live = ScriptedTransport(headers: [.contentType: "application/json"], data: Data(#"{"session_id":"abcdefgh12"}"#.utf8))
         let log = try await folder.record([get("/sessions/abcdefgh12/items?s=abcdefgh12")], over: live)

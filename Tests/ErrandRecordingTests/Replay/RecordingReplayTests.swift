@@ -32,7 +32,7 @@ struct RecordingReplayTests {
         }
     }
 
-    @Test func headsAreReplayedAsTheyWere() async throws {
+    @Test func headsAreReplayedUnchanged() async throws {
         let folder = try TestFolder("recording")
         var headers: HTTPFields = [.contentLength: "5", .retryAfter: "1"]
         for value in ["a=b", "c, d", "", "ä"] { headers.append(HTTPField(name: .init("X-Many")!, value: value)) }
@@ -50,7 +50,7 @@ struct RecordingReplayTests {
     }
 
     @Test(arguments: [Delivery.notSent, .unknown, .sent])
-    func whetherAFailedRequestWasSentIsReplayed(delivery: Delivery) async throws {
+    func theDeliveryOfAFailedRequestIsReplayed(delivery: Delivery) async throws {
         let folder = try TestFolder("recording")
         let refusing = ScriptedTransport { request in
             throw TransportError(.connectionLost, phase: .response, request: request, delivery: delivery)
@@ -82,7 +82,7 @@ struct RecordingReplayTests {
     }
 
     /// It is a part of the call: options for layers outside it are theirs.
-    @Test(arguments: [Recording.Mode.none, .newEpisodes]) func aReplayNeedNotServeTheOptionsOfItsCall(_ mode: Recording.Mode) async throws {
+    @Test(arguments: [Recording.Mode.none, .newEpisodes]) func aReplayIgnoresOptionsOfOuterLayers(_ mode: Recording.Mode) async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: ScriptedTransport(.ok))
         var request = try get("/a")
@@ -118,7 +118,7 @@ struct RecordingReplayTests {
         guard case .complete = replayed.exchange.outcome else { return #expect(Bool(false), "it has not ended") }
     }
 
-    @Test func chunksAreReplayedWhenTheyCame() async throws {
+    @Test func chunksAreReplayedAtTheirTimes() async throws {
         let folder = try TestFolder("recording")
         let clock = ManualClock()
         let live = ScriptedTransport { request in
@@ -209,7 +209,7 @@ struct RecordingReplayTests {
         }
     }
 
-    @Test func aFailureFailsAgain() async throws {
+    @Test func aFailureIsReplayed() async throws {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
             [get("/a")],
@@ -220,7 +220,7 @@ struct RecordingReplayTests {
         #expect(error?.code == .cannotConnect && error?.phase == .connect && error?.delivery == .notSent && error?.request != nil)
     }
 
-    @Test func aBodyThatBrokeOffBreaksOffAgain() async throws {
+    @Test func aBrokenBodyIsReplayedAsBroken() async throws {
         let folder = try TestFolder("recording")
         let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
         try await folder.record([get("/a")], over: ScriptedTransport(chunks: [Data("ab".utf8), Data("c".utf8)], failure: lost))
@@ -233,7 +233,7 @@ struct RecordingReplayTests {
         guard case .failed = replayed.exchange.outcome else { return #expect(Bool(false), "it has not failed") }
     }
 
-    @Test func ofAnErrorOfAnotherKindOnlyTheTypeIsRecorded() async throws {
+    @Test func onlyTheTypeOfAnAppErrorIsRecorded() async throws {
         struct Revealing: Error { let secret = "S3CRET-S3CRET" }
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: ScriptedTransport { _ in throw Revealing() })
@@ -242,7 +242,7 @@ struct RecordingReplayTests {
         #expect(error?.code.description == "Revealing" && error?.delivery == .unknown)
     }
 
-    @Test func whatWasAbandonedIsReplayedThatFar() async throws {
+    @Test func anAbandonedBodyIsReplayedUpToItsEnd() async throws {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
         let stack = ScriptedTransport(chunks: [Data("ab".utf8), Data("cd".utf8), Data("e".utf8)]).record(on: recording)
@@ -260,7 +260,7 @@ struct RecordingReplayTests {
         #expect(error?.message == "when this was recorded, its body was not read to its end")
     }
 
-    @Test func whatIsLongerThanTheLimitIsCutAndNotReplayed() async throws {
+    @Test func aBodyOverTheLimitIsCutAndNotReplayed() async throws {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
             [get("/a")], over: ScriptedTransport(chunks: [Data("abc".utf8), Data("def".utf8), Data("ghi".utf8)]), bodyLimitBytes: 4)

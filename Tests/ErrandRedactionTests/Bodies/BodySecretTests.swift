@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test(arguments: bodies) func whereverABodyIsCut(_ body: Body) async throws {
+    @Test(arguments: bodies) func secretsAreHiddenAtEveryCut(_ body: Body) async throws {
         let type = body.type.flatMap { MediaType($0) }
         for count in 0...body.bytes.count {
             let front = Array(body.bytes.prefix(count))
@@ -310,7 +310,7 @@ import Testing
     }
 
     /// A recording is redacted again where it is compared.
-    @Test(arguments: bodies) func aRedactedBodyStaysAsItIs(_ body: Body) {
+    @Test(arguments: bodies) func aRedactedBodyIsUnchangedByRedaction(_ body: Body) {
         let type = body.type.flatMap { MediaType($0) }
         let once = BodyRedaction(body.bytes, type: type, sensitivity: .standard).edits.applied(to: body.bytes)
         let twice = BodyRedaction(once, type: type, sensitivity: .standard).edits.applied(to: once)
@@ -325,7 +325,7 @@ import Testing
             (FormURLEncoded.mediaType, "next=https%3A%2F%2Fa.example%2F%3Ftoken%3Ds3cr3t%252FValue"),
             ("text/event-stream", "data: {\"token\":\"s3cr3t/Value\"}\n\n"),
             ("multipart/form-data; boundary=b", value("token", "s3cr3t/Value") + "--b--"),
-        ]) func whatABodySaysIsSecretIsReplacedInTheResponseToo(_ type: String, _ text: String) async throws
+        ]) func aSecretOfTheRequestBodyIsReplacedInTheResponse(_ type: String, _ text: String) async throws
     {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), mode: .all)
@@ -350,7 +350,7 @@ import Testing
             ("application/json-seq", "\u{1E}{\"a\":\n1}\n\u{1E}[]\n"), ("application/x-ndjson", "{\"a\":\n1}\n[]\n{}\n"),
             ("multipart/form-data; boundary=b", value("user", "joe") + part("A: b", "c") + "--b--\r\n"),
             (nil, value("user", "joe") + "--b--"), (nil, #""a""#), ("application/json", "7"), ("text/plain", " \n"), (nil, ""),
-        ] as [(String?, String)]) func whatHoldsNoSecretStaysAsItIs(_ type: String?, _ text: String)
+        ] as [(String?, String)]) func aBodyWithoutASecretIsUnchanged(_ type: String?, _ text: String)
     {
         let bytes = Array(text.utf8)
         let edits = BodyRedaction(bytes, type: type.flatMap { MediaType($0) }, sensitivity: .standard).edits
@@ -420,14 +420,14 @@ import Testing
         #expect(!isShown, "\(String(decoding: shown, as: UTF8.self))")
     }
 
-    @Test func whatWasEscapedIsLearntWithAMark() {
+    @Test func anEscapedSecretWithAMarkIsLearned() {
         let inURL = Sensitivity.standard.secretValues(inURL: "/?token=a+\u{301}b")
         let isDecoded = inURL.contains { Array($0.utf8) == Array("a \u{301}b".utf8) }
         #expect(isDecoded, "\(inURL)")
     }
 
     /// What stands in them by chance must not change what is replayed.
-    @Test func bytesThatAreNotTextAreRecordedAsTheyAre() async throws {
+    @Test func bytesThatAreNotTextAreRecordedUnchanged() async throws {
         let image = Body("image", "image/png", "token=s3cr3t-1")
         #expect(try await recorded(image).log.entries[0].response.content.text == "token=s3cr3t-1")
         let bytes = [0, 1, 2] + Array("token=s3cr3t-1 //joe:s3cr3t-2@a.example".utf8)
@@ -481,7 +481,7 @@ import Testing
         }
     }
 
-    @Test func whatNestsDeeplyNeedsLittleStack() async {
+    @Test func deepNestingNeedsLittleStack() async {
         var json = #"{"token":"s3cr3t"}"#
         for _ in 0..<8 { json = "[\"" + json.replacing("\\", with: "\\u005c").replacing("\"", with: "\\u0022") + "\"]" }
         let heads = (0..<7).map { "--b\($0)\r\nContent-Type: multipart/x; boundary=b\($0 + 1)\r\n\r\n" }

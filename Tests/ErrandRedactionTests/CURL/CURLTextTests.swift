@@ -47,7 +47,7 @@ import Testing
                 "curl -X PUT --path-as-is --globoff 'https://a.example/x' \(defaults) -H 'Content-Type:' -H 'Expect:' --data-binary @- < body.bin"
             ),
         ] as [(Request, String)])
-    func isThisText(_ request: Request, _ text: String) throws {
+    func theCommandHasItsExpectedText(_ request: Request, _ text: String) throws {
         #expect(try request.curl() == text)
     }
 
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// `HTTPFields` splits it.
-    @Test func aCookieIsOneField() throws {
+    @Test func aCookieIsWrittenAsOneField() throws {
         var request = Self.request()
         request.headers[.cookie] = "a=1; b=2"
         #expect(request.headers.count == 2)
@@ -80,7 +80,7 @@ import Testing
                 + "-H 'Accept: application/json' -H 'User-Agent:'")
     }
 
-    @Test func prettyBreaksLinesBetweenOptionsAndKeepsThoseOfABody() throws {
+    @Test func thePrettyStyleBreaksLinesBetweenOptions() throws {
         let request = Self.request(.post, headers: [.contentType: "text/plain"], body: .text("a\nb"))
         #expect(
             try request.curl(pretty: true, showingSecrets: true) == """
@@ -93,7 +93,7 @@ import Testing
                 """)
     }
 
-    @Test func aFileIsNamedAndAPartOfItIsCut() throws {
+    @Test func aCommandNamesAFileAndCutsARange() throws {
         let folder = try TestFolder("curl")
         let path = try folder.write("0123456789", to: "it's a file")
         let quoted = path.replacing("'", with: "'\\''")
@@ -127,7 +127,7 @@ import Testing
         #expect(relative.curl() == nil)
     }
 
-    @Test func longBytesAreSplitSoThatNoArgumentIsTooLong() throws {
+    @Test func longBytesAreSplitIntoShorterArguments() throws {
         let bytes = Data.seeded(65_536, seed: 3)
         for pretty in [false, true] {
             let text = try Self.request(.post, body: .data(bytes)).curl(pretty: pretty, showingSecrets: true)
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func oneLineIsOneLine() throws {
+    @Test func aCommandIsOneLine() throws {
         for text in Self.odd {
             for showingSecrets in [false, true] {
                 let command = try Self.request(.post, body: .text(text)).curl(showingSecrets: showingSecrets)
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func argumentsStandBehindTheURLAndAreQuotedWhereTheShellWouldReadThem() throws {
+    @Test func argumentsFollowTheURLWithShellQuotes() throws {
         let arguments = ["--insecure", "--unix-socket", "/run/it's $(a).sock", "--resolve", "a.example:443:[::1]", "-x", ""]
         let request = Self.request(.post, headers: [.userAgent: "e", .accept: "*/*", .contentType: "a/b"], body: .text("[1]"))
         #expect(

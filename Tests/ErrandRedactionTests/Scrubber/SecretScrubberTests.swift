@@ -20,7 +20,7 @@ import Testing
 
     private static let secret = "C:\\new\"p\u{E9}/+ %41x"
 
-    @Test func findsEachSpelling() throws {
+    @Test func eachSpellingOfASecretIsFound() throws {
         let percent = try #require(Self.secret.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
         let spellings = [
             Self.secret, percent, percent.lowercased().replacing("c%3a", with: "C%3a"), percent.replacing("%", with: "%25"),
@@ -49,7 +49,9 @@ import Testing
             (["aaaaaaaa"], String(repeating: "a", count: 20), "REDACTED"),
             (["bcdef"], "x " + Data("abcdefg".utf8).base64EncodedString(), "x REDACTED"),
             ([], "nothing", "nothing"), (["nothing else"], "", ""),
-        ] as [([String], String, String)]) func replacesWhatOverlapsAsOne(_ secrets: [String], _ text: String, _ expected: String)
+        ] as [([String], String, String)]) func overlappingSecretsAreReplacedTogether(
+            _ secrets: [String], _ text: String, _ expected: String
+        )
     {
         #expect(SecretScrubber(secrets).scrubbed(text) == expected)
     }
@@ -70,7 +72,7 @@ import Testing
         #expect(growth < 30, "quadratic work grows 64 times")
     }
 
-    @Test func theFrontOfASecretAtACutIsFound() throws {
+    @Test func theStartOfASecretAtACutIsFound() throws {
         let secret = "S3cret Value/of mine"
         let percent = try #require(secret.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
         for spelling in [secret, percent, try Self.json(secret), secret.utf16.map { "\\u" + String(format: "%04x", $0) }.joined()] {

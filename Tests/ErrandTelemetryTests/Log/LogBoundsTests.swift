@@ -41,7 +41,7 @@ import Testing
         #expect(longest >= body.utf8.count && longest < 9 * body.utf8.count + 8192)
     }
 
-    @Test func multipartBodiesWithinOneAnotherAreHiddenFromSomeDepthOn() throws {
+    @Test func deeplyNestedMultipartBodiesAreHidden() throws {
         func nested(_ depth: Int) -> String {
             (0..<depth).reversed().reduce(#"{"plain":1,"token":"hunter2"}"#) { inner, level in
                 "--b\(level)\r\nContent-Type: \(level == depth - 1 ? "application/json" : "multipart/mixed; boundary=b\(level + 1)")\r\n\r\n\(inner)\r\n--b\(level)--"
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// Each level doubles the escapes, unless they are written so.
-    @Test func jsonWithinJSONIsHiddenFromSomeDepthOn() throws {
+    @Test func deeplyNestedJSONIsHidden() throws {
         var text = #"{"plain":1,"pwd":"hunter2"}"#
         for depth in 1...12 {
             let quote = "\\u0022"

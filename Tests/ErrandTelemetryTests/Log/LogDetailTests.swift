@@ -23,7 +23,7 @@ import Testing
 
     // MARK: - Levels and styles
 
-    @Test func nothingIsLoggedAtTheLevelNone() async throws {
+    @Test func theDetailNoneLogsNothing() async throws {
         let (logger, lines) = recordingLogger()
         let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(
@@ -33,7 +33,7 @@ import Testing
         #expect(lines.all.isEmpty)
     }
 
-    @Test func headersShowsFieldsInOneLine() async throws {
+    @Test func theDetailHeadersShowsFieldsInOneLine() async throws {
         var request = try Request(.get, url: "https://a.example/x", headers: [.accept: "text/plain", .authorization: "Basic czNjcmV0"])
         request.options.fallbackHeaders = [.accept: "*/*", .acceptLanguage: "de"]
         let texts = try await Self.texts(request, .status(.ok, headers: [.server: "s", .setCookie: "a=b"], text: "body"), detail: .headers)
@@ -44,7 +44,7 @@ import Testing
             ])
     }
 
-    @Test func headersShowsALineForEachFieldInThePrettyStyle() async throws {
+    @Test func theDetailHeadersShowsALineForEachFieldInThePrettyStyle() async throws {
         let request = try Request(.get, url: "https://a.example/x", headers: [.accept: "text/plain"])
         let texts = try await Self.texts(request, .status(.found, headers: [.location: "/y?token=t"]), detail: .headers, style: .pretty)
         #expect(
@@ -53,7 +53,7 @@ import Testing
             ])
     }
 
-    @Test func bodyShowsWhatIsSentAndWhatIsRead() async throws {
+    @Test func theDetailBodyShowsSentAndReadBytes() async throws {
         var request = try request(.post, body: .text(#"{ "a": 1, "password": "x" }"#))
         request.head.headerFields = Self.json
         let stubbed = StubResponse.stream([Data("one\n".utf8), Data("two".utf8)])
@@ -110,14 +110,14 @@ import Testing
 
     @Test func bytesInMemoryAreShownWithTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = BufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
+        let stack = StubBufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: [42]")
         #expect(response.body.bufferedData == Data("[42]".utf8))
         #expect(lines.all.count == 2)
     }
 
-    @Test func aRequestHasADetailOfItsOwn() async throws {
+    @Test func aRequestReplacesTheDetail() async throws {
         let (logger, lines) = recordingLogger()
         let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, detail: .none, style: .oneLine, metadata: .all)
         var (loud, silent) = (try Request(.get, url: "https://a.example/x", headers: [.accept: "a"]), try request())
@@ -149,7 +149,7 @@ import Testing
             ("multipart/form-data; boundary=b", Data(multipart.utf8), ", multipart: 'note', 'file' (image/png), 'token'"),
             ("multipart/form-data; boundary=c", Data(multipart.utf8), ", multipart"),
         ] as [(String?, Data, String)])
-    func bytesAreShownAsWhatTheyAre(_ type: String?, _ bytes: Data, _ shown: String) async throws {
+    func bytesAreShownByTheirKindAndSize(_ type: String?, _ bytes: Data, _ shown: String) async throws {
         var request = try request(.post, body: .data(bytes))
         if let type { request.head.headerFields[.contentType] = type }
         let text = try await Self.texts(request, .status(.ok), detail: .body())[0]
@@ -174,7 +174,7 @@ import Testing
 
     // MARK: - How far a body was read
 
-    @Test func aBodyThatNobodyReadsIsLoggedAsUnread() async throws {
+    @Test func anUnreadBodyIsLoggedAsUnread() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
@@ -188,7 +188,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func aBodyThatIsReadInPartIsLoggedAsFar() async throws {
+    @Test func aPartlyReadBodyIsLoggedUpToItsEnd() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let response = try await stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock()).send(
@@ -200,7 +200,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    @Test func aBodyThatBreaksOffIsAWarning() async throws {
+    @Test func aBrokenBodyIsAWarning() async throws {
         struct Foreign: Error, CustomStringConvertible { let description = "s3cret" }
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(
@@ -216,7 +216,7 @@ import Testing
         #expect(lines.all[2].metadata["error.type"] == "Foreign")
     }
 
-    @Test func aCancelledReadIsNoWarning() async throws {
+    @Test func aCancelledReadIsNotAWarning() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.stream([Data("one".utf8)], failure: CancellationError())))
         let stack = stub.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
@@ -243,7 +243,7 @@ import Testing
 
     // MARK: - Others
 
-    @Test(arguments: [LogStyle.oneLine, .pretty]) func nothingFromTheNetworkBeginsALine(_ style: LogStyle) async throws {
+    @Test(arguments: [LogStyle.oneLine, .pretty]) func textOfTheNetworkStartsNoLine(_ style: LogStyle) async throws {
         let text = "x\nINFO forged\r\rINFO forged\u{2028}INFO forged\u{85}INFO forged"
         for forged in [text, "[\"\(text)\"]", "[]\n" + text] {
             var request = try request(.post, body: .text(forged))
@@ -275,7 +275,7 @@ import Testing
         #expect(!lines.all[3].text.contains("curl"))
     }
 
-    @Test func nothingIsPutTogetherThatTheLoggerDoesNotWant() async throws {
+    @Test func noMessageIsBuiltForADisabledLogLevel() async throws {
         let described = Mutex(0)
         let failure = CountingFailure { described.withLock { $0 += 1 } }
         let (logger, lines) = recordingLogger(level: .error)
@@ -297,7 +297,7 @@ import Testing
 }
 
 /// Responds from memory.
-private struct BufferedSender: HTTPSender {
+private struct StubBufferedSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: request)
     }

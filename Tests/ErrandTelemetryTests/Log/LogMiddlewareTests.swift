@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct LogMiddlewareTests {
-    @Test func writesALineForTheRequestAndOneForTheResponse() async throws {
+    @Test func requestAndResponseAreOneLineEach() async throws {
         let (logger, lines) = recordingLogger()
         let clock = ManualClock()
         let stack = StubTransport(Stub().responds(.status(.ok))).log(to: logger, style: .oneLine, metadata: .all, clock: clock).number()
@@ -51,7 +51,7 @@ import Testing
         #expect(lines.everything.contains("access_token=REDACTED&q=1"))
     }
 
-    @Test func aLoggerThatWantsNoInformationStillGetsFailures() async throws {
+    @Test func aLoggerAboveTheInfoLevelStillGetsFailures() async throws {
         let (logger, lines) = recordingLogger(level: .warning)
         let failure = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         let stack = StubTransport(Stub().responds(.status(.ok), .failure(failure))).log(to: logger, style: .oneLine, metadata: .all)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [(Logger.Level.warning, true), (.error, false)])
-    func theBodyOfATypedCallIsCopiedForALineAlone(level: Logger.Level, isCopied: Bool) async throws {
+    func theBodyOfATypedCallIsCopiedOnlyForALogLine(level: Logger.Level, isCopied: Bool) async throws {
         let (logger, lines) = recordingLogger(level: level)
         let stack = StubTransport(Stub().responds(.stream([Data("{".utf8)]))).log(
             to: logger, detail: .body(), style: .oneLine, metadata: .all)
@@ -74,7 +74,7 @@ import Testing
         #expect(lines.all.isEmpty)
     }
 
-    @Test func aRequestHasALevelOfItsOwn() async throws {
+    @Test func aRequestReplacesTheLevel() async throws {
         let (logger, lines) = recordingLogger()
         var request = try request()
         request.options.log = .use(.error)

@@ -94,7 +94,7 @@ import Testing
         #expect(lines.all.allSatisfy { $0.metadata.keys.sorted() == ["errand.request.id"] })
     }
 
-    @Test func withoutSettingsARecordHasNoNumberAndNoCommand() async throws {
+    @Test func aRecordWithoutSettingsHasNoNumberAndNoCommand() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub(.get, "/notes/7").responds(.status(.ok)), Stub(.get, "/notes/8").responds(.status(.notFound)))
         let stack = stub.log(to: logger, clock: clock).server("https://api.example")
@@ -103,7 +103,7 @@ import Testing
             lines.all.map(\.text) == ["GET https://api.example/notes/7: 200 in 0 s", "GET https://api.example/notes/8: 404 in 0 s"])
     }
 
-    @Test func oneLineIsALineForEachEvent() async throws {
+    @Test func theStyleOneLineWritesALineForEachEvent() async throws {
         let (logger, lines) = recordingLogger()
         let stack = notes { $0.log(to: logger, detail: .body(), style: .oneLine, clock: clock) }
         _ = try await stack.send(note(secret: false)).body.collect()
@@ -223,7 +223,7 @@ import Testing
 
     /// Whatever the status is, and wherever `validateStatus` stands: around the log by the client, outside of it, and inside.
     @Test(arguments: [HTTPResponse.Status.ok, .unauthorized, .serviceUnavailable], 0..<3)
-    func anErrorInAnEnvelopeIsLoggedAsTheAppGetsIt(_ status: HTTPResponse.Status, _ place: Int) async throws {
+    func anErrorInAnEnvelopeIsLoggedAsItsServiceError(_ status: HTTPResponse.Status, _ place: Int) async throws {
         let (logger, lines) = recordingLogger()
         let json: JSONValue = ["code": 40_101, "message": "wrong\npassword", "requestID": "r-42", "data": ["token": "s3cret"]]
         for stubbed in [StubResponse.json(json, status: status), .stream([Data(json.bytes())], status: status)] {
@@ -269,7 +269,7 @@ import Testing
     }
 
     /// An attempt that is made again is not the call's own failure, and a body that is no envelope says nothing.
-    @Test func whatIsNoEnvelopeIsLoggedByItsStatus() async throws {
+    @Test func aBodyWithoutAnEnvelopeIsLoggedByItsStatus() async throws {
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(
             Stub().responds(

@@ -7,7 +7,7 @@ import Testing
 /// No secret is logged, wherever it stands and wherever a body is cut.
 @Suite(.timeLimit(.minutes(5))) struct LogSecretTests {
     @Test(arguments: SecretBodies.all.indices, [LogStyle.oneLine, .pretty])
-    func whereverABodyIsCut(_ index: Int, _ style: LogStyle) async throws {
+    func secretsOfABodyAreHiddenAtEveryCut(_ index: Int, _ style: LogStyle) async throws {
         let (type, text) = SecretBodies.all[index]
         let bytes = Data(text.utf8)
         for limitBytes in 0...bytes.count {
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func inURLsAndFields() async throws {
+    @Test func secretsInURLsAndFieldsAreHidden() async throws {
         let (logger, lines) = recordingLogger()
         let declared = try #require(HTTPField.Name("X-Tenant"))
         var request = try Request(
@@ -49,15 +49,15 @@ import Testing
     }
 
     /// A name that the layer below declares, as a scheme of API keys does, counts for the response.
-    @Test func namesThatAreDeclaredOnTheWayCountForTheResponse() async throws {
+    @Test func namesDeclaredByAnInnerLayerApplyToTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = Declaring().log(to: logger, detail: .body(), style: .oneLine)
+        let stack = SensitivityDeclaringSender().log(to: logger, detail: .body(), style: .oneLine)
         _ = try await stack.send(try request())
         #expect(lines.all.map(\.text).last?.hasSuffix(#"{"tenant":"REDACTED"}"#) == true)
     }
 }
 
-private struct Declaring: HTTPSender {
+private struct SensitivityDeclaringSender: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         var request = request
         request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])

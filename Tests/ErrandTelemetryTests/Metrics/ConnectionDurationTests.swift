@@ -60,7 +60,7 @@ import Testing
         #expect(secure == MetricsMiddleware.ConnectionCount(active: 0, idle: 2))
     }
 
-    @Test func theSchemeIsThereOnDemand() {
+    @Test func theSchemeIsAddedOnDemand() {
         _ = transport.metrics(factory: metrics, attributes: .urlScheme)
         transport.close("https://a.example", after: .seconds(1))
         #expect(metrics.values(Self.name, ["url.scheme": "https"]) == [1])

@@ -22,7 +22,7 @@ import Testing
         #expect(metrics.level(Self.active) == 0)
     }
 
-    @Test func theTextFormatIsAsTheConventionsHaveIt() async throws {
+    @Test func theTextFormatFollowsTheConventions() async throws {
         let stub = StubTransport(Stub().responds(.data(Data(count: 300), status: .ok).delayed(by: .milliseconds(300))), clock: clock)
         let stack = stub.transformResponse { $0.metadata.httpVersion = .http2 }.metrics(factory: metrics, clock: clock)
         _ = try await clock.advancingToSleepers { try await stack.send(try request(.post, body: .data(Data(count: 20)))) }
@@ -60,7 +60,7 @@ import Testing
 
     // MARK: - Sizes
 
-    @Test func sizesAreCountedWhereNoneIsDeclared() async throws {
+    @Test func sizesAreCountedWithoutADeclaredLength() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let chunks = AsyncStream<Data> { continuation in
             for chunk in streamed { continuation.yield(chunk) }
@@ -96,7 +96,7 @@ import Testing
         #expect(metrics.values(Self.duration, ["http.response.status_code": "200"]).count == 1)
     }
 
-    @Test func eachHopIsItsOwnServers() async throws {
+    @Test func eachHopIsCountedForItsServer() async throws {
         let stub = StubTransport(
             Stub(.get, "/x").responds(.redirect(to: "http://b.example:8080/y")), Stub(.get, "/y").responds(.status(.ok)))
         _ = try await stub.metrics(factory: metrics).redirect().send(try request())
@@ -106,7 +106,7 @@ import Testing
 
     // MARK: - Attributes on demand
 
-    @Test func schemeAndTemplateAreThereOnDemandAndThePathNever() async throws {
+    @Test func schemeAndTemplateAreAddedOnDemandAndThePathNever() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let call = try Request(.get, "/users/\(4711, "id")")
         _ = try await stub.metrics(factory: metrics).server("https://a.example").send(call)
@@ -118,14 +118,14 @@ import Testing
         #expect(metrics.names.contains { $0.hasPrefix(Self.active) && $0.contains("url.template=/users/{id}") })
     }
 
-    @Test func aPathThatAServerSentIsNoTemplate() async throws {
+    @Test func aPathOfAServerIsNotRecordedAsATemplate() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let call = try Request(.get, PathTemplate(verbatim: "/next/4711"))
         _ = try await stub.metrics(factory: metrics, attributes: .urlTemplate).server("https://a.example").send(call)
         #expect(!metrics.names.joined().contains("4711"))
     }
 
-    @Test func methodsCanBeMadeKnown() async throws {
+    @Test func customMethodsCanBeDeclared() async throws {
         let purge = try #require(HTTPRequest.Method("PURGE"))
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.wrapped(by: MetricsMiddleware(factory: metrics, knownMethods: [purge]))
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: - Open connections
 
-    @Test func openConnectionsAreReportedWhereSomebodyCountsThem() async throws {
+    @Test func openConnectionsAreReportedWithACount() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let open = Mutex(MetricsMiddleware.ConnectionCount(active: 1, idle: 2))
         let stack = stub.metrics(factory: metrics, openConnections: { $0 == "https://a.example" ? open.withLock { $0 } : nil })
@@ -153,7 +153,7 @@ import Testing
         #expect(metrics.names.filter { $0.hasPrefix(name) }.allSatisfy { !$0.contains("method") })
     }
 
-    @Test func theyAreNotReportedOtherwise() async throws {
+    @Test func openConnectionsAreNotReportedWithoutACount() async throws {
         _ = try await StubTransport(Stub().responds(.status(.ok))).metrics(factory: metrics).send(try request())
         #expect(!metrics.names.contains { $0.hasPrefix("http.client.open_connections") })
     }
@@ -200,14 +200,14 @@ import Testing
         #expect(metrics.values(Self.duration, ["error.type": "_OTHER"]).count == 300)
     }
 
-    @Test func aRequestThatIsSwitchedOffIsNotMeasured() async throws {
+    @Test func aRequestWithMetricsOffIsNotMeasured() async throws {
         var call = try request()
         call.options.metrics = .off
         _ = try await StubTransport(Stub().responds(.status(.ok))).metrics(factory: metrics).send(call)
         #expect(metrics.names.isEmpty)
     }
 
-    @Test func whatStandsOutsideItsPlaceIsNamed() {
+    @Test func aWrongPlaceOfMetricsIsNamed() {
         let stub = StubTransport()
         #expect(stub.metrics(factory: metrics).concurrencyLimit(1).redirect().retry().server("https://a.example").orderProblems.isEmpty)
         #expect(

@@ -27,7 +27,7 @@ import Tracing
         #expect(!everything.contains("t0ps3cret"))
     }
 
-    @Test func aFailureSaysInWordsWhatItWas() async throws {
+    @Test func aFailureHasAStatusMessage() async throws {
         let stub = StubTransport(Stub().responds(TelemetryCase.transport(.cannotConnect)))
         await #expect(throws: TransportError.self) { try await stub.trace(tracer: tracer).send(try request()) }
         #expect(tracer.spans.first?.status == SpanStatus(code: .error, message: "cannot connect (not sent)"))
@@ -86,13 +86,13 @@ import Tracing
         #expect(texts["error.type"] == "InvalidURLError" && tracer.ended.count == 1)
     }
 
-    @Test func aRequestWithoutAServerHasNone() async throws {
+    @Test func aRequestWithoutAServerHasNoServerAttributes() async throws {
         await #expect(throws: InvalidURLError.self) { try await StubTransport().trace(tracer: tracer).send(try Request(.get, "/x")) }
         let texts = try #require(tracer.spans.first?.texts)
         #expect(texts["server.address"] == nil && texts["url.full"] == nil)
     }
 
-    @Test func theVersionIsToldWhereItIsKnown() async throws {
+    @Test func aKnownVersionIsRecorded() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.transformResponse { $0.metadata.httpVersion = .http1_1 }.trace(tracer: tracer).send(try request())
         #expect(tracer.spans.first?.texts["network.protocol.version"] == "1.1")
@@ -123,7 +123,7 @@ import Tracing
             ])
     }
 
-    @Test func sizesAreToldOnDemand() async throws {
+    @Test func sizesAreRecordedOnDemand() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         var call = try request(.post, body: .data(Data(count: 7)))
         _ = try await stub.trace(tracer: tracer).send(call).body.collect()
@@ -133,7 +133,7 @@ import Tracing
         #expect(tracer.spans.map { $0.texts["http.request.body.size"] } == [nil, "7"])
     }
 
-    @Test func idNumberAndTagsHaveTheNamesThatLogsGiveThem() async throws {
+    @Test func idNumberAndTagsHaveTheNamesOfTheLog() async throws {
         let (logger, lines) = recordingLogger()
         var call = try request()
         call.options.tags = ["tenant": "a", "api_key": "t0ps3cret"]
@@ -148,7 +148,7 @@ import Tracing
         #expect(tracer.ended.count == 2 && lines.all.count == 2)
     }
 
-    @Test func aNumberThatIsGivenFurtherInIsTold() async throws {
+    @Test func aNumberFromAnInnerLayerIsRecorded() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         _ = try await stub.number().traceCall(tracer: tracer).send(try request())
         #expect(tracer.spans.first?.texts["errand.request.number"] == "1")
@@ -192,7 +192,7 @@ import Tracing
         #expect(tracer.spans.map { $0.texts["http.request.resend_count"] } == [nil, "1", "2", "3"])
     }
 
-    @Test func whatAValidatorSendsAgainIsCounted() async throws {
+    @Test func aRepetitionByAValidatorIsCounted() async throws {
         let stub = StubTransport(Stub().responds(.status(.unauthorized), .status(.ok)))
         let again = ResponseValidator("again") { _, response, _ in
             response.status == .unauthorized ? .retry(.immediate, atMost: 1) : .next
@@ -230,7 +230,7 @@ import Tracing
         #expect(try stub.requests.map { try field("tracestate", $0) } == ["v=1", "v=1"])
     }
 
-    @Test func whatRunsWithinASpanSeesIt() async throws {
+    @Test func codeWithinASpanSeesTheSpan() async throws {
         let stub = StubTransport(
             Stub().responds(.custom { _ in (HTTPResponse(status: .ok), Data((ServiceContext.current?.trace?.span ?? "").utf8)) }))
         let response = try await stub.trace(tracer: tracer).send(try request())
@@ -238,7 +238,7 @@ import Tracing
         #expect(ServiceContext.current == nil)
     }
 
-    @Test func aSpanThatIsNotSampledIsPropagatedAndTellsNothing() async throws {
+    @Test func anUnsampledSpanIsPropagatedWithoutAttributes() async throws {
         let tracer = RecordingTracer(isSampling: false)
         let stub = StubTransport(Stub().responds(.status(.notFound)))
         _ = try await stub.trace(tracer: tracer).send(try request())
@@ -267,7 +267,7 @@ import Tracing
             (TraceOptions.BaggageScope.firstOrigin, ["k=v", "k=v", nil, nil]), (.everywhere, ["k=v", "k=v", "k=v", "k=v"]),
             (.nowhere, [nil, nil, nil, nil]),
         ] as [(TraceOptions.BaggageScope, [String?])])
-    func baggageGoesAsFarAsItsScope(_ scope: TraceOptions.BaggageScope, _ expected: [String?]) async throws {
+    func baggageStaysWithinItsScope(_ scope: TraceOptions.BaggageScope, _ expected: [String?]) async throws {
         let stub = StubTransport(
             Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.redirect(to: "https://b.example/z")),
             Stub(.get, "/z").responds(.redirect(to: "https://a.example/back")), Stub(.get, "/back").responds(.status(.ok)))
@@ -282,7 +282,7 @@ import Tracing
 
     // MARK: - Off
 
-    @Test func aRequestThatIsSwitchedOffHasNoSpan() async throws {
+    @Test func aRequestWithTracingOffHasNoSpan() async throws {
         var call = try request()
         call.options.trace = .off
         let stub = StubTransport(Stub().responds(.status(.ok)))
@@ -290,7 +290,7 @@ import Tracing
         #expect(tracer.spans.isEmpty && stub.requests[0].request.head.headerFields.isEmpty)
     }
 
-    @Test func whatStandsOutsideItsPlaceIsNamed() {
+    @Test func aWrongPlaceOfTraceIsNamed() {
         let stub = StubTransport()
         let sound = stub.metrics().trace().concurrencyLimit(1).redirect().retry().timeout(.seconds(1)).traceCall()
         #expect(sound.server("https://a.example").orderProblems.isEmpty)

@@ -24,7 +24,7 @@ struct ManualClockTests {
         func add(_ name: String) { names.withLock { $0.append(name) } }
     }
 
-    @Test func timeMovesOnlyByHand() {
+    @Test func timeAdvancesByHandOnly() {
         let start = clock.now
         #expect(clock.now == start && clock.minimumResolution == .zero)
         clock.advance(by: .seconds(3))
@@ -33,7 +33,7 @@ struct ManualClockTests {
         #expect(start.advanced(by: .seconds(3)) == clock.now)
     }
 
-    @Test func whoIsDueWakesAndTheOthersSleepOn() async throws {
+    @Test func dueSleepersWakeAndOthersContinue() async throws {
         let woken = Names()
         let (first, second) = (try await sleeper("1 s", .seconds(1), into: woken), try await sleeper("2 s", .seconds(2), into: woken))
         clock.advance(by: .milliseconds(999))
@@ -46,7 +46,7 @@ struct ManualClockTests {
         #expect(woken.all == ["1 s", "2 s"] && clock.sleeperCount == 0)
     }
 
-    @Test func sleepersWakeOneAfterTheOtherInTheOrderOfTheirInstants() async throws {
+    @Test func sleepersWakeInTheOrderOfTheirInstants() async throws {
         let woken = Names()
         var tasks: [String: Task<Void, any Error>] = [:]
         for seconds in [3, 1, 4, 2] { tasks["\(seconds)"] = try await sleeper("\(seconds)", .seconds(seconds), into: woken) }
@@ -64,14 +64,14 @@ struct ManualClockTests {
         for task in tasks { try await task.value }
     }
 
-    @Test func anInstantThatHasComeIsNotSleptFor() async throws {
+    @Test func aPastInstantNeedsNoSleep() async throws {
         try await clock.sleep(until: clock.now)
         clock.advance(by: .seconds(5))
         try await clock.sleep(for: .zero)
         try await clock.sleep(for: .seconds(-1))
     }
 
-    @Test func aSleeperThatIsCancelledWakesAtOnce() async throws {
+    @Test func aCancelledSleeperWakesImmediately() async throws {
         let task = try await sleeper("a", .seconds(1))
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -102,7 +102,7 @@ struct ManualClockTests {
         for task in tasks { try await task.value }
     }
 
-    @Test func sleepsAndCancellationsAtOnceLoseNobody() async throws {
+    @Test func concurrentCancellationsLoseNoSleeper() async throws {
         for round in 0..<200 {
             let task = Task { try await clock.sleep(for: .seconds(1)) }
             if round % 2 == 0 { try await clock.sleepers(atLeast: 1) }
@@ -114,7 +114,7 @@ struct ManualClockTests {
         }
     }
 
-    @Test func timeMovesByItselfWhileABodyRuns() async throws {
+    @Test func timeAdvancesAutomaticallyDuringABody() async throws {
         let start = clock.now
         let sum = try await clock.advancingToSleepers {
             try await clock.sleep(for: .seconds(1800))
@@ -133,7 +133,7 @@ struct ManualClockTests {
         try await task.value
     }
 
-    @Test func aBodyThatThrowsOrIsCancelledEndsTheMovingOfTime() async throws {
+    @Test func anErrorOrACancellationEndsTheAdvanceOfTime() async throws {
         struct SomeError: Error {}
         await #expect(throws: SomeError.self) {
             try await clock.advancingToSleepers {

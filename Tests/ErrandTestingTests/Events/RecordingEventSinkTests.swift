@@ -26,12 +26,12 @@ import Testing
         #expect(sink.kinds.count { $0 == .retryDecision } == 2)
     }
 
-    @Test func whatIsRecordedIsNotWaitedFor() async throws {
+    @Test func aRecordedEventNeedsNoWait() async throws {
         _ = try await StubTransport(Stub().responds(.status(.ok))).send(try request())
         try await sink.wait(for: .start)
     }
 
-    @Test func aWaitEndsWithItsEventAlone() async throws {
+    @Test func aWaitEndsOnlyWithItsEvent() async throws {
         let body = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(then: .stall)) }
         let stub = StubTransport(Stub().responds(body))
         let hasEnded = Watched(false)

@@ -62,7 +62,7 @@ import Testing
         #expect(RequestMatcher.form(items).matches(request) == matches)
     }
 
-    @Test func whatIsNoFormMatchesNoItem() throws {
+    @Test func aBodyWithoutAFormMatchesNoItem() throws {
         #expect(!RequestMatcher.form(["a": "1"]).matches(try recorded(.post, headers: [.contentType: "text/plain"], body: "a=1")))
     }
 
@@ -96,11 +96,11 @@ import Testing
             ("multipart/form-data; boundary=x", "--x\r\nno field\r\n\r\na\r\n--x--"),
             ("text/plain; boundary=x", "--x\r\n\r\na\r\n--x--"),
         ])
-    func whatIsNotMadeOfPartsHasNone(_ type: String, _ body: String) throws {
+    func anInvalidMultipartBodyHasNoParts(_ type: String, _ body: String) throws {
         #expect(try recorded(.post, headers: [.contentType: type], body: body).parts.isEmpty)
     }
 
-    @Test func aDelimiterStandsAtTheStartOfALine() throws {
+    @Test func aDelimiterStartsALine() throws {
         let body = "--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1 --x\r\n--xy\r\n--x-1\r\n--x--\r\n"
         let request = try recorded(.post, headers: [.contentType: "multipart/mixed; boundary=x"], body: body)
         #expect(request.parts.map { String(decoding: $0.body, as: UTF8.self) } == ["1 --x\r\n--xy\r\n--x-1"])

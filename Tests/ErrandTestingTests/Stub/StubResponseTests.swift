@@ -64,7 +64,7 @@ import Testing
         #expect(stub.requests.map(\.text) == ["again"], "what is streamed is recorded, too")
     }
 
-    @Test func theLastOfSeveralResponsesRepeatsIfAsked() async throws {
+    @Test func theLastOfSeveralResponsesRepeatsOnDemand() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.ok), repeatingLast: true))
         var codes: [Int] = []
         for _ in 0..<4 { codes.append(try await stub.send(request()).status.code) }
@@ -78,7 +78,7 @@ import Testing
         #expect([#"["id": "a/b", "post": "7"]"#, #"["post": "7", "id": "a/b"]"#].contains(String(decoding: body, as: UTF8.self)))
     }
 
-    @Test func whatDoesNotMatchPassesThrough() async throws {
+    @Test func unmatchedRequestsPassThrough() async throws {
         let below = StubTransport(Stub().responds(.status(.ok, text: "below")))
         let above = StubTransport(
             Stub(.get, "/stubbed").responds(.status(.ok, text: "above")), Stub(.get, "/sent").responds(.passThrough(to: below)),
@@ -143,7 +143,7 @@ import Testing
             (.edge, 400 + 2000), (.mobile3G, 100 + 615), (.mobile4G, 50 + 10), (.wiFi, 1 + 12),
             (NetworkConditions(latency: .seconds(1)), 1000),
         ] as [(NetworkConditions, Int)])
-    func aDownloadTakesAsLongAsTheNetworkHasIt(_ conditions: NetworkConditions, milliseconds: Int) async throws {
+    func aDownloadTakesTheTimeOfTheNetwork(_ conditions: NetworkConditions, milliseconds: Int) async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.data(Data(count: 60_000))), conditions: conditions, clock: clock)
         let (count, took) = try await timed(on: clock) { try await stub.send(request()).body.collect().count }
@@ -151,7 +151,7 @@ import Testing
         #expect(abs(took / .milliseconds(1) - Double(milliseconds)) < 2, "\(took)")
     }
 
-    @Test func anUploadTakesAsLongAsTheNetworkHasItAndTellsItsProgress() async throws {
+    @Test func anUploadTakesTheTimeOfTheNetworkAndReportsItsProgress() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.ok).over(.edge)), clock: clock)
         let sink = RecordingEventSink()
@@ -166,7 +166,7 @@ import Testing
             sink.events.map(\.kind).filter { $0 != .requestBytesSent } == [.start, .requestHeadSent, .requestSent, .responseHead, .end])
     }
 
-    @Test func aResponsesOwnConditionsCount() async throws {
+    @Test func conditionsOfAResponseReplaceTheDefault() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.status(.ok).over(NetworkConditions())), conditions: .edge, clock: clock)
         #expect(try await timed(on: clock) { try await stub.send(request()).status }.took == .zero)
@@ -189,7 +189,7 @@ import Testing
     // MARK: - Breaking off
 
     @Test(arguments: [0, 1, 5, 9, 10, 11])
-    func aBodyBreaksOffBehindTheByteThatIsNamed(_ count: Int) async throws {
+    func aBodyBreaksAfterTheGivenByte(_ count: Int) async throws {
         let stub = StubTransport(Stub().responds(.stream(["four", "more", "ok"].map { Data($0.utf8) }).breaking(afterBytes: count)))
         let response = try await stub.send(request())
         var found = Data()
@@ -200,12 +200,12 @@ import Testing
         #expect(failure?.code == .connectionLost && failure?.phase == .body && failure?.delivery == .sent && stub.openBodyCount == 0)
     }
 
-    @Test func itBreaksWithTheErrorThatIsNamed() async throws {
+    @Test func aBodyBreaksWithTheGivenError() async throws {
         let stub = StubTransport(Stub().responds(.data(Data(count: 10)).breaking(afterBytes: 3, with: Broken())))
         await #expect(throws: Broken.self) { try await stub.send(request()).body.collect() }
     }
 
-    @Test func stubsThatWereNotPlayedToTheirEndAreTold() async throws {
+    @Test func unusedStubsAreListed() async throws {
         let stub = StubTransport(
             Stub(.get, "/a").responds(.status(.ok)), Stub(.get, "/b").responds(.status(.ok), .status(.gone)),
             Stub(.get, "/c").responds(.status(.ok)))
@@ -218,7 +218,7 @@ import Testing
 
     /// Each of a thousand tests has stubs of its own, and all run at the same time.
     @Test(arguments: 0..<1_000)
-    func aThousandTestsSideBySideDoNotInterfere(_ number: Int) async throws {
+    func aThousandParallelTestsDoNotInterfere(_ number: Int) async throws {
         let stub = StubTransport(
             Stub(.get, "/items/{id}").query("page").responds(.status(.serviceUnavailable), .json(["number": number])),
             Stub(.put, "/items/{id}").responds(.echo))

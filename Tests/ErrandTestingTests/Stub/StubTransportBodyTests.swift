@@ -16,7 +16,7 @@ struct StubTransportBodyTests {
         return (.stream(replay: .oneShot) { _ in source }, source)
     }
 
-    @Test func aBodyThatWasReadForMatchingAndIsTooLongToKeepIsNotPassedOnCut() async throws {
+    @Test func aBodyTooLongForMatchingFails() async throws {
         let server = StubTransport(Stub().responds(.status(.ok)))
         let stub = StubTransport(Stub(.post).body("other").responds(.status(.created)), unmatched: .passesThrough(to: server))
         let (body, _) = oneShot(bytes: 17 * 1024 * 1024)
@@ -27,7 +27,7 @@ struct StubTransportBodyTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test func aBodyThatWasReadForMatchingIsPassedOnWholeWithItsTrailers() async throws {
+    @Test func aBodyReadForMatchingIsPassedOnWholeWithItsTrailers() async throws {
         let server = StubTransport(Stub().responds(.status(.ok)))
         let stub = StubTransport(Stub(.post).body("other").responds(.status(.created)), unmatched: .passesThrough(to: server))
         let (body, _) = oneShot(bytes: 3 * 1024 * 1024, trailers: [.init("X-Checksum")!: "abc"])
@@ -39,14 +39,14 @@ struct StubTransportBodyTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test func aBodyIsAbandonedWhereAStreamingResponseThrows() async throws {
+    @Test func aThrowingStreamingResponseAbandonsTheBody() async throws {
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(Stub(.post).responds(.streaming { _, _ in throw AppBroke() }))
         await #expect(throws: AppBroke.self) { _ = try await stub.send(post("/", body)) }
         #expect(source.abandonments.value > 0)
     }
 
-    @Test func aBodyIsAbandonedWhereAnEchoIsCancelledBeforeItsHead() async throws {
+    @Test func aCancelledEchoAbandonsTheBody() async throws {
         let clock = ManualClock()
         let (body, source) = oneShot(bytes: 10)
         let stub = StubTransport(Stub(.post).responds(.echo.delayed(by: .seconds(1))), clock: clock)
@@ -57,7 +57,7 @@ struct StubTransportBodyTests {
         #expect(source.abandonments.value > 0 && stub.openBodyCount == 0)
     }
 
-    @Test func theBodyOfAResponseIsAbandonedWhereTheCallerIsCancelledMeanwhile() async throws {
+    @Test func aCancelledCallerAbandonsTheBodyOfTheResponse() async throws {
         let (body, source) = oneShot(bytes: 10)
         let responded = ScriptedBodySource(steps: [{ Data("late".utf8) }])
         let stub = StubTransport(
@@ -81,7 +81,7 @@ struct StubTransportBodyTests {
         #expect(source.abandonments.value > 0)
     }
 
-    @Test func whatTheAppsOwnErrorSaysIsNotInTheFailure() async throws {
+    @Test func theTextOfAnAppErrorIsNotInTheFailure() async throws {
         let stub = StubTransport(Stub(.post).responds(.status(.ok)))
         let body = RequestBody.stream { _ in ScriptedBodySource(steps: [{ throw AppBroke() }]) }
         let failure = try #require(await #expect(throws: TransportError.self) { _ = try await stub.send(post("/", body)) })

@@ -75,20 +75,20 @@ import Testing
         #expect(try await text(of: Stub().json(subset), request(.post, "/", body: .text(body))) == (matches ? "yes" : nil))
     }
 
-    @Test func aConditionOfYourOwnMatches() async throws {
+    @Test func aCustomConditionMatches() async throws {
         let stub = Stub().matching("a long body") { $0.body.count > 3 }
         #expect(try await text(of: stub, request(.post, "/", body: .text("long"))) == "yes")
         #expect(try await text(of: stub, request(.post, "/", body: .text("no"))) == nil)
     }
 
-    @Test func theFirstThatMatchesRespondsAndAddedOnesComeLast() async throws {
+    @Test func theFirstMatchingStubRespondsAndAddedStubsAreLast() async throws {
         let stub = StubTransport(Stub(.get, "/a/{id}").responds(.status(.ok)), Stub(.get, "/a/7").responds(.status(.accepted)))
         stub.add(Stub().responds(.status(.notFound)))
         let statuses = [try await stub.send(request(.get, "/a/7")).status, try await stub.send(request(.get, "/b")).status]
         #expect(statuses == [.ok, .notFound])
     }
 
-    @Test func aStubForOneMethodNeverHidesAnothers() async throws {
+    @Test func aStubForOneMethodNeverHidesAnotherMethod() async throws {
         let stub = StubTransport(
             Stub(.get, "/x").responds(.status(.ok)), Stub(.post, "/x").responds(.status(.created)), Stub(nil, "/x").responds(.status(.gone))
         )
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func oneResponseServesForeverAndSeveralServeOnceEach() async throws {
+    @Test func oneResponseRepeatsAndSeveralResponsesServeOnce() async throws {
         let stub = StubTransport(
             Stub(.get, "/one").responds(.status(.ok)), Stub(.get, "/two").responds(.status(.serviceUnavailable), .status(.created)))
         for _ in 0..<3 { #expect(try await stub.send(request(.get, "/one")).status == .ok) }
@@ -142,7 +142,7 @@ import Testing
         #expect(!text.contains(/S\d/))
     }
 
-    @Test func whatWasAskedIsRecorded() async throws {
+    @Test func requestsAreRecorded() async throws {
         struct Order: Codable, Equatable { var item: String }
         let stub = StubTransport(Stub(.post).responds(.status(.ok)))
         _ = try await stub.send(request(.post, "/a%20b?q=%41&r&s=1=2&t=%FF", body: .text(#"{"item":"tea"}"#)))
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func aFailureIsThrownAsItIs() async throws {
+    @Test func aFailureIsThrownUnchanged() async throws {
         let stub = StubTransport(Stub().responds(.failure(SomeError()), .status(.ok)))
         await #expect(throws: SomeError()) { try await stub.send(request(.get, "/")) }
         #expect(try await stub.send(request(.get, "/")).status == .ok)
@@ -231,14 +231,14 @@ import Testing
 
     @Test func aResponseThatNeverComesIsCancellable() async throws {
         let stub = StubTransport(Stub().responds(.never))
-        let (request, hasArrived) = (try request(.get, "/"), RecordedArrival())
+        let (request, hasArrived) = (try request(.get, "/"), ArrivalSink())
         let task = Task { try await HTTPStack(stub).send(request.reporting(to: hasArrived)) }
         try await hasArrived.arrived.wait("the request to arrive") { $0 }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func afterShutdownNothingIsSent() async throws {
+    @Test func noRequestIsSentAfterShutdown() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         try await stub.shutdown()
         try await stub.shutdown()
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func eachOfSeveralResponsesServesOneOfManyCallers() async throws {
+    @Test func eachOfSeveralResponsesServesOneCaller() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok), .status(.created), .status(.accepted)))
         let codes = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<50 { group.addTask { (try? await stub.send(request(.get, "/")).status.code) ?? 0 } }
@@ -273,8 +273,8 @@ import Testing
     }
 }
 
-/// Notices that a transport has a request.
-private final class RecordedArrival: EventSink {
+/// Reports that a transport has a request.
+private final class ArrivalSink: EventSink {
     let arrived = Watched(false)
     func record(_ event: ExchangeEvent) { if event.kind == .requestSent { arrived.change { $0 = true } } }
 }

@@ -61,7 +61,7 @@ struct CancellationTortureTests {
     }
 
     /// What only ends by cancellation or by another's hand is cancelled while it waits.
-    @Test func whoSleepsIsCancelledInItsSleep() async throws {
+    @Test func aSleeperIsCancelledInItsSleep() async throws {
         let clock = ManualClock()
         let report = try await CancellationTorture().run {
             try await clock.advancingToSleepers {
@@ -73,7 +73,7 @@ struct CancellationTortureTests {
         #expect(report.cancelled > 10)
     }
 
-    @Test func anotherErrorThanCancellationErrorIsAViolation() async throws {
+    @Test func anErrorOtherThanCancellationErrorIsAViolation() async throws {
         let violation = try await violation {
             await Task.yield()
             if Task.isCancelled { throw SomeError() }
@@ -117,7 +117,7 @@ struct CancellationTortureTests {
         stop.finish()
     }
 
-    @Test func whatTheCheckFindsIsAViolationOfThatRun() async throws {
+    @Test func aFailedCheckIsAViolationOfItsRun() async throws {
         let violation = try await violation(check: { run in if run.jobNumber == 2 { throw SomeError() } }) {
             await Task.yield()
             try Task.checkCancellation()
@@ -155,7 +155,7 @@ struct CancellationTortureTests {
         #expect(tooFew.what.contains("and at least 8 must"), "\(tooFew)")
     }
 
-    @Test func goingOnAfterCancellationIsAViolation() async throws {
+    @Test func workAfterCancellationIsAViolation() async throws {
         let finished = try await violation(CancellationTorture(lateJobs: 10)) {
             for _ in 0..<30 { await Task.yield() }
             return 1
@@ -178,7 +178,7 @@ struct CancellationTortureTests {
         #expect(report.lateJobs <= 2, "\(report)")
     }
 
-    @Test func whoCancelsTheTortureEndsIt() async throws {
+    @Test func cancellingTheTortureEndsTheTorture() async throws {
         let clock = ManualClock()
         let task = Task {
             try await CancellationTorture().run { try await clock.sleep(for: .seconds(1)) }
@@ -188,7 +188,7 @@ struct CancellationTortureTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func theExecutorIsThatOfEveryLayer() async throws {
+    @Test func everyLayerRunsOnTheExecutorOfTheTorture() async throws {
         let report = try await CancellationTorture().run {
             let stub = StubTransport(Stub(.get, "/").responds(.stream([Data("a".utf8), Data("b".utf8)])))
             return try await stub.timeout(.seconds(3)).send(Request(.get, url: "https://a.example/")).body.collect()

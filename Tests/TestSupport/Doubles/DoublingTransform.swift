@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Gives each chunk twice, as a decoder makes more of what it takes.
+/// Returns each chunk twice, like a decoder with more output than input.
 public struct DoublingTransform: BodyTransform {
     public init() {}
 

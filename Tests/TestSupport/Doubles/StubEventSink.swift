@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A sink that keeps nothing.
+/// A sink that ignores its events.
 public struct StubEventSink: EventSink {
     public init() {}
 

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aRestartConnectsAgainAtOnce() async throws {
+    @Test func aRestartReconnectsImmediately() async throws {
         try await EventHarness.run(["id: 7\ndata: a\n\n"], holdsOpen: true) { harness, seen in
             try await withService { client in
                 let path = try await start(
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeUnderstoodIsRefused() async throws {
+    @Test func invalidRequestsAreRefused() async throws {
         try await withService { client in
             let bad = try await client.stack.send(Request(.post, "/", body: .text("{}")))
             #expect(bad.status == .badRequest)

@@ -64,7 +64,7 @@ private enum HTTP1Suite {
     }
 
     /// The pieces of 40 bytes make a difference to a parser, and the outcome must be the same.
-    @Test(arguments: [0, 40]) func theOwnTransportDoesWithEveryReplyWhatTheSuiteWants(chunkBytes: Int) async throws {
+    @Test(arguments: [0, 40]) func theTransportHandlesEveryReplyOfTheSuite(chunkBytes: Int) async throws {
         let vectors = try HTTP1Suite.vectors()
         let outcomes = try await HTTP1Suite.withServer(chunkBytes: chunkBytes) { url in
             try await Replay(base: url).outcomes(count: vectors.count)
@@ -76,7 +76,7 @@ private enum HTTP1Suite {
         }
     }
 
-    @Test func theFileHasOneObjectForEachURL() async throws {
+    @Test func theOutputFileHasOneObjectForEachURL() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-replay-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
         try await HTTP1Suite.withServer(chunkBytes: 0) { url in

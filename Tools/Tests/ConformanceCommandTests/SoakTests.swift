@@ -37,7 +37,7 @@ import Testing
     ]
 
     /// The short form of what `conformance soak` does two million times.
-    @Test(arguments: [1, 2]) func nothingIsLeftOfManyRequests(seed: Int) async throws {
+    @Test(arguments: [1, 2]) func manyRequestsLeaveNothing(seed: Int) async throws {
         let words = ["soak", "--requests", "1500", "--seed", "\(seed)", "--concurrency", "32"]
         let (status, lines) = try await run(words + Self.looseBounds)
         #expect(status == 0)
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// The short form of what `conformance soak --http2` does 500,000 times.
-    @Test func nothingIsLeftOfManyRequestsOverHTTP2() async throws {
+    @Test func manyRequestsOverHTTP2LeaveNothing() async throws {
         let (status, lines) = try await run(["soak", "--http2", "--requests", "300", "--concurrency", "16"] + Self.looseBounds)
         #expect(status == 0)
         #expect(lines.filter { $0.hasPrefix("FAILED") } == [])
@@ -67,7 +67,7 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("FAILED: an end took ") }, "\(lines)")
     }
 
-    @Test func thePartsOfTheEndsAreRoundedUp() {
+    @Test func percentilesOfTheEndsAreRoundedUp() {
         var ends = SoakEnds()
         for milliseconds in 1...1000 { ends.add(.cancel, .milliseconds(milliseconds) - .microseconds(50)) }
         ends.add(.deadline, .seconds(5))
@@ -77,7 +77,7 @@ import Testing
         #expect(ends.figures(.shutdown).count == 0)
     }
 
-    @Test func aPlanDependsOnTheSeedAndTheNumberAlone() {
+    @Test func aPlanDependsOnlyOnTheSeedAndTheNumber() {
         func plans(_ seed: UInt64) -> [String] { (0..<200).map { "\(SoakPlan($0, seed: seed, servers: 4))" } }
         #expect(plans(1) == plans(1))
         #expect(plans(1) != plans(2))

@@ -51,7 +51,7 @@ struct ArgumentRewriterTests {
     }
 
     @Test(arguments: ["-XPOST -sSL --range -5 --curl post URL -j a=1 b=2", "-d -v -r-5 URL a=1", "-#o - URL", "-o=file -d=x URL"])
-    func whatIsRewrittenStaysSo(arguments: String) throws {
+    func rewrittenArgumentsAreNotRewrittenAgain(arguments: String) throws {
         let once = try ArgumentRewriter.rewritten(Self.words(arguments))
         // `-d=-v` is a form of the parser alone.
         guard !once.contains(where: { $0.hasPrefix("-d=") || $0.hasPrefix("-r=") }) else { return }

@@ -14,7 +14,7 @@ struct ArgumentTests {
         ("HTTP://a.example", "HTTP://a.example"), ("ftp://a.example", "ftp://a.example"),
         (":8080/x", "http://localhost:8080/x"), (":8080", "http://localhost:8080"), (":/x", "http://localhost/x"),
         (":", "http://localhost"),
-    ]) func aURLWithoutASchemeOfItsOwnGetsOne(url: String, expected: String) {
+    ]) func aURLWithoutASchemeGetsHTTP(url: String, expected: String) {
         #expect(RequestArguments.absolute(url) == expected)
     }
 
@@ -23,7 +23,7 @@ struct ArgumentTests {
         ("http://a.example/100%?a=%41%zz", "http://a.example/100%25?a=%41%25zz"), ("http://a.example?q=ü#?", "http://a.example/?q=%C3%BC"),
         ("http://a.example/[a]|b", "http://a.example/%5Ba%5D%7Cb"), ("http://bücher.example/", "http://xn--bcher-kva.example/"),
         ("http://a.example/%C3%A4?x=a+b&y=:@/?", "http://a.example/%C3%A4?x=a+b&y=:@/?"), ("http://a.example", "http://a.example/"),
-    ]) func aPastedURLIsEncodedAndAValidOneIsNot(text: String, expected: String) throws {
+    ]) func onlyAnInvalidPastedURLIsEncoded(text: String, expected: String) throws {
         #expect(try RequestArguments.parse([text]).httpURL().description == expected)
         #expect(try RequestArguments.parse([expected]).httpURL().description == expected)
     }
@@ -37,7 +37,7 @@ struct ArgumentTests {
     }
 
     @Test(arguments: [["a.example/x\ny"], ["a.example/x\\y"], ["-G", "--data-raw", "a\nb", "a.example"]])
-    func whatNoURLMayHoldIsRefused(words: [String]) throws {
+    func invalidCharactersOfAURLAreRefused(words: [String]) throws {
         #expect(throws: InvalidURLError.self) { try RequestArguments.parse(words).request(method: nil) }
     }
 
@@ -80,7 +80,7 @@ struct ArgumentTests {
     @Test(arguments: [
         "http.example/x", "https-proxy:8080/x", "http1/x", "http2:8080", "a.example//x", "localhost//x", "httpbin/x", "://a.example",
         ":8080/https:/x", "a.example/http:/x", "[::1]:80/",
-    ]) func aHostIsNoMisspeltScheme(url: String) {
+    ]) func aHostIsNotTakenForAMisspeltScheme(url: String) {
         #expect(NearScheme.problem(of: url) == nil)
     }
 
@@ -121,7 +121,7 @@ struct ArgumentTests {
         #expect(Misspelling.nearest(to: word) == nearest)
     }
 
-    @Test func manyArgumentsAfterAURLAreNoMisspelling() {
+    @Test func manyArgumentsAfterAURLAreNotTreatedAsAMisspelling() {
         #expect(Misspelling.hint(for: ["a.example", "b.example"]) == nil)
         #expect(Misspelling.hint(for: ["-v", "get"]) == nil)
         #expect(Misspelling.hint(for: ["get", "a", "b"]) == nil)
@@ -203,7 +203,7 @@ struct ArgumentTests {
     }
 
     /// A retry is no way out where it was asked for already, where it can do harm, and where the body has begun.
-    @Test func aRetryIsAdvisedOnlyWhereItHelps() throws {
+    @Test func onlyASafeRetryIsAdvised() throws {
         func line(_ arguments: [String], _ method: HTTPRequest.Method, _ phase: ExchangePhase, _ delivery: Delivery) throws -> String {
             let request = try Request(method, url: "http://a.example/")
             let error = TransportError(.connectionLost, phase: phase, request: request, delivery: delivery)

@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func aClientGetsATokenForItself() async throws {
+    @Test func aClientGetsItsOwnToken() async throws {
         try await withFolder { state, base in
             let login = try await run(
                 state, "auth", "login", "--token-url", "\(base)/oauth/token", "--client-id", "x", "--client-secret", "hunter2hunter2",
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func whatGoesWrongIsSaid() async throws {
+    @Test func failuresOfTheSignInAreDescribed() async throws {
         try await withFolder { state, base in
             let slow = try await run(state, "auth", "login", "--issuer", base, "--client-id", "x", "--wait", "1")
             #expect(slow.status == 6 && slow.errors.hasSuffix("errand: nobody has signed in within 1 s\n"), "\(slow)")

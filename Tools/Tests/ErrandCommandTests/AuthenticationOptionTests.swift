@@ -15,7 +15,7 @@ import Testing
         return value
     }
 
-    @Test func credentialsGoByBasicUnlessSomethingElseIsSaid() throws {
+    @Test func credentialsAreSentByBasicByDefault() throws {
         #expect(try field(["-u", "joe:p:w"]) == "Basic am9lOnA6dw==")
         #expect(try field(["--basic", "-u", "joe:p:w"]) == "Basic am9lOnA6dw==")
         #expect(try field(["--oauth2-bearer", "t0ken"]) == "Bearer t0ken")
@@ -28,7 +28,7 @@ import Testing
 
     @Test(arguments: [
         ("aws:amz:r:s", "awsV4(r, s)"), ("aws:amz:r", "awsV4(r, s3)"), ("aws:amz", "awsV4(eu-x, s3)"), ("AWS", "awsV4(eu-x, s3)"),
-    ]) func theScopeOfASignatureComesFromTheHostWhereItIsMissing(provider: String, label: String) throws {
+    ]) func aMissingScopeOfASignatureComesFromTheHost(provider: String, label: String) throws {
         guard case .signature(let signer) = try authentication(["--aws-sigv4", provider, "-u", "id:secret"]) else {
             throw CancellationError()
         }
@@ -44,7 +44,7 @@ import Testing
             (["--aws-sigv4", "aws:amz::s", "-u", "a:b"], "invalid region"),
             (["--aws-sigv4", "aws:amz:r:s:t", "-u", "a:b"], "--aws-sigv4 must be"),
             (["--proxy-digest", "--proxy-basic"], "--proxy-basic and --proxy-digest do not go together"),
-        ] as [([String], String)]) func whatDoesNotGoTogetherIsRefused(words: [String], expected: String) throws
+        ] as [([String], String)]) func conflictingOptionsAreRefused(words: [String], expected: String) throws
     {
         let error = #expect(throws: (any Error).self) { try RequestArguments.parse(words + ["a.example"]) }
         #expect(RequestArguments.fullMessage(for: try #require(error)).contains(expected))

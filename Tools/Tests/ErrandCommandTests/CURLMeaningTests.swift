@@ -80,7 +80,7 @@ import Testing
             ["-ehttp://r.example/"],
             ["-ba=b"], ["-Fa=b"], ["-fsSGd", "a=b"], ["-Tv.txt"], ["-sXPATCH", "-d@lines"], ["-djson=1"], ["-d", "--", "-d", "---"],
             ["--data", "-a", "--data-raw", "--x"], ["--", "URL/x"], ["-IL"],
-        ]) func theRequestIsCURLs(arguments: [String]) async throws
+        ]) func theRequestMatchesCURL(arguments: [String]) async throws
     {
         try await inFolder { (folder: URL) async throws in
             let curl = try await sent(arguments, byCURL: true, in: folder, input: nil)
@@ -94,7 +94,7 @@ import Testing
         arguments: [
             ["--data-urlencode", "n@-"], ["-d", "@-"], ["-d", "@-", "-d", "x=1"], ["--data-binary", "@-", "--data-raw", "x"],
             ["--json", "@-"],
-        ]) func standardInputIsReadAsCURLReadsIt(arguments: [String]) async throws
+        ]) func standardInputIsReadLikeInCURL(arguments: [String]) async throws
     {
         try await inFolder { (folder: URL) async throws in
             func body(byCURL: Bool) async throws -> String? {
@@ -124,7 +124,7 @@ import Testing
         (["-F", "a=x;headers=\"X: y\""], "';headers='"), (["-F", "a=x;encoder=base64"], "';encoder='"),
         (["-F", "a=x;filename=q"], "';filename='"),
         (["--cert", "/no/such.pem:s3cret", "--key", "k"], "A password after ':' is not supported"), (["-A", "x\ny"], "one line"),
-    ]) func whatIsNotSupportedIsRefusedInWords(arguments: [String], message: String) async throws {
+    ]) func unsupportedOptionsAreRefusedWithAHint(arguments: [String], message: String) async throws {
         let outcome = try await CommandProcess(["http://127.0.0.1:1/"] + arguments).outcome()
         #expect(outcome.status == 64 && outcome.errors.contains(message), "\(outcome.errors)")
         #expect(!outcome.errors.contains("s3cret"))
@@ -135,7 +135,7 @@ import Testing
         #expect(try arguments.request(method: nil).body.bufferedData == Data("x=&y".utf8))
     }
 
-    @Test func theOrderOfTheDataIsThatOfTheOptions() async throws {
+    @Test func dataKeepsTheOrderOfTheOptions() async throws {
         for words in [
             ["--data-raw", "1", "-d", "2", "--data-urlencode", "3", "--data-binary", "4"],
             ["--data-binary", "1", "--data-urlencode", "2", "-d", "3"],
@@ -147,7 +147,7 @@ import Testing
     }
 
     /// An odd entry of the file of passwords is of no concern to the others.
-    @Test func anOddNetrcServesTheOtherHosts() async throws {
+    @Test func anInvalidNetrcEntryDoesNotAffectOtherHosts() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data("machine odd.example logn x\nmachine 127.0.0.1 login u password p\n".utf8).write(to: file)

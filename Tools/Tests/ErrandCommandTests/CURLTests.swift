@@ -28,7 +28,7 @@ import Testing
             .outcome()
     }
 
-    @Test func everyOptionOfTheConnectionIsThere() async throws {
+    @Test func theCommandHasEveryOptionOfTheConnection() async throws {
         let text = try await text([
             "-L", "--max-redirs", "3", "--retry", "2", "-m", "9", "--connect-timeout", "1.5", "-x", "joe:s3cret@proxy.example:3128",
             "--resolve", "a.example:80:127.0.0.1", "--resolve", "b.example:81:[::1]", "--cacert", "it's ca.pem", "--cert", "a:b\\c.pem",
@@ -68,7 +68,7 @@ import Testing
             (["delete", "-L", "--retry", "2", "http://a.example/"], ["--retry 2"]),
             (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock"]),
             (["--unix-socket=-x.sock", "http://a.example/"], ["--unix-socket ./-x.sock"]),
-        ] as [([String], [String])]) func onlyWhatWasAskedForIsThere(arguments: [String], expected: [String]) async throws
+        ] as [([String], [String])]) func theCommandHasOnlyTheGivenOptions(arguments: [String], expected: [String]) async throws
     {
         let lines = try await text(arguments).split(separator: "\n").map { $0.trimmingCharacters(in: .init(charactersIn: " \\")) }
         // Without the line of the URL, and what belongs to the request.
@@ -76,7 +76,7 @@ import Testing
         #expect(shown == expected)
     }
 
-    @Test(arguments: ["http", "https", "socks5h"]) func neitherAPasswordNorAFieldForTheProxyIsThere(scheme: String) async throws {
+    @Test(arguments: ["http", "https", "socks5h"]) func theCommandHasNoPasswordOrFieldForTheProxy(scheme: String) async throws {
         let text = try await text([
             "-x", "\(scheme)://joe:s3cret@p.example:8", "-H", "Proxy-Authorization: Basic s3cret", "http://a.example/",
         ])
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [["--resolve", "a.example:127.0.0.1"], ["-x", "ftp://p.example"]])
-    func whatCannotBeUnderstoodIsRefused(words: [String]) async throws {
+    func invalidConnectionOptionsAreRefused(words: [String]) async throws {
         let outcome = try await CommandProcess(words + ["http://a.example/", "--curl"]).outcome()
         #expect(outcome.status == 64 && outcome.output.isEmpty)
     }
@@ -115,7 +115,7 @@ import Testing
     /// The files are in a folder whose name curl and the shell would read otherwise.
     @Test(
         .enabled(if: hasCURL, "there is no curl on this machine"), .enabled(if: hasOpenSSL, "there is no openssl on this machine")
-    ) func theServerAndTheClientProveWhoTheyAre() async throws {
+    ) func serverAndClientAreAuthenticatedByCertificates() async throws {
         let folder = URL(fileURLWithPath: "/tmp/errand it's a:b\\\(UInt32.random(in: 0 ... .max))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

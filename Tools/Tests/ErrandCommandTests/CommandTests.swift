@@ -20,7 +20,7 @@ import Testing
     }
 
     /// As curl does it.
-    @Test(arguments: [200, 404, 503]) func noStatusIsAFailureOnDemand(code: Int) async throws {
+    @Test(arguments: [200, 404, 503]) func everyStatusIsASuccessOnDemand(code: Int) async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "--no-fail", "\(url)/status/\(code)", "-w", "%{http_code}")
             #expect(outcome.status == 0 && outcome.text.hasSuffix("\(code)"))
@@ -29,7 +29,7 @@ import Testing
         #expect(try await CommandProcess.run("get", "--no-fail", "-f", "http://127.0.0.1:1/").status == 64)
     }
 
-    @Test func aRefusedConnectionIsOneLineAndSix() async throws {
+    @Test func aRefusedConnectionIsOneLineAndStatusSix() async throws {
         let outcome = try await CommandProcess.run("get", "http://127.0.0.1:1/?token=s3cret")
         #expect(outcome.status == 6)
         #expect(outcome.output.isEmpty)
@@ -48,14 +48,14 @@ import Testing
         ["events", "http://127.0.0.1/", "--count", "0"], ["events", "http://127.0.0.1/", "--max-reconnects", "-1"],
         ["events", "http://127.0.0.1/", "-o", "x"], ["events", "http://127.0.0.1/", "-I"], ["events", "http://127.0.0.1/", "--retry", "2"],
         ["events", "http://127.0.0.1/", "--last-event-id", "a\r\nX-Evil: 1"],
-    ]) func whatCannotBeUnderstoodIsUsage(arguments: [String]) async throws {
+    ]) func invalidArgumentsAreAUsageError(arguments: [String]) async throws {
         let outcome = try await CommandProcess(arguments).outcome()
         #expect(outcome.status == 64)
         #expect(outcome.output.isEmpty)
         #expect(!outcome.errors.isEmpty && !outcome.errors.contains("user:pw"))
     }
 
-    @Test func aTimeoutSaysWhatItWaitedFor() async throws {
+    @Test func aTimeoutNamesItsPhase() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "\(url)/slow", "--max-time", "0.3")
             #expect(outcome.status == 6)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func eventsAreReadOverAsManyConnectionsAsTheyTake() async throws {
+    @Test func eventsAreReadOverSeveralConnections() async throws {
         try await withDemoServer { (url: String) async throws in
             let all = try await CommandProcess.run("events", "\(url)/events?count=2&each=1")
             #expect(all.status == 0)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func anEventStreamIsAskedForAndEndsAfterTheTimeForEverything() async throws {
+    @Test func anEventStreamEndsAfterTheMaximumTime() async throws {
         try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\n") {
             (server: RawServer) async throws in
             let outcome = try await CommandProcess.run("events", server.url, "--max-time", "1")
@@ -105,7 +105,7 @@ import Testing
         #expect(options.text(of: event, isForTerminal: false).contains("\u{1B}"))
     }
 
-    @Test func aProfileTellsWhereTheTimeWent() async throws {
+    @Test func aProfileShowsTheTimesOfTheLayers() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "-L", "--retry", "1", "--profile", "\(url)/redirect/1?token=s3cret")
             #expect(outcome.status == 0 && !outcome.output.isEmpty)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func aProfileTellsAlsoWhatFailed() async throws {
+    @Test func aProfileShowsTheFailure() async throws {
         let outcome = try await CommandProcess.run("get", "--profile", "http://127.0.0.1:1/")
         #expect(outcome.status == 6)
         #expect(outcome.errors.contains("NIOTransport") && outcome.errors.contains("cannot connect"))
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func theCurlTextIsShownAndNothingIsSent() async throws {
+    @Test func theCurlTextIsShownWithoutSending() async throws {
         let outcome = try await CommandProcess.run(
             "post", "http://127.0.0.1:1/a?token=s3cret", "-u", "joe:s3cret", "--json", #"{"it's":1}"#, "--curl")
         #expect(outcome.status == 0 && outcome.errors.isEmpty)
@@ -162,7 +162,7 @@ import Testing
         #expect(text.hasPrefix("curl ") && text.contains("REDACTED") && !text.contains("s3cret"))
     }
 
-    @Test func withoutANetworkItSaysSo() async throws {
+    @Test func theErrorWithoutANetworkNamesTheNetwork() async throws {
         let launcher = ["unshare", "-r", "-n"]
         let probe = Process()
         probe.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -180,7 +180,7 @@ import Testing
 
     // MARK: - Pipes, standard input, interrupts
 
-    @Test func aPipeGetsTheBytesAsTheyAre() async throws {
+    @Test func aPipeGetsTheBytesUnchanged() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "\(url)/download?bytes=300000")
             #expect(outcome.status == 0)
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func aReaderThatGoesEndsItQuietly() async throws {
+    @Test func aClosedOutputEndsTheCommandQuietly() async throws {
         try await withDemoServer { (url: String) async throws in
             let pipe = Pipe()
             let command = try CommandProcess(["get", "\(url)/download?bytes=500000000"], output: pipe.fileHandleForWriting)
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func anInterruptEndsItAndLeavesNothing(signal: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func anInterruptEndsTheCommandAndLeavesNothing(signal: Int32) async throws {
         let folder = temporary("download")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -243,7 +243,7 @@ import Testing
         }
     }
 
-    @Test func standardInputIsSentAsItComes() async throws {
+    @Test func standardInputIsStreamed() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("put", "\(url)/upload", "-T", "-", input: Data(count: 3_000_000))
             #expect(outcome.text == "3000000")
@@ -254,7 +254,7 @@ import Testing
 
     // MARK: - What is sent
 
-    @Test func sendsJSONByFields() async throws {
+    @Test func fieldsAreSentAsJSON() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("post", "\(url)/notes", "-j", "text=Pour tea")
             #expect(outcome.text.contains(#""text":"Pour tea""#))
@@ -437,7 +437,7 @@ import Testing
     }
 
     @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
-    func whatCouldSteerATerminalDoesNotReachIt() async throws {
+    func controlCharactersDoNotReachATerminal() async throws {
         let odd = "\u{9B}31m\u{202E}"
         let response =
             "HTTP/1.1 200 O\u{9B}K\r\nX-A: \(odd)\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n[\"\u{9B}\u{202E}\"]"
@@ -476,7 +476,7 @@ import Testing
         }
     }
 
-    @Test func itCompletesInShells() async throws {
+    @Test func theCommandGeneratesShellCompletions() async throws {
         for shell in ["bash", "zsh", "fish"] {
             let outcome = try await CommandProcess.run("--generate-completion-script", shell)
             #expect(outcome.status == 0)
@@ -484,7 +484,7 @@ import Testing
         }
     }
 
-    @Test func theTourEndsWell() async throws {
+    @Test func theTourSucceeds() async throws {
         let outcome = try await CommandProcess.run("tour")
         #expect(outcome.status == 0)
         #expect(outcome.text.contains("every step had the expected result"))

@@ -16,7 +16,7 @@ import Testing
     // MARK: - Methods and subcommands
 
     @Test(arguments: [["post"], ["put"], ["patch"], ["delete"], ["-X", "POST"], ["-d", "a=b"], ["post", "-d", "a=b"]])
-    func theHeadOptionNeverSendsAnythingElse(words: [String]) async throws {
+    func theHeadOptionRefusesOtherMethods(words: [String]) async throws {
         try await withRawServer { (server: RawServer) async throws in
             let outcome = try await CommandProcess(words + ["-I", server.url]).outcome()
             #expect(outcome.status == 64)
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func aPortAloneIsLocalhost() async throws {
+    @Test func aPortAloneMeansLocalhost() async throws {
         try await withRawServer { (server: RawServer) async throws in
             let outcome = try await CommandProcess.run(":\(server.port)/x", "-w", "%{url_effective}")
             #expect(outcome.status == 0 && outcome.text == "http://localhost:\(server.port)/x")
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func credentialsInAURLAreReferredToTheirOption() async throws {
+    @Test func theErrorOfCredentialsInAURLNamesTheOption() async throws {
         let outcome = try await CommandProcess.run("get", "http://user:pw@127.0.0.1:1/")
         #expect(outcome.status == 64 && outcome.errors.contains("Use -u USER:PASSWORD"))
     }
@@ -262,7 +262,7 @@ import Testing
             (["-D", "/no/such/folder/x"], "write '/no/such/folder/x': no such file or folder (errno 2)"),
             (["--har", "/dev/null/x"], "write '/dev/null/x': "),
         ])
-    func aFileThatCannotBeWrittenHasAStatusOfItsOwn(words: [String], failure: String) async throws {
+    func anUnwritableFileHasItsOwnStatus(words: [String], failure: String) async throws {
         try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi") { (server: RawServer) async throws in
             let outcome = try await CommandProcess(["get", server.url] + words).outcome()
             #expect(outcome.status == 23)
@@ -348,7 +348,7 @@ import Testing
         }
     }
 
-    @Test func aLongPipeIsSentAsItComes() async throws {
+    @Test func aLongPipeIsStreamed() async throws {
         try await withDemoServer { (url: String) async throws in
             #expect(try await CommandProcess.run("put", "\(url)/upload", input: Data(count: 3_000_000)).text == "3000000")
         }
@@ -357,7 +357,7 @@ import Testing
     private static let setsid = "/usr/bin/setsid"
 
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: setsid), "there is no /usr/bin/setsid here"))
-    func withoutATerminalAPasswordHasToBeGiven() async throws {
+    func aPasswordIsRequiredWithoutATerminal() async throws {
         let outcome = try await CommandProcess.run("get", "-u", "joe", "http://127.0.0.1:1/", through: [Self.setsid, "-w"])
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("-u joe has no password. Use -u USER:PASSWORD"))
@@ -378,7 +378,7 @@ import Testing
     // MARK: - What is shown
 
     /// Each line that is shown was sent, and each line that was sent is shown.
-    @Test func verboseShowsTheHeadAsItIsSent() async throws {
+    @Test func verboseShowsTheSentHead() async throws {
         try await withRawServer { (server: RawServer) async throws in
             for words in [
                 ["get", server.url + "/x?a=1"], ["post", server.url, "-j", "text=Pour tea"], ["post", server.url],
@@ -415,7 +415,7 @@ import Testing
     }
 
     @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
-    func aTerminalWithoutColorGetsIndentationAlone() async throws {
+    func aTerminalWithoutColorGetsIndentationOnly() async throws {
         try await withDemoServer { (url: String) async throws in
             for environment in ["TERM=xterm NO_COLOR=1", "TERM=dumb"] {
                 let outcome = try await CommandProcess.onATerminal("get -i \(url)/notes", environment: environment)
@@ -430,7 +430,7 @@ import Testing
     }
 
     @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
-    func aTerminalIsToldTheStatusWhereItWouldStayEmpty() async throws {
+    func aTerminalShowsTheStatusOfAnEmptyBody() async throws {
         try await inFolder { (folder: URL) async throws in
             let file = folder.appendingPathComponent("page").path
             try await withDemoServer { (url: String) async throws in

@@ -33,12 +33,12 @@ import Testing
             ["a=x"], ["a="], ["a=x", "b=y"], [#"a="x;type=y""#], [#"a="x";type=t/u"#], ["a=x;type=t/u"], [#"a="x\"y\\z""#], [#"a=x"y"#],
             ["ä=é"], [#"a"b=c"#],
         ])
-    func aTextIsSentAsCurlSendsIt(arguments: [String]) async throws {
+    func aTextIsSentLikeInCURL(arguments: [String]) async throws {
         #expect(try await body(arguments) == (try await curlBody(arguments)))
     }
 
     @Test(.enabled(if: hasCURL, "curl is not on this machine"))
-    func aFileIsSentAsCurlSendsIt() async throws {
+    func aFileIsSentLikeInCURL() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-form-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -55,7 +55,7 @@ import Testing
     }
 
     /// As with curl, the form can be read by its boundary.
-    @Test func aContentTypeOfYourOwnGetsTheBoundary() async throws {
+    @Test func aCustomContentTypeGetsTheBoundary() async throws {
         for (field, isOwn) in [("multipart/form-data", false), ("multipart/mixed; boundary=abc", true)] {
             let server = try RawServer()
             let command = try CommandProcess(["post", server.url, "-F", "a=1", "-H", "Content-Type: \(field)"])
@@ -71,7 +71,7 @@ import Testing
         ["a"], ["=x"], [#"a="x"#], [#"a="x";filename=n"#], [#"a="x";type=t/u;type=v/w"#], ["a=@x;size=3"], ["a=<x;filename=n"],
         ["a=@-", "b=@-"], [#"a=@"-""#, #"b=@"-""#], ["a=x;type="], ["a=x;type=t/u\r\nX: y"], [#"a="x";type="#], ["a=@x;type=a\nb"],
         ["a=<-;type=t/u", "b=@-"],
-    ]) func whatCannotBeSentIsAnError(arguments: [String]) {
+    ]) func anUnsendablePartIsAnError(arguments: [String]) {
         #expect(throws: ValidationError.self) { try MultipartForm(arguments: arguments) }
     }
 

@@ -34,7 +34,7 @@ import Testing
         #expect(own == send.filter { !$0.hasPrefix("-X") })
     }
 
-    @Test func noDefaultIsSaidTwice() async throws {
+    @Test func eachDefaultIsShownOnce() async throws {
         let help = try await CommandProcess.run("send", "--help").text.replacing(#/\s+/#, with: " ")
         #expect(help.contains("(default: 20)"))
         #expect(!help.contains(#/\([0-9.]+\)\.? \(default/#) && !help.contains(#/by default\. \(default/#))

@@ -5,18 +5,18 @@ import Testing
 @testable import ErrandCommand
 
 struct JSONColoringTests {
-    @Test func keepsNumbersAndTextsAsTheyCame() {
+    @Test func numbersAndTextsKeepTheirSpelling() {
         let text = JSONColoring.text(of: Data(#"{"a":1.10,"b":[],"c":["x\"y",{}],"d":12345678901234567890}"#.utf8))
         let plain = text.replacing(#/\u{1b}\[[0-9]+m/#, with: "")
         #expect(plain == "{\n  \"a\": 1.10,\n  \"b\": [],\n  \"c\": [\n    \"x\\\"y\",\n    {}\n  ],\n  \"d\": 12345678901234567890\n}\n")
         #expect(text.contains("\u{1b}[94m\"a\"\u{1b}[0m"))
     }
 
-    @Test func withoutColorItIsIndentedAllTheSame() {
+    @Test func jsonWithoutColorIsIndented() {
         #expect(JSONColoring.text(of: Data(#"{"a":[1,"b"]}"#.utf8), isColored: false) == "{\n  \"a\": [\n    1,\n    \"b\"\n  ]\n}\n")
     }
 
-    @Test func textThatIsNotJSONStaysAsItIs() { #expect(JSONColoring.text(of: Data("{oops".utf8)) == "{oops") }
+    @Test func textThatIsNotJSONIsUnchanged() { #expect(JSONColoring.text(of: Data("{oops".utf8)) == "{oops") }
 
     /// Deep nesting must not make a few bytes of a server into many times as much on the terminal.
     @Test func deepNestingIsIndentedToABound() {
@@ -29,7 +29,7 @@ struct JSONColoringTests {
         #expect(text.utf8.count < 30 * data.count)
     }
 
-    @Test func aLongTextStaysAsItCameAfterTheLimit() {
+    @Test func textAfterTheLimitIsUnchanged() {
         let data = Data((#"{"first":1,"rest":["# + String(repeating: "1,", count: 10_000) + "2]}").utf8)
         let text = JSONColoring.text(of: data, limitBytes: 1000)
         #expect(text.utf8.count < 1100 + data.count)
@@ -46,7 +46,7 @@ struct JSONColoringTests {
 
     /// Foundation reads all of them as JSON, and none is what the library reads. Their bytes stay as they are.
     @Test(arguments: [String.Encoding.utf16BigEndian, .utf16LittleEndian, .utf16, .utf32])
-    func jsonInOtherEncodingsStaysAsItIs(encoding: String.Encoding) throws {
+    func jsonInOtherEncodingsIsUnchanged(encoding: String.Encoding) throws {
         for text in ["{}", "[1]", #"{"a":[{}]}"#, "]", "}}"] {
             let data = try #require(text.data(using: encoding))
             for mark in [Data(), Data([0xFF, 0xFE]), Data([0xFE, 0xFF]), Data([0xEF, 0xBB, 0xBF])] {
@@ -57,14 +57,14 @@ struct JSONColoringTests {
     }
 
     /// What takes long to parse is not parsed.
-    @Test func namesThatAreSlowToCompareAndDeepNestingStayAsTheyAre() {
+    @Test func slowNamesAndDeepNestingAreUnchanged() {
         let name = "a" + String(repeating: "\u{300}\u{316}", count: 60_000)
         for text in ["{\"\(name)\":1}", String(repeating: "[", count: 400) + String(repeating: "]", count: 400)] {
             #expect(JSONColoring.shown(Data(text.utf8), isColored: true, isForTerminal: false) == Data(text.utf8))
         }
     }
 
-    @Test func whatCouldSteerATerminalIsEscapedAsJSONEscapesIt() {
+    @Test func controlCharactersInJSONAreEscaped() {
         let data = Data("{\"a\u{9B}\":\"\u{202E}b\u{7F}\u{200D}\"}".utf8)
         let shown = JSONColoring.shown(data, isColored: false, isForTerminal: true)
         #expect(shown == Data("{\n  \"a\\u009b\": \"\\u202eb\\u007f\u{200D}\"\n}\n".utf8))

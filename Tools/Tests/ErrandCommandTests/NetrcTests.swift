@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct NetrcTests {
     private typealias Entry = Netrc.Entry
 
-    @Test func entriesAreReadWhereverTheirLinesEnd() throws {
+    @Test func entriesAreReadAcrossLines() throws {
         let netrc = Netrc(
             """
             # machine commented.example login no password no
@@ -37,7 +37,7 @@ import Testing
         ("machine a\n\nsecret word", "line 3: there is an unknown word"),
         ("machine a login x password \"x", "line 1: a quotation has no end"),
         ("machine a login x password \"x\\", "line 1: a quotation has no end"),
-    ]) func whatIsWrongIsNamedWithoutTheText(text: String, expected: String) throws {
+    ]) func theErrorOfANetrcNamesTheLineWithoutItsText(text: String, expected: String) throws {
         let entry = try #require(Netrc(text).entry(for: "a", user: nil))
         let failure = #expect(throws: Netrc.Failure.self) { try entry.checked() }
         #expect(failure?.description == expected)
@@ -53,7 +53,7 @@ import Testing
         "\u{FEFF}machine a.example login joe account x password pw", "machine a.example\rlogin\tjoe\u{0B}password\u{0C}pw",
         "default login x password y machine a.example login joe password pw",
         "macdef m\nmachine a.example login no password no\n \nmachine a.example login joe password pw",
-    ]) func anOddEntryDoesNotDisableTheOthers(text: String) throws {
+    ]) func anInvalidEntryDoesNotDisableTheOthers(text: String) throws {
         let entry = try Netrc(text).entry(for: "a.example", user: nil)?.checked()
         #expect(entry?.user == "joe" && entry?.password == "pw")
     }
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// One entry in Latin-1 does not disable the others.
-    @Test func bytesThatAreNotTextConcernTheirEntryAlone() throws {
+    @Test func invalidUTF8AffectsOnlyItsEntry() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)-netrc")
         defer { try? FileManager.default.removeItem(at: file) }
         var data = Data("# Caf".utf8) + Data([0xE9]) + Data("\nmachine odd login x password p".utf8)

@@ -61,14 +61,14 @@ struct ProxyArgumentTests {
             (["-x", "ftp://p.example"], [:], "--proxy can't be used"), (["-x", "http://"], [:], "--proxy can't be used"),
             (["-U", "me", "-x", "p"], [:], "--proxy-user must"),
         ] as [([String], [String: String], String)])
-    func whatCannotBeUnderstoodIsRefused(words: [String], environment: [String: String], expected: String) throws {
+    func invalidProxiesAreRefused(words: [String], environment: [String: String], expected: String) throws {
         let arguments = try RequestArguments.parse(words + ["a.example"])
         let error = #expect(throws: ValidationError.self) { try arguments.proxyPolicy(environment: environment) }
         #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
     }
 
     /// As with curl: desktops set variables that are for other programs.
-    @Test func aVariableIsRefusedWhereItWouldBeUsed() throws {
+    @Test func anInvalidVariableIsRefusedOnlyIfUsed() throws {
         let environment = ["http_proxy": "ftp://e.example"]
         #expect(try proxy([], environment, url: "https://a.example/") == nil)
         #expect(try proxy(["--noproxy", "a.example"], environment) == nil)
@@ -83,7 +83,7 @@ struct ProxyArgumentTests {
         HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nfine\r\n0\r\nX-Sum: 7\r\n\r\n
         """
 
-    @Test func trailersFollowTheBodyWhereTheHeadIsShown() async throws {
+    @Test func trailersFollowTheBodyIfTheHeadIsShown() async throws {
         try await withRawServer(response: Self.response) { (server: RawServer) async throws in
             let included = try await CommandProcess.run("get", "-i", server.url)
             #expect(included.text.hasSuffix("\r\n\r\nfineX-Sum: 7\r\n"), "\(included.text)")

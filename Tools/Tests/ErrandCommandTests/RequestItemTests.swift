@@ -20,7 +20,7 @@ struct RequestItemTests {
             ("a=\u{301}b", "a", .text, "\u{301}b"),
             ("X-Tag: home", "X-Tag", .header, " home"), ("user.name=x", "user.name", .text, "x"),
         ] as [(String, String, RequestItem.Separator, String)])
-    func anItemIsReadAsHTTPieReadsIt(text: String, name: String, separator: RequestItem.Separator, value: String) throws {
+    func anItemIsReadLikeInHTTPie(text: String, name: String, separator: RequestItem.Separator, value: String) throws {
         let item = try RequestItem(text)
         #expect(item.name == name && item.separator == separator && item.value == value, "\(item)")
     }
@@ -31,7 +31,7 @@ struct RequestItemTests {
         ("=1", "one URL"),
         ("photo@x.jpg", "Write -F photo=@x.jpg"), ("a[b]=1", "a:='{…}'"), ("a[]:=1", "a:='{…}'"), ("A;b", "'A;' sends"),
         ("http://joe:s3cret@b.example", "one URL"), ("_", "unexpected argument '_'"),
-    ]) func whatIsNoItemIsExplained(text: String, hint: String) {
+    ]) func anInvalidItemIsExplained(text: String, hint: String) {
         let error = #expect(throws: ValidationError.self) { try RequestItem(text) }
         #expect(error?.message.contains(hint) == true && error?.message.contains("s3cret") == false, "\(String(describing: error))")
     }
@@ -41,7 +41,7 @@ struct RequestItemTests {
         ("http://a.example/?b=c", false), ("a.example/?b=c", false), ("a.example?b=c", false), (":80/?a=b", false), ("=1", false),
         ("", false),
         ("[::1]:80", false), ("a@b", false),
-    ]) func onlyATextThatIsNoURLMayComeBeforeTheURL(text: String, isNoURL: Bool) {
+    ]) func onlyAnItemCanPrecedeTheURL(text: String, isNoURL: Bool) {
         #expect(RequestItem.isNoURL(text) == isNoURL)
     }
 
@@ -67,7 +67,7 @@ struct RequestItemTests {
         #expect(try request(["a.example", "Accept:"]).headers[.accept] == nil)
     }
 
-    @Test func aFileHasTheValue() throws {
+    @Test func anItemReadsItsValueFromAFile() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data("[1]\n\n".utf8).write(to: file)
@@ -89,7 +89,7 @@ struct RequestItemTests {
             (["a.example", "--json", "{}", "a=s3cret"], nil, "whole body"), (["a.example", "-T", "x", "a:=1"], nil, "whole body"),
             (["-G", "a.example", "a=s3cret"], nil, "write a==…"),
         ] as [([String], String?, String)])
-    func anItemThatIsSomethingElseIsExplained(words: [String], method: String?, hint: String) {
+    func aMisplacedItemIsExplained(words: [String], method: String?, hint: String) {
         do {
             _ = try request(words, method: method)
             Issue.record("it is accepted")
@@ -109,7 +109,7 @@ struct RequestItemTests {
     @Test(arguments: [
         (["gett", "a.example:80"], "'gett'"), (["POST", "a.example", "a=1"], "did you mean 'post'"), (["options", "x:y"], "-X OPTIONS"),
         (["-v", "myhost", "a=1"], "http://myhost"), (["pots", "a==1"], "did you mean 'post'"),
-    ]) func aWordBeforeItemsIsNoHost(words: [String], hint: String) async throws {
+    ]) func aWordBeforeItemsIsNotTakenForAHost(words: [String], hint: String) async throws {
         let outcome = try await CommandProcess(words).outcome()
         #expect(outcome.status == 64 && outcome.errors.contains(hint), "\(outcome.errors)")
     }

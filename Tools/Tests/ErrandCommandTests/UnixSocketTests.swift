@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func aSocketThatNobodyListensOnIsNamed() async throws {
+    @Test func aClosedSocketIsNamed() async throws {
         try await withSocketPath { path in
             let outcome = try await CommandProcess.run("--unix-socket", path, "http://nowhere.invalid/")
             #expect(outcome.status == 6)
@@ -46,7 +46,7 @@ import Testing
 
     @Test(arguments: [
         ["-x", "http://a.example"], ["--resolve", "a.example:80:127.0.0.1"],
-    ]) func whatASocketCannotDoIsRefused(words: [String]) async throws {
+    ]) func optionsThatConflictWithASocketAreRefused(words: [String]) async throws {
         let outcome = try await CommandProcess(["--unix-socket", "/s"] + words + ["http://a.example/"]).outcome()
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("--unix-socket and --") && outcome.errors.contains("do not go together"), "\(outcome.errors)")

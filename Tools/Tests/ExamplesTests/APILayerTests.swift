@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func onePageAtMostIsAhead() async throws {
+    @Test func atMostOnePageIsPrefetched() async throws {
         try await withClient { [cursor] client, targets in
             let list = Endpoint<OrderPage>.get("/orders", query: ["limit": 5])
             var pages = client.pages(list, next: cursor, policy: PaginationPolicy(prefetches: true)).makeAsyncIterator()
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func aListGoesOnLater() async throws {
+    @Test func aListContinuesAtALaterTime() async throws {
         try await withClient { [list, cursor] client, _ in
             var first = client.pages(list, next: cursor).makeAsyncIterator()
             let saved = try JSONEncoder().encode(try await first.next()?.next)

@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func theURLSessionGuideSaysWhatWentWrong() async throws {
+    @Test func theURLSessionGuideMapsErrors() async throws {
         typealias Guide = URLSessionGuide
         try await withServer { (server: URL) async throws in
             #expect(await Guide.appError(server, at: "/notes") == nil)
@@ -245,7 +245,7 @@ import Testing
         }
     }
 
-    @Test func theNetworkKitSamplesTellErrorsApart() async throws {
+    @Test func theNetworkKitSamplesDistinguishErrors() async throws {
         typealias Kit = NetworkKitStyle
         try await withServer { (server: URL) async throws in
             let provider = Kit.Provider(server, logger: Lines().logger)
@@ -311,7 +311,7 @@ import Testing
 
     // MARK: - A streamed chat
 
-    @Test func theChatShowsTheAnswerAndItsStates() async throws {
+    @Test func theChatShowsTheResponseAndItsStates() async throws {
         typealias Chat = StreamedChat
         try await withServer { (server: URL) async throws in
             let states = Mutex<[Chat.State]>([])
@@ -335,7 +335,7 @@ import Testing
         }
     }
 
-    @Test func theChatKeepsWhatItHasWhenItIsCancelled() async throws {
+    @Test func theChatKeepsItsTextWhenItIsCancelled() async throws {
         let (waits, waiting) = AsyncStream.makeStream(of: Void.self)
         let transport = StubTransport(
             Stub(.post, "/chat/completions").responds(
@@ -407,7 +407,7 @@ import Testing
         }
     }
 
-    @Test func theOrderScreenSaysWhatFailed() async throws {
+    @Test func theOrderScreenNamesTheFailure() async throws {
         let stub = StubTransport(
             Stub(.get, "/orders").responds(.status(.unauthorized)),
             Stub(.delete, "/orders/{id}").responds(
@@ -487,7 +487,7 @@ private final class StalledBody: BodySource {
 
 /// Keeps the messages of a log.
 private final class Lines: Sendable {
-    private struct Handler: LogHandler {
+    private struct RecordingLinesHandler: LogHandler {
         let lines: Lines
         var metadata: Logger.Metadata = [:]
         var logLevel = Logger.Level.trace
@@ -503,5 +503,5 @@ private final class Lines: Sendable {
     private let messages = Mutex<[String]>([])
 
     var all: [String] { messages.withLock { $0 } }
-    var logger: Logger { Logger(label: "examples") { _ in Handler(lines: self) } }
+    var logger: Logger { Logger(label: "examples") { _ in RecordingLinesHandler(lines: self) } }
 }

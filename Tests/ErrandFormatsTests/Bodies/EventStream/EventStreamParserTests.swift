@@ -14,7 +14,7 @@ import Testing
         #expect(parser.lastEventID == "7")
     }
 
-    @Test func aCarriageReturnEndsALineAtOnce() throws {
+    @Test func aCarriageReturnEndsALineImmediately() throws {
         var parser = EventStreamParser()
         parser.append("data: a\r\r".utf8)
         #expect(try parser.next() == .event(ServerSentEvent(data: "a")))
@@ -32,7 +32,7 @@ import Testing
         ("id: 1\n\nid: a\0b\n\n", "1"),
         ("id: 1\n\ndata: a\n\n", "1"),
     ])
-    func theLastEventIDIsThatOfTheLastEventThatIsComplete(_ stream: String, _ id: String) {
+    func theLastEventIDComesFromTheLastCompleteEvent(_ stream: String, _ id: String) {
         #expect(ParsedStream(stream).lastEventID == id)
     }
 
@@ -48,11 +48,11 @@ import Testing
         ("retry: 1.5\n", nil), ("retry:  5\n", nil), ("retry: ٣\n", nil), ("retry:\n", nil), ("retry\n", nil), ("retry: 5", nil),
         ("retry: 99999999999999999999\n", .milliseconds(Int64.max)), ("retry: 1\nretry: x\n", .milliseconds(1)),
     ])
-    func theReconnectionTimeIsDigitsAlone(_ stream: String, _ time: Duration?) {
+    func theReconnectionTimeHasOnlyDigits(_ stream: String, _ time: Duration?) {
         #expect(ParsedStream(stream).reconnectionTime == time)
     }
 
-    @Test func commentsAreReportedAtOnceOrDropped() {
+    @Test func commentsAreReportedImmediatelyOrDropped() {
         let stream = ":\n: two\n:three\ndata: a\n:four\n\n"
         let parsed = ParsedStream(stream)
         #expect(parsed.comments == ["", " two", "three", "four"])
@@ -60,7 +60,7 @@ import Testing
         #expect(ParsedStream(stream, EventStreamParser()).items == [.event(ServerSentEvent(data: "a"))])
     }
 
-    @Test func whatIsNotUTF8IsReplaced() {
+    @Test func invalidUTF8IsReplaced() {
         let stream: [UInt8] = Array("data: a".utf8) + [0xFF, 0xE2, 0x80] + Array("\ndata: ".utf8) + [0xC3, 0x0A, 0x0A]
         #expect(ParsedStream([stream]).events == [ServerSentEvent(data: "a\u{FFFD}\u{FFFD}\n\u{FFFD}")])
     }
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// 3,000 random streams of the bytes that matter, each divided at random, against the standard's own words.
-    @Test func randomStreamsAreWhatTheStandardSaysAtEverySplit() {
+    @Test func randomStreamsMatchTheStandardAtEverySplit() {
         var random = SeededGenerator(seed: 2)
         let words: [[UInt8]] =
             [

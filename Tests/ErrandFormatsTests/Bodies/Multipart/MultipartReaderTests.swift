@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func randomBytesAreReadAlikeHoweverTheyAreSplit() {
+    @Test func randomBytesAreReadTheSameAtEverySplit() {
         var random = SeededGenerator(seed: 18)
         let alphabet = Array("--bb\r\n\r\n\r\n: A\tx".utf8)
         for _ in 0..<3_000 {
@@ -142,7 +142,7 @@ import Testing
         #expect(two.failure == .tooManyParts && two.parts == [Part([], "x")])
     }
 
-    @Test func afterAFailureThereIsNothingButTheFailure() {
+    @Test func aReaderThatFailedFailsAgain() {
         var reader = MultipartReader(boundary: Self.boundary)
         reader.append("--b x".utf8)
         for _ in 0..<2 { #expect(throws: MultipartError.self) { try reader.next() } }
@@ -152,7 +152,7 @@ import Testing
         #expect(!reader.isComplete)
     }
 
-    @Test func theHeadSaysWhatThePartIs() {
+    @Test func theHeadDescribesThePart() {
         let repeated = [
             HTTPField(name: .contentDisposition, value: "form-data; name=a"),
             HTTPField(name: .contentDisposition, value: "form-data; name=b"),
@@ -180,7 +180,7 @@ import Testing
         #expect(MultipartBoundary.random() != .random())
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func aWrittenFormIsRead() throws {
         let writer = MultipartWriter(boundary: Self.boundary)
         var body = try writer.start(isFirst: true, name: "a\"b\r\nc\\ä%", fileName: nil, contentType: nil) + Array("1".utf8)
         body += try writer.start(
@@ -207,7 +207,7 @@ import Testing
         #expect(!Array("x-b".utf8).withUnsafeBytes { writer.isDelimiter(in: $0) })
     }
 
-    @Test func bytesAreFoundWhereverTheyAre() {
+    @Test func aPatternIsFoundAtEveryOffset() {
         var random = SeededGenerator(seed: 2)
         func some(_ count: ClosedRange<Int>) -> [UInt8] {
             (0..<Int.random(in: count, using: &random)).map { _ in Bool.random(using: &random) ? 1 : 2 }

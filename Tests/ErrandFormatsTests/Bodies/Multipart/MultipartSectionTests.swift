@@ -9,7 +9,7 @@ import Testing
         }
     }
 
-    @Test func readsNameTypeAndContent() {
+    @Test func aPartHasNameTypeAndContent() {
         let body =
             "preamble\r\n--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\none\r\n--b \r\ncontent-type: text/plain\r\n\r\ntwo\r\nlines\r\n--b--\r\n"
         #expect(sections(body, "b") == ["a - one", "- text/plain two\r\nlines"])
@@ -18,7 +18,7 @@ import Testing
         #expect(sections("--b\r\nContent-Type: x/y\r\n\r\nbroken o", "b") == ["- x/y broken o"])
     }
 
-    @Test func aDelimiterIsNoneWithinALineOrWithinAnother() {
+    @Test func aDelimiterStartsALineAndEndsTheLine() {
         #expect(sections("--b\r\n\r\none --b\r\n--bc\r\n\r\ntwo\r\n--b--", "b") == ["- - one --b\r\n--bc\r\n\r\ntwo"])
         #expect(sections("--\r\n\r\none", "").isEmpty)
         #expect(sections("--b\r\n\r\none", nil).isEmpty)
@@ -32,13 +32,13 @@ import Testing
         }
     }
 
-    @Test func aLongerBoundaryIsAnotherOne() {
+    @Test func aLongerBoundaryDiffers() {
         let inner = "--b-1\r\n\r\ntwo\r\n--b-1--"
         #expect(sections("--b\r\n\r\n\(inner)\r\n--b--", "b") == ["- - \(inner)"])
         #expect(sections("--b\r\n\r\none\r\n--b-", "b") == ["- - one"])
     }
 
-    @Test func theLinesOfFieldsStandBetweenTheDelimiterAndTheEmptyLine() {
+    @Test func fieldLinesAreBetweenTheDelimiterAndTheEmptyLine() {
         for (body, heads) in [
             ("--b \r\nA: 1\r\nB: 2\r\n\r\none\r\n--b\nC: 3\n\ntwo\n--b--", ["A: 1\r\nB: 2\r", "C: 3"]),
             ("--b\r\n\r\nA: 1\r\n--b--", [""]), ("--b\n\nA: 1\n--b--", [""]),
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["-", "\n", "--b\n", "--b", "-\n", "--bb\n", "\r\n--"]) func looksAtEachByteABoundedNumberOfTimes(_ unit: String) {
+    @Test(arguments: ["-", "\n", "--b\n", "--b", "-\n", "--bb\n", "\r\n--"]) func eachByteIsReadABoundedNumberOfTimes(_ unit: String) {
         for count in [1_000, 2_000, 4_000] {
             let bytes = Array(String(repeating: unit, count: count).utf8)
             for boundary in ["b", "-", String(repeating: "-", count: 70)] {
@@ -71,14 +71,14 @@ import Testing
             ("Content-Disposition: x; name*0=a; file-name=b; rename=c; name", nil, ["a", "b"]),
             ("Content-Disposition: x; name=\"a", nil, ["a"]),
             ("A: b", nil, []),
-        ] as [(String, String?, [String])]) func tellsAllNamesThatAPartMayHave(_ head: String, _ name: String?, _ names: [String])
+        ] as [(String, String?, [String])]) func aPartHasAllItsPossibleNames(_ head: String, _ name: String?, _ names: [String])
     {
         let part = MultipartSection.parts(of: Array("--b\r\n\(head)\r\n\r\none\r\n--b--".utf8), boundary: "b").first
         #expect(part?.name == name)
         #expect(part?.names == names)
     }
 
-    @Test func partsWithoutAnEmptyLineAreToldOnDemand() {
+    @Test func partsWithoutAnEmptyLineAreReturnedOnDemand() {
         let bytes = Array("--b\r\nA: 1\r\n--b\r\n\r\none\r\n--b--\r\nend".utf8)
         #expect(MultipartSection.parts(of: bytes, boundary: "b").count == 1)
         let parts = MultipartSection.parts(of: bytes, boundary: "b", includingFragments: true)
