@@ -12,7 +12,7 @@ import Testing
         var generator = SeededGenerator(seed: 2026)
         let scripts = (0..<300).map { _ in Script(using: &generator) }
         let (received, completed) = try await play(scripts) { stack, _ in stack.phaseTimeouts(attempt: .milliseconds(150)) }
-        #expect(received > 150 && (50..<300).contains(completed), "\(received) reached it, \(completed) got a response")
+        #expect(received > 150 && (1..<300).contains(completed), "\(received) reached it, \(completed) got a response")
     }
 
     /// The time of an attempt is up while it waits for a connection, or as it leaves.
