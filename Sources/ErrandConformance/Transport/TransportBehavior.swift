@@ -164,10 +164,10 @@ public struct TransportUnderTest: Sendable {
         middleware[place] == nil ? ": no middleware for `\(place)` was given, and the transport does not do this work" : ""
     }
 
-    /// Returns a request with a deadline of 10 s by default, so that a wrong transport can't block the check.
+    /// Returns a request with a deadline of 60 s by default, so that a wrong transport can't block the check.
     func request(
         _ method: HTTPRequest.Method = .get, _ target: String = "/", headers: HTTPFields = HTTPFields(), body: RequestBody = .empty,
-        within limit: Duration = .seconds(10)
+        within limit: Duration = .seconds(60)
     ) throws -> Request {
         var request = try Request(method, url: origin + target, headers: headers, body: body)
         request.deadline = Deadline(after: limit)

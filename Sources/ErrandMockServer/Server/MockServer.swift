@@ -130,9 +130,9 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// Returns the first of ``requests`` that this method has not returned before. If there is no such request, waits for the next
     /// request.
     ///
-    /// - Parameter limit: the maximum time to wait. Default: 5 s.
+    /// - Parameter limit: the maximum time to wait. Default: 30 s.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
-    public func nextRequest(within limit: Duration = .seconds(5)) async throws -> MockRequest {
+    public func nextRequest(within limit: Duration = .seconds(30)) async throws -> MockRequest {
         let found = Found()
         let isMet = await core.wait(within: limit) { state in
             guard state.taken < state.requests.count else { return false }
@@ -153,10 +153,10 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the maximum time to wait. Default: 5 s.
+    ///   - limit: the maximum time to wait. Default: 30 s.
     ///   - condition: called with the counts now and after each change.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
-    public func waitUntil(within limit: Duration = .seconds(5), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
+    public func waitUntil(within limit: Duration = .seconds(30), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
         if await core.wait(within: limit, until: { condition($0.counts) }) { return }
         try Task.checkCancellation()
         throw TimeoutError(limit: limit, counts: counts)

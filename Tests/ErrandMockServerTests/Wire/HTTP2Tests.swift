@@ -79,7 +79,7 @@ extension MockServerTests {
             try await withServer { server, transport in
                 server.dispatch { request in .data(try await request.body()) }
                 let body = RequestBody.stream(AsyncStream<Data> { $0.yield(Data("x".utf8)) })
-                let request = try Request(.post, url: server.url(), body: body).within(.milliseconds(200))
+                let request = try Request(.post, url: server.url(), body: body).within(.seconds(1))
                 let failure = try await transportError { try await transport.send(request) }
                 #expect(failure.code == .timedOut)
                 let kept = try await server.nextRequest()
