@@ -27,10 +27,14 @@ public import ErrandCore
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
 /// ```
 ///
-/// Without `nonisolated`, the compiler says: *main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance
-/// requirement for a 'Sendable' type parameter*. For properties that the `options` closure of a verb sets, write
-/// `nonisolated extension RequestOptions { … }` if the compiler says *main actor-isolated property 'tenant' can not be mutated from a
-/// Sendable closure*.
+/// Without `nonisolated`, the compiler reports this error:
+///
+/// ```
+/// main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance requirement for a 'Sendable' type parameter
+/// ```
+///
+/// If the `options` closure of a verb sets your own option, the compiler may report that a *main actor-isolated property 'tenant' can not
+/// be mutated from a Sendable closure*. To fix this error, declare the option in a `nonisolated extension RequestOptions { … }`.
 ///
 /// Namespaces of endpoints, clients that consist of closures, middleware and validators need no annotation. Mark a namespace
 /// `nonisolated` if code outside of the main actor uses it without `await`.

@@ -123,7 +123,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     mutating func removeAllAttempts() { (attempts, preconnects) = ([:], 0) }
 
-    /// Returns the oldest waiter without an attempt; `nil` if there are enough attempts.
+    /// Returns the oldest waiter that has no attempt yet; `nil` if there are enough attempts.
     mutating func firstWithoutAttempt() -> Int? {
         guard needsAttempt else { return nil }
         while let number = withoutAttempt.first?.element {
