@@ -27,10 +27,19 @@ public import ErrandCore
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
 /// ```
 ///
-/// Without `nonisolated`, the compiler says: *main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance
-/// requirement for a 'Sendable' type parameter*. For properties that the `options` closure of a verb sets, write
-/// `nonisolated extension RequestOptions { … }` if the compiler says *main actor-isolated property 'tenant' can not be mutated from a
-/// Sendable closure*.
+/// Without `nonisolated`, the compiler reports:
+///
+/// ```text
+/// main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance requirement for a 'Sendable' type parameter
+/// ```
+///
+/// If the `options` closure of a verb sets your own property of the options, the compiler may report:
+///
+/// ```text
+/// main actor-isolated property 'tenant' can not be mutated from a Sendable closure
+/// ```
+///
+/// In this case, declare the property in `nonisolated extension RequestOptions { … }`.
 ///
 /// Namespaces of endpoints, clients that consist of closures, middleware and validators need no annotation. Mark a namespace
 /// `nonisolated` if code outside of the main actor uses it without `await`.

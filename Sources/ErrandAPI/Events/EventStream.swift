@@ -73,8 +73,8 @@ public struct EventStream: AsyncSequence, Sendable {
 
         /// Returns the next event; `nil` at the end, and after an error.
         ///
-        /// - Throws: ``EventStreamError``; `StatusError`, or the error of the client's `mapError`, for a final status or after the last
-        ///   connection; ``/ErrandCore/TransportError``; the errors of making the request; `CancellationError`.
+        /// - Throws: ``EventStreamError``, ``/ErrandCore/TransportError``, `CancellationError`, or an error of making the request. If the
+        ///   status is final, or no further connection is allowed: `StatusError`, or the error that the client's `mapError` returns.
         public mutating func next() async throws -> ServerSentEvent? {
             guard !isOver else { return nil }
             do {

@@ -80,8 +80,8 @@ public struct CallOutcome: Sendable {
     ///
     /// If an inner `validateStatus` has refused a response, that response is also given here.
     public let response: Response?
-    /// Whether the status is a failure: the rule of the call's `validateStatus`, at any place in the stack, refuses the status.
-    /// Without a rule, a status code of at least 400 is a failure.
+    /// Whether the status is a failure, which means that the rule of the call's `validateStatus` refuses the status. The place
+    /// of `validateStatus` in the stack does not matter. Without a rule, a status code of at least 400 is a failure.
     public let isRefused: Bool
     /// Whether the connection has changed to another protocol. The call ends with the head of the response.
     public let isUpgraded: Bool

@@ -20,10 +20,10 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// No proxy: all connections are direct.
     public static let none = ProxyPolicy(.none)
 
-    /// Returns a policy by which all requests go through one proxy, including requests to this computer.
+    /// Returns a policy that sends all requests through one proxy, including requests to this computer.
     public static func all(_ proxy: ProxySettings) -> ProxyPolicy { ProxyPolicy(.all(proxy)) }
 
-    /// Returns a policy by which environment variables name the proxies, by the rules of curl.
+    /// Returns a policy that takes the proxies from environment variables, with the same rules as curl.
     ///
     /// | Variable | Meaning |
     /// |---|---|
@@ -60,7 +60,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
         ProxyPolicy(.environment(ProxyEnvironment(variables)))
     }
 
-    /// Returns a policy by which a closure chooses the proxy for each request by the origin of the request.
+    /// Returns a policy whose closure chooses the proxy for each request from the origin of the request.
     ///
     /// ```swift
     /// let office = ProxySettings.http(host: "proxy.example", port: 3128).authenticated(by: authenticator)

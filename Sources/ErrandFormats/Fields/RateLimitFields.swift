@@ -14,7 +14,8 @@ public import HTTPTypes
 /// - `RateLimit` with `RateLimit-Policy`
 ///   ([draft-ietf-httpapi-ratelimit-headers](https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)), including
 ///   the form of revision 7 of the draft
-/// - the older triples `RateLimit-Limit`, `-Remaining` and `-Reset`, the same fields with the prefix `X-`, and `X-Rate-Limit-…`
+/// - the older fields `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. The same fields are also read if their
+///   names begin with `X-RateLimit-` or `X-Rate-Limit-`
 ///
 /// Invalid fields are ignored. If several fields have the same name, the first is used, unless the field is a list.
 public struct RateLimitFields: Sendable, Hashable {
