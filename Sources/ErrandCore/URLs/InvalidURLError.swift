@@ -53,9 +53,9 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
         /// ([RFC 9110, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.4)).
         public static let credentials = Reason(
             "it holds credentials", remedy: "send credentials with an authentication scheme (RFC 9110, section 4.2.4)")
-        /// The value for a whole segment of the path is empty.
+        /// A value is empty, but must fill a whole segment of the path.
         public static let emptySegment = Reason("a segment of the path is empty, and servers may drop it", isMistakeOfTheApp: true)
-        /// The value for a whole segment of the path is `.` or `..`.
+        /// A value fills a whole segment of the path, and is `.` or `..`.
         public static let dotSegment = Reason(
             "a segment of the path is '.' or '..', which servers and proxies resolve", isMistakeOfTheApp: true)
         /// There is a fragment: `/x#top`.

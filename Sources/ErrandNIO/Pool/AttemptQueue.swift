@@ -12,14 +12,16 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         let place: Int
         /// The attempt that was made for the waiter; `nil` if there is no such attempt.
         var attempt: Int?
-        /// Whether the waiter is listed among the waiters without an attempt. A waiter that has got an attempt may still be listed.
+        /// Whether the waiter is listed among the waiters that have no attempt yet. A waiter that has got an attempt may still be
+        /// listed.
         var isListed = true
     }
 
     private var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
     /// The states of the waiters, by ticket.
     private var standings: [Int: Standing] = [:]
-    /// The tickets of the waiters without an attempt, in their order. The list may also have tickets of other waiters.
+    /// The tickets of the waiters that have no attempt yet, in the order of the waiters. The list may also have tickets of
+    /// other waiters.
     private var withoutAttempt = DueQueue<Int, Int>()
     /// The attempts, each with the ticket that the attempt was made for; 0 for an attempt of `preconnect`.
     private(set) var attempts: [Int: Int] = [:]
@@ -97,7 +99,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     // MARK: - Attempts
 
-    /// Adds an attempt for a waiter without an attempt.
+    /// Adds an attempt for a waiter that has no attempt yet.
     mutating func add(_ attempt: Int, for number: Int) {
         attempts[attempt] = number
         standings[number]?.attempt = attempt
