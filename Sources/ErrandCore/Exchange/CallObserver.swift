@@ -80,8 +80,8 @@ public struct CallOutcome: Sendable {
     ///
     /// If an inner `validateStatus` has refused a response, that response is also given here.
     public let response: Response?
-    /// Whether the status is a failure. If the call has a `validateStatus`, its rule decides, and its place in the stack does
-    /// not matter. Without a `validateStatus`, a status code of at least 400 is a failure.
+    /// Whether the status is a failure. The rule of `validateStatus` decides, wherever `validateStatus` is in the stack.
+    /// Without a `validateStatus`, a status code of at least 400 is a failure.
     public let isRefused: Bool
     /// Whether the connection has changed to another protocol. The call ends with the head of the response.
     public let isUpgraded: Bool
