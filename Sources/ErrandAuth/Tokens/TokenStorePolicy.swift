@@ -11,9 +11,9 @@ internal import ErrandHashing
 /// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token,
 /// so that all processes that load the token compute the same identifier.
 ///
-/// **The locks.** `exclusively` is held for a whole refresh, so that one process refreshes at a time. `atomically` is held for a
-/// comparison and a write, and never while a request is sent. Therefore a sign-in and a sign-out do not wait for a refresh of
-/// another process. A process that dies releases both locks.
+/// **The locks.** The lock of `exclusively` is held for a whole refresh, so that one process refreshes at a time. The lock of
+/// `atomically` is held for a comparison and a write, and never while a request is sent. Therefore a sign-in and a sign-out do
+/// not wait for a refresh of another process. A process that dies releases both locks.
 ///
 /// | Event | Lock | What the source does |
 /// |---|---|---|

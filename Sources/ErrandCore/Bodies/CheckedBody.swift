@@ -22,7 +22,8 @@ package struct CheckedBody: Sendable {
 
     /// Returns `read`, or a body with the same bytes if `read` is this body and was read to its end.
     ///
-    /// If only a part of the body was read, this function returns `read`. Reading `read` again throws ``BodyAlreadyUsedError``.
+    /// If only a part of the body was read, this function returns `read`. A second reading of that body throws
+    /// ``BodyAlreadyUsedError``.
     package func next(after read: ResponseBody) -> ResponseBody {
         switch (read.storage, body.storage) {
         case (.buffered(let bytes), _) where bytes.isRead && !bytes.data.isEmpty: ResponseBody(bytes.data, trailers: bytes.trailers)

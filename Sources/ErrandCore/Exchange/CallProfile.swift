@@ -39,7 +39,7 @@ public final class CallProfile: Sendable {
     private struct State {
         var entries: [Entry] = []
         var timings: [ExchangeTimings] = []
-        /// The index of each exchange's timings, by the exchange's number.
+        /// The index in `timings` for the number of each exchange.
         var exchanges: [Int: Int] = [:]
         var redirects = 0
         var end: (duration: Duration, result: String)?

@@ -2,8 +2,8 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// The queues by key. The first waiter is the leader: only the leader asks the store and sleeps. The other waiters are suspended until the
-/// leader passes a grant or the lead to them.
+/// The queues by key. The first waiter is the leader. The leader asks the store, and sleeps between its requests to the store. All other
+/// waiters are suspended until the leader passes a grant or the lead to them.
 ///
 /// A queue without a leader is empty. When a leader ends for any reason, the next waiter becomes the leader.
 final class RateLimiter: Sendable {
