@@ -386,7 +386,7 @@ import Testing
     @Test func theGuideFromURLSessionDoesWhatItSays() async throws {
         try await noteIsLoaded()
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
-        let request = try draft(url)
+        let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
         let stub = StubTransport(
             Stub(.put, "/archive").responds(.status(.noContent)), Stub(.get, "/archive").responds(.data(Data("zip".utf8))),
