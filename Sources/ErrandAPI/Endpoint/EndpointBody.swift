@@ -148,7 +148,10 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }
 
-    /// Any body, such as a stream.
+    /// Returns any body, such as a stream.
+    ///
+    /// - Parameter contentType: the value of the field `Content-Type`. `nil`, the default: the media type of `body`, if `body` has a
+    ///   type.
     public static func raw(_ body: RequestBody, contentType: String? = nil) -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in body }
     }

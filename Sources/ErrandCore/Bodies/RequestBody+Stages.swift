@@ -13,7 +13,7 @@ extension RequestBody {
     ///     `length` is ignored: the length is the length of the output. If a stream has another length, the request fails.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
-            return .data(output)
+            return .data(output, contentType: contentType)
         }
         return transformedWhileSent(by: transform, length: length)
     }
