@@ -50,7 +50,8 @@ extension APIClient {
             Endpoint<Value>.post(path, query: query, headers: headers, body: body, decoding: decoding).with(timeout: timeout, options))
     }
 
-    /// Puts a body and returns the value of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:decoding:options:)``.
+    /// Puts a body and returns the value of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func put<Value: Decodable & Sendable>(
@@ -148,7 +149,8 @@ extension APIClient {
         try await value(Endpoint<Void>.post(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Puts a body and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:decoding:options:)``.
+    /// Puts a body and ignores the body of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func put(
@@ -158,7 +160,8 @@ extension APIClient {
         try await value(Endpoint<Void>.put(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Patches a resource and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:decoding:options:)``.
+    /// Patches a resource and ignores the body of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func patch(
@@ -168,7 +171,8 @@ extension APIClient {
         try await value(Endpoint<Void>.patch(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Deletes a resource and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:decoding:options:)``.
+    /// Deletes a resource and ignores the body of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func delete(

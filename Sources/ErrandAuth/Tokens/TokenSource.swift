@@ -151,8 +151,8 @@ public final class TokenSource: Sendable {
     /// }
     /// ```
     ///
-    /// The first request obtains a token. So does the first request after a sign-out, or after a final error of `obtain`. For OAuth 2,
-    /// use ``init(clientCredentials:scopes:parameters:store:account:policy:)``.
+    /// The first request obtains a token. After a sign-out, and after a final error of `obtain`, the next request obtains a token. For
+    /// OAuth 2, use ``init(clientCredentials:scopes:parameters:store:account:policy:)``.
     ///
     /// - Parameters:
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the

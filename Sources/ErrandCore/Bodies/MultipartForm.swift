@@ -145,7 +145,8 @@ public struct MultipartForm: Sendable {
     /// The value of `Content-Type`, including the boundary, for a request with this form.
     public var contentType: String { boundary.contentType }
 
-    /// Returns the body of a request. The request gets ``contentType`` if it has no `Content-Type`. No server can read the body with another
+    /// Returns the body of a request. The request gets ``contentType`` if it has no `Content-Type`. No server can read the body with
+    /// another
     /// `Content-Type`.
     ///
     /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,

@@ -4,10 +4,10 @@ internal import ErrandCore
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
 /// and the share of failed or slow calls reaches its limit. The circuit also opens when
-/// ``CircuitBreakerPolicy/consecutiveFailures`` calls have failed within the window, and no call has succeeded since. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
-/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when
-/// all probes succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not
-/// block the circuit: one more probe is allowed.
+/// ``CircuitBreakerPolicy/consecutiveFailures`` calls have failed within the window, and no call has succeeded since. An open circuit
+/// refuses calls for ``CircuitBreakerPolicy/breakTime``, or for the wait that the server asked for. A half-open circuit allows
+/// ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. A probe
+/// without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block the circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed

@@ -42,7 +42,7 @@ extension ResponseValidator {
             else { return .next }
             let asked = response.head.headerFields.retryAfter ?? .zero
             let wait = max(backoff.wait(afterAttempt: retries + 1), asked)
-            // Otherwise, the client throws the error of the back end.
+            // Without a further attempt, the client throws the error of the back end.
             guard asked <= retryAfterCap, request.deadline.map({ wait < $0.remaining }) ?? true else { return .next }
             return .retry(.constant(wait), atMost: atMost)
         }
