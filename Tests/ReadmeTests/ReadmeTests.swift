@@ -386,7 +386,7 @@ import Testing
     @Test func theGuideFromURLSessionIsCorrect() async throws {
         try await noteIsLoaded()
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
-        let request = try draft(url)
+        let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
         let stub = StubTransport(
             Stub(.put, "/archive").responds(.status(.noContent)), Stub(.get, "/archive").responds(.data(Data("zip".utf8))),
@@ -493,9 +493,10 @@ import Testing
                 .status(.created, headers: [.location: "/notes/7"], text: #"{"id":7}"#), repeatingLast: true),
             Stub(.get, "/notes/7").responds(.status(.ok, text: #"{"id":7}"#), repeatingLast: true),
             Stub(.get, "/notes/8").responds(.status(.internalServerError, text: "sorry")),
+            Stub(.get, "/notes/9").responds(.json(["error": "no such note", "token": "abc123"], status: .notFound)),
             Stub(.get, "/notes").responds(.status(.serviceUnavailable), repeatingLast: true))
         let slow = stub.transformResponse { response in
-            clock.advance(by: .milliseconds([201: 73, 200: 21, 500: 5][response.status.code] ?? 0))
+            clock.advance(by: .milliseconds([201: 73, 200: 21, 404: 5, 500: 5][response.status.code] ?? 0))
         }
         let (logger, records) = recordingLogger()
         let stack = logged(slow, to: logger, clock: clock)
@@ -510,6 +511,10 @@ import Testing
         _ = try await brief.send(plain).data()
         #expect(records.all.count == 5)
         for record in records.all { isShown(record.text) }
+        let (refusing, refusals) = recordingLogger()
+        let typed = APIClient(slow.log(to: refusing, clock: clock).number().server("https://api.example"))
+        await #expect(throws: StatusError.self) { try await typed.get("/notes/9", as: Note.self) }
+        isShown(try #require(refusals.all.first).text)
 
         isShown(logged(stub, to: logger, clock: clock).description)
         isShown(stub.profile().retry().description)

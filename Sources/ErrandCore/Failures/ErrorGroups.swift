@@ -46,7 +46,8 @@ extension Error {
 
     /// Whether a server may have processed the request.
     ///
-    /// False for a ``RequestFailure`` with the delivery ``Delivery/notSent`` and for ``InvalidURLError``, true for any other error.
+    /// False for a ``RequestFailure`` with the delivery ``Delivery/notSent``, for ``InvalidURLError`` and for
+    /// ``InvalidFieldError``, true for any other error.
     public var mayHaveBeenProcessed: Bool { Delivery(of: self) != .notSent }
 
     /// Whether a deadline or a timeout of the client passed, in any phase.

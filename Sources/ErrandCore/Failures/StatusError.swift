@@ -75,7 +75,7 @@ public struct StatusError: RequestFailure {
         let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
-        response.metadata.callEnd?.end(serviceError.map { .refused($0) } ?? .discarded)
+        response.metadata.callEnd?.end(.refused(self))
     }
 
     /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client

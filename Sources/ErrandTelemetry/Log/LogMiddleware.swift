@@ -37,6 +37,14 @@ public import Logging
 /// For a response, the bytes that the caller has read are logged; a body that the caller does not read is logged as unread. The log
 /// itself reads nothing and delays nothing.
 ///
+/// **Refused bodies:** the record of a typed call that fails because of its status has the first 200 bytes of the body on one line, for
+/// any detail. So has a call through an inner `validateStatus`. An error of the back end in an envelope has its own text instead.
+///
+/// ```
+/// #2 GET https://api.example/notes/8: 404 in 5 ms
+///   < body: {"error":"no such note","token":"REDACTED"}
+/// ```
+///
 /// - JSON, forms and event streams are shown without their secrets.
 /// - For a multipart body, the names of its parts are shown.
 /// - For other text, such as HTML, XML or plain text, only the length and the type are shown, because secrets can't be found in

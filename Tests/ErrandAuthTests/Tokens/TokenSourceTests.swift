@@ -491,7 +491,7 @@ import Testing
 
     @Test func aTokenCanBeObtainedWithoutAnEarlierOne() async throws {
         let counter = Counter()
-        let tokens = TokenSource(obtainsWithoutToken: true) { old in
+        let tokens = TokenSource.obtaining { old in
             #expect(old == nil)
             if counter.add() == 1 { throw Self.refused }
             return AccessToken("first")
@@ -651,11 +651,11 @@ import Testing
         let used = Mutex<[String?]>([])
         let tokens = TokenSource(store: store, now: { dates.now }, random: { 0 }) { old in
             let isFirst = used.withLock { used in
-                defer { used.append(old?.refreshToken) }
-                return !used.contains(old?.refreshToken)
+                defer { used.append(old.refreshToken) }
+                return !used.contains(old.refreshToken)
             }
             guard isFirst else { throw Self.refused }
-            let next = old?.value == "0" ? "1" : "2"
+            let next = old.value == "0" ? "1" : "2"
             return AccessToken(next, expiresAt: dates.now + 1_000, refreshToken: "r" + next)
         }
         try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000, refreshToken: "r0"))
@@ -767,7 +767,7 @@ import Testing
         let store = FileTokenStore(atPath: folder.file("token.json"))
         let old = Mutex<[String?]>([])
         let tokens = TokenSource(store: store) { token in
-            old.withLock { $0.append(token?.refreshToken) }
+            old.withLock { $0.append(token.refreshToken) }
             return AccessToken("new")
         }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast, refreshToken: "r0"))
