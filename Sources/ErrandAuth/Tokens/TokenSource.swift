@@ -182,7 +182,7 @@ public final class TokenSource: Sendable {
 
     /// - Parameters:
     ///   - obtainsWithoutToken: whether `obtain` can obtain a token without an earlier token.
-    ///   - obtain: returns a new token for the old token; `nil` if there is no old token.
+    ///   - obtain: returns a new token. The argument is the old token; `nil` if there is no old token.
     init(
         _ token: AccessToken?, store: (any TokenStore)?, account: String?, policy: RefreshPolicy, obtainsWithoutToken: Bool,
         isFinal: @escaping @Sendable (any Error) -> Bool, now: @escaping @Sendable () -> Date, random: @escaping @Sendable () -> Double,

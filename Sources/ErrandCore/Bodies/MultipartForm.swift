@@ -145,9 +145,8 @@ public struct MultipartForm: Sendable {
     /// The value of `Content-Type`, including the boundary, for a request with this form.
     public var contentType: String { boundary.contentType }
 
-    /// Returns the body of a request. The request gets ``contentType`` if it has no `Content-Type`. No server can read the body with
-    /// another
-    /// `Content-Type`.
+    /// Returns the body of a request. If the request has no `Content-Type`, the request takes ``contentType``. With another
+    /// `Content-Type`, no server can read the body.
     ///
     /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,
     /// which keeps at most 128 KiB of a file in memory.

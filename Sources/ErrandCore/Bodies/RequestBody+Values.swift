@@ -1,6 +1,6 @@
 public import ErrandFormats
 
-// This file has the bodies that encode a value. Each sets the `Content-Type` of its request, if the request does not have the field.
+// This file has the bodies that encode a value. If the request has no `Content-Type`, the body sets the field.
 
 extension RequestBody {
     /// Returns a body with JSON that is written as a literal: `.json(["name": "Ada", "age": 36, "tags": ["x"]])`.

@@ -107,16 +107,16 @@ public struct RequestBody: Sendable {
 
     /// Returns a body of bytes in memory.
     ///
-    /// - Parameter contentType: the value of the field `Content-Type`, if the request does not have the field. `nil`, the default: the
-    ///   body sets no field.
+    /// - Parameter contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not
+    ///   set the field.
     public static func data(_ data: Data, contentType: String? = nil) -> RequestBody {
         RequestBody(.data(data), length: Int64(data.count), replay: .seekable).typed(as: contentType)
     }
 
     /// Returns a body of text, encoded as UTF-8.
     ///
-    /// - Parameter contentType: the value of the field `Content-Type`, if the request does not have the field. `nil`, the default: the
-    ///   body sets no field.
+    /// - Parameter contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not
+    ///   set the field.
     public static func text(_ text: String, contentType: String? = nil) -> RequestBody {
         .data(Data(text.utf8), contentType: contentType)
     }
@@ -129,8 +129,8 @@ public struct RequestBody: Sendable {
     ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when it is sent, the
     ///     request fails.
     ///   - range: the bytes to send; `nil`, the default, means all.
-    ///   - contentType: the value of the field `Content-Type`, if the request does not have the field. `nil`, the default: the body sets
-    ///     no field.
+    ///   - contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not set the
+    ///     field.
     /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after the end of the file.
     public static func file(atPath path: String, range: Range<Int64>? = nil, contentType: String? = nil) throws -> RequestBody {
         let length = try ReadOnlyFile.lengthBytes(path: path)

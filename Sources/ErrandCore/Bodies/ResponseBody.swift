@@ -49,7 +49,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         expectedLength = Int64(data.count)
     }
 
-    /// Returns a body of bytes in memory, with the name that a ``RequestBody`` has for such a body.
+    /// Returns a body of bytes in memory. ``RequestBody`` has a function with the same name.
     public static func data(_ data: Data) -> ResponseBody { ResponseBody(data) }
 
     /// Returns a body of text in memory, encoded as UTF-8.

@@ -109,8 +109,8 @@ public struct CallOutcome: Sendable {
     /// middleware has refused a response, or if the error itself has the head. See ``Request/reportRefusal(of:with:)``.
     public let refusedHead: HTTPResponse?
 
-    /// The error with which a `validateStatus` inside the observer has refused the response; `nil` if no such middleware has
-    /// refused the response. See also ``refusal``.
+    /// The error with which an inner `validateStatus` has refused the response; `nil` if no such middleware has refused the response.
+    /// See also ``refusal``.
     public var statusError: StatusError? { isRefusedInside ? refusal : nil }
 
     /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.

@@ -1,4 +1,4 @@
-/// The error for a name or a value that can't be sent as a header field. The error is thrown before anything is sent.
+/// The error for a name or a value that can't be sent in a header field. The error is thrown before anything is sent.
 ///
 /// The description has the position of the first invalid octet, and never the value:
 ///
@@ -21,7 +21,7 @@ public struct InvalidFieldError: LocalizedError, Sendable, Hashable, CustomStrin
 
     /// The problem.
     public let reason: Reason
-    /// The name of the field; `nil` if the name is invalid. An invalid name is not kept, because it may be a secret in the wrong place.
+    /// The name of the field; `nil` if the name is invalid. The error does not keep an invalid name, which may be a misplaced secret.
     public let name: HTTPField.Name?
     /// The position of the first invalid octet in the text as UTF-8, from 0.
     public let position: Int

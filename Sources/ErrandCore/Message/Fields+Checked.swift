@@ -23,12 +23,12 @@ extension HTTPFields {
     /// try request.headers.set(.userAgent, agent)
     /// ```
     ///
-    /// An assignment, `headers[name] = value`, accepts any value, and replaces each invalid octet by a space. This function changes
-    /// nothing: it throws.
+    /// An assignment, `headers[name] = value`, accepts any value, and replaces each invalid octet by a space. For an invalid value, this
+    /// function throws an error instead.
     ///
     /// - Parameters:
     ///   - name: the name of the field.
-    ///   - value: the value. It has no control character but tabs, and no space or tab at its beginning or end
+    ///   - value: the value, without control characters except tabs, and without a space or a tab at its beginning or end
     ///     ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     /// - Throws: ``InvalidFieldError``. The fields stay unchanged.
     public mutating func set(_ name: HTTPField.Name, _ value: String) throws(InvalidFieldError) {

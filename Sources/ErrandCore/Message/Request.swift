@@ -20,8 +20,8 @@ public struct Request: Sendable {
     public var head: HTTPRequest
     /// The body, which is sent after the head.
     ///
-    /// If the body has a media type, such as a body by `.json(_:)`, and the head has no `Content-Type`, the head gets the type. A
-    /// `Content-Type` of the head stays.
+    /// If the head has no `Content-Type`, the head takes the media type of the body, such as the type of a `.json(_:)` body. A
+    /// `Content-Type` that the head has stays unchanged.
     public var body: RequestBody { didSet { takeContentType() } }
     /// The instant by which the whole call must end, including the body of the response; `nil` means never.
     public var deadline: Deadline? { didSet { options.callStamp &+= 1 } }
@@ -139,7 +139,7 @@ public struct Request: Sendable {
         takeContentType()
     }
 
-    /// Moves the media type of the body to the head. A type of the head stays.
+    /// Moves the media type of the body to the head. A `Content-Type` that the head has stays unchanged.
     private mutating func takeContentType() {
         guard let type = body.contentType else { return }
         body = body.untyped

@@ -11,9 +11,11 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var failureRatio: Double
     /// The lowest number of calls within the window at which the circuit can open: at least 1, 20 by default.
     public var minimumCalls: Int
-    /// The number of calls that fail one after the other, within the window, at which the circuit opens: at least 1, 20 by default; `nil`:
-    /// only the share counts. Without this number, a server that fails after much good traffic would get many requests until the share
-    /// of failed calls reaches ``failureRatio``.
+    /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. `nil`: the
+    /// circuit opens only by ``failureRatio``.
+    ///
+    /// With `nil`, a server that fails after many good calls gets many requests until the share of failed calls reaches
+    /// ``failureRatio``.
     public var consecutiveFailures: Int?
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
@@ -62,7 +64,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.slowCallRatio = slowCallRatio
     }
 
-    /// Opens for 5 s when half of at least 20 calls within 30 s fail, or 20 calls in succession. Closes after three successful probes.
+    /// Opens for 5 s if half of at least 20 calls within 30 s fail, or 20 calls in succession. Closes after three successful probes.
     public static let standard = CircuitBreakerPolicy()
 
     /// The time for which the circuit stays open, and the conditions under which it opens: `opens for 5 s if 50 % of at least 20

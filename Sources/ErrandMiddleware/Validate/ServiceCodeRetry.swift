@@ -13,18 +13,18 @@ extension ResponseValidator {
     /// let stack = transport.validate(.retry(onServiceCodes: [50300, "busy"], backoff: .constant(.milliseconds(200)), atMost: 5))
     /// ```
     ///
-    /// The code is that of the ``/ErrandCore/ServiceError`` which the envelope of the `APIClient` describes, for any status. A request with
-    /// any method is repeated, because the back end itself says that the call failed. Only name codes after which the back end has
-    /// processed nothing.
+    /// The envelope of the `APIClient` describes a ``/ErrandCore/ServiceError``, whose code is compared with `codes`. The status does not
+    /// matter. A request with any method is repeated, because the back end itself reports the failure. List only codes after which the
+    /// back end has processed nothing.
     ///
     /// If a `Retry-After` of at most 60 s is longer than the backoff, the call waits for the `Retry-After`. If there is no further
     /// attempt, the call fails with the last `ServiceError`, which lists the attempts. There is no further attempt in these cases:
-    /// - `atMost` requests were repeated
+    /// - the call has had `atMost` repetitions
     /// - the wait would pass the deadline, or the `Retry-After` is longer than 60 s
     /// - the body of the request can be read only once
     ///
-    /// Only typed calls of a client with an envelope are repeated. The validator reads bodies of JSON, of at most 64 KiB if their length is
-    /// known. A body of unknown length is kept in memory, up to 64 MiB. For a longer download of unknown length, set
+    /// Only typed calls of a client with an envelope are repeated. The validator reads only bodies of JSON. A body whose known length
+    /// exceeds 64 KiB is not read. A body of unknown length is kept in memory, up to 64 MiB. For a longer download of unknown length, set
     /// `request.options.validate = .off`.
     ///
     /// - Parameters:

@@ -9,19 +9,20 @@ extension HTTPSender {
     /// }
     /// ```
     ///
-    /// Every request is sent, also if the file exists: this function never replays. The file is replaced when `body` returns or throws. To
-    /// replay in tests, use a ``Recording`` with the mode ``Recording/Mode/once``.
+    /// Every request is sent, even if the file exists, because this function never replays. The file is replaced when `body` returns or
+    /// throws. To replay exchanges in tests, use a ``Recording`` with the mode ``Recording/Mode/once``.
     ///
-    /// **Place:** the stack that `body` gets has a ``RecordMiddleware``, at its usual place if this stack sorts its layers, and otherwise
-    /// outermost. Each attempt of a `retry` that `body` adds is a separate entry.
+    /// **Place:** the stack that `body` gets has a ``RecordMiddleware``. If this stack sorts its layers, the middleware has its usual
+    /// place. Otherwise, the middleware is outermost. If `body` adds a `retry`, each attempt is a separate entry.
     ///
-    /// Read the bodies of the responses within `body`: a body that is still being read when `body` returns is truncated in the file.
+    /// Read the bodies of the responses within `body`. A response body that is still being read when `body` returns is truncated in the
+    /// file.
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created if it is missing. Only its owner can read a new file.
     ///   - secrets: texts that must never be written, at least 4 bytes long. Values with sensitive names are always replaced: see
     ///     ``Recording``.
-    ///   - body: makes the exchanges, over the stack that it gets.
+    ///   - body: sends the requests over the given stack.
     /// - Returns: the result of `body`.
     /// - Throws: the errors of `body`; otherwise, the errors of ``Recording/save()``.
     public func exportHAR<Result>(

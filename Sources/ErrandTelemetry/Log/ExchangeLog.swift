@@ -175,8 +175,7 @@ final class ExchangeLog: CallObserver {
             at: lineLevel(of: received))
     }
 
-    /// Returns the note about the body of a refused response, which a detail without bodies shows too. `nil` if the body is shown anyway,
-    /// or empty.
+    /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the body is empty.
     private func excerpt(of refusal: StatusError?) -> LogText.Note? {
         guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt else { return nil }
         return LogText.Note(title: "body: \(excerpt.onOneLine)", side: .response)

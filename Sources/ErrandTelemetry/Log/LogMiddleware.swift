@@ -37,19 +37,20 @@ public import Logging
 /// For a response, the bytes that the caller has read are logged; a body that the caller does not read is logged as unread. The log
 /// itself reads nothing and delays nothing.
 ///
-/// **Refused bodies:** the record of a typed call that fails because of its status has the first 200 bytes of the body on one line, for
-/// any detail. So has a call through an inner `validateStatus`. An error of the back end in an envelope has its own text instead.
-///
-/// ```
-/// #2 GET https://api.example/notes/8: 404 in 5 ms
-///   < body: {"error":"no such note","token":"REDACTED"}
-/// ```
-///
 /// - JSON, forms and event streams are shown without their secrets.
 /// - For a multipart body, the names of its parts are shown.
 /// - For other text, such as HTML, XML or plain text, only the length and the type are shown, because secrets can't be found in
 ///   such text: `body of 1204 bytes, text/html`.
 /// - For bytes that are not text, the word `binary` is shown.
+///
+/// **Refused bodies:** if a typed call fails because of its status, a record with the detail `basic` or `headers` has the first 200 bytes
+/// of the body on one line. If an inner `validateStatus` refuses the response of any call, the record has the same line. If the envelope
+/// describes an error of the back end, the record has the text of that error instead.
+///
+/// ```
+/// #2 GET https://api.example/notes/8: 404 in 5 ms
+///   < body: {"error":"no such note","token":"REDACTED"}
+/// ```
 ///
 /// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See
 /// ``/ErrandCore/Sensitivity``. Control characters from outside are escaped. No text from a server begins a line of the log.

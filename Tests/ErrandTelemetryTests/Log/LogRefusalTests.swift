@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the log shows of the body of a refused response.
+/// The beginning of a refused body in the log.
 @Suite(.timeLimit(.minutes(2))) struct LogRefusalTests {
     private struct Wrapper: ResponseEnvelope {
         var code: Int
@@ -87,7 +87,7 @@ import Testing
         #expect(lines.all.map(\.text) == ["GET https://a.example/notes/8: 404 in 0 s"])
     }
 
-    /// Middleware of users have the same: `refusal` is public.
+    /// The property `refusal` is public, for middleware of users.
     @Test(arguments: [true, false]) func anObserverGetsTheRefusal(_ isInside: Bool) async {
         let seen = Refusals()
         let stub = HTTPStack(StubTransport(Stub().responds(.json(missing, status: .notFound))))
