@@ -8,6 +8,8 @@ extension TransportError {
             switch code {
             case .cannotFindHost: "\(peer) could not be found"
             case .cannotConnect: "could not connect to \(peer)"
+            case .notConnected: "this device is offline"
+            case .blockedByPolicy: "the settings of this device do not allow the connection"
             case .connectionLost: "the connection to \(peer) was lost"
             case .timedOut where phase == .connect: "connecting to \(peer) took too long"
             case .timedOut where phase == .queue || phase == .backoff: "the request to \(server) waited for too long"
@@ -43,6 +45,8 @@ extension TransportError {
         case .cannotConnect where proxy != nil: return "Check the network connection and the settings of the proxy, or try again later."
         case .cannotFindHost: return "Check the network connection, then try again."
         case .cannotConnect: return "Check the network connection, or try again later."
+        case .notConnected: return "Connect this device to a network, then try again."
+        case .blockedByPolicy: return "Check the network settings of this device."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
         case .timedOut: return "Try again later.\(caution)"
         // The clock of the device may be the cause. Only a developer can help with any other failure of TLS.
@@ -65,8 +69,9 @@ extension TransportError {
     /// Whether the code already implies the phase: a failure to connect happens while connecting.
     private var phaseIsKnown: Bool {
         switch (code, phase) {
-        case (.cannotFindHost, .connect), (.cannotConnect, .connect), (.tls, .connect), (.proxy, .connect), (.invalidResponse, .response),
-            (.bodyTooLarge, .body), (.requestBody, .send), (.invalidRequest, .request), (.unsupported, .request):
+        case (.cannotFindHost, .connect), (.cannotConnect, .connect), (.notConnected, .connect), (.blockedByPolicy, .connect), (.tls, .connect),
+            (.proxy, .connect), (.invalidResponse, .response), (.bodyTooLarge, .body), (.requestBody, .send), (.invalidRequest, .request),
+            (.unsupported, .request):
             true
         default: false
         }
