@@ -5,8 +5,8 @@ extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
     ///
     /// True for ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect` and `connectionLost`, and with
-    /// `timedOut` in the phase ``ExchangePhase/connect``. Also true for a token that could not be refreshed because of such a failure. False for
-    /// a failure of TLS or of a proxy, and for a timeout in another phase.
+    /// `timedOut` in the phase ``ExchangePhase/connect``. Also true for a token that could not be refreshed because of such a
+    /// failure. False for a failure of TLS or of a proxy, and for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: check ``RequestFailure/delivery`` before
     /// you send the request again.

@@ -91,14 +91,13 @@ public struct Resilience: Sendable, CustomStringConvertible {
 }
 
 /// The error of incompatible settings. Thrown when a ``Resilience`` is created, not when it is used.
-public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct ResilienceError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The problems, each a sentence with the values; never empty.
     public let problems: [String]
 
     /// All problems.
     public var description: String { problems.joined(separator: "; ") }
-    /// A sentence for people.
-    public var errorDescription: String? { "The settings for retries and timeouts do not fit each other." }
+    public var failureNumber: FailureNumber { .resilience }
     public var failureReason: String? { description.asSentence }
 }
 
