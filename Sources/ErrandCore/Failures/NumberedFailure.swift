@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// A failure with a stable number. Each error type of the library conforms.
 ///
 /// As an `NSError`, the failure has the domain `Errand`, and its number is the `code`. Code that knows only `NSError`, such as a
@@ -34,7 +36,7 @@ extension NumberedFailure {
 
 extension FailureNumber {
     /// The domain of each ``NumberedFailure`` as an `NSError`: `Errand`.
-    public static let errorDomain = "Errand"
+    public static let errorDomain = ErrandFormats.errorDomain
 }
 
 extension RequestFailure where Self: NumberedFailure {
@@ -43,7 +45,8 @@ extension RequestFailure where Self: NumberedFailure {
     public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? description }
 }
 
-// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore its errors get their numbers here.
+// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore its errors get their numbers here. Their codes as an
+// `NSError` are in ErrandFormats, because only the module of a conformance to `Error` can set the code.
 
 extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
     public var failureNumber: FailureNumber { .eventTooLarge }
