@@ -197,10 +197,3 @@ extension RequestBody {
     /// - Throws: the errors of ``MultipartForm/body()``.
     public static func multipart(_ form: MultipartForm) throws -> RequestBody { try form.body() }
 }
-
-extension MultipartError: LocalizedError {
-    /// The description, as a sentence.
-    public var errorDescription: String? { description.asSentence }
-}
-
-extension MultipartError: SafelyDescribedError {}
