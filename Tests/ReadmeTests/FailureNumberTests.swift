@@ -144,6 +144,7 @@ import Testing
         Row(.invalidHostOverride, 6002, "invalidHostOverride", "The entry for the address of a host is not valid."),
         Row(.tlsSettings, 6003, "tlsSettings", "The settings for secure connections are not valid."),
         Row(.transportSetting, 6004, "transportSetting", "A setting of the client cannot be used."),
+        Row(.invalidField, 6005, "invalidField", "The content of the request could not be created."),
         Row(.fileRead, 6010, "fileRead", "The file cannot be read."),
         Row(.fileWrite, 6011, "fileWrite", "The file cannot be written."),
         Row(.fileNotDurable, 6012, "fileNotDurable", "The file is complete, but a loss of power may remove it."),
@@ -272,7 +273,8 @@ import Testing
         let tls = #expect(throws: TLSSettingsError.self) { try CertificatePins(["": []]) }
         return [
             InvalidURLError("https://\(host):8443", .missingHost), InvalidIPAddressError("7"), InvalidHostOverrideError("7", "7"),
-            try #require(tls), UnusableSettingError("maxConnections", "it is 7"), FileReadError(path: "/tmp/7", operation: "open", code: 2),
+            try #require(tls), UnusableSettingError("maxConnections", "it is 7"),
+            InvalidFieldError(.invalidValue, of: .accept, in: "7\n", at: 1), FileReadError(path: "/tmp/7", operation: "open", code: 2),
             FileWriteError(path: "/tmp/7", operation: "write", code: 2),
             FileWriteError(path: "/tmp/7", operation: FileWriteError.folderSynchronization, code: 2),
             UnmatchedRequestError(request: get, nearest: "7"), NoRecordedExchangeError(get, path: "/tmp/7", nearest: nil),

@@ -281,6 +281,8 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let tlsSettings = FailureNumber(6003)
     /// A setting of the transport can't be used.
     public static let transportSetting = FailureNumber(6004)
+    /// A name or a value can't be sent in a header field.
+    public static let invalidField = FailureNumber(6005)
     /// A file could not be read.
     public static let fileRead = FailureNumber(6010)
     /// A file could not be written.

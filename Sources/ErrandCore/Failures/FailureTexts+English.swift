@@ -122,6 +122,7 @@ extension FailureTexts {
         .invalidHostOverride: "The entry for the address of a host is not valid.",
         .tlsSettings: "The settings for secure connections are not valid.",
         .transportSetting: "A setting of the client cannot be used.",
+        .invalidField: "The content of the request could not be created.",
         .fileRead: "The file cannot be read.",
         .fileWrite: "The file cannot be written.",
         .fileNotDurable: "The file is complete, but a loss of power may remove it.",

@@ -5,7 +5,7 @@
 /// ```
 /// invalid value of the header field X-Tenant: the octet 0xA at position 4 is not allowed
 /// ```
-public struct InvalidFieldError: LocalizedError, Sendable, Hashable, CustomStringConvertible, SafelyDescribedError {
+public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStringConvertible, SafelyDescribedError {
     /// The kind of problem. An open set: new reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The name of the reason.
@@ -49,8 +49,7 @@ public struct InvalidFieldError: LocalizedError, Sendable, Hashable, CustomStrin
         return "the octet 0x\(hex) at position \(position) is not allowed" + (isSpace ? " at the beginning or the end" : "")
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The content of the request could not be created." }
+    public var failureNumber: FailureNumber { .invalidField }
     /// The field, the octet and its position.
     public var failureReason: String? { description.asSentence }
 }
