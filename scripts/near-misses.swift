@@ -37,6 +37,10 @@ func timeouts(_ stack: HTTPStack) {
     _ = stack.timeout(0.5)  // write timeout(.seconds(30))
 }
 
+func stacks(_ stack: HTTPStack) {
+    _ = stack.header("X-Tenant", "a")  // write server(headers: [.custom("X-Tenant"): value])
+}
+
 // What these messages say.
 func remedies(
     _ client: APIClient, _ stack: HTTPStack, _ path: String, _ url: URL, _ user: User, _ data: Data, _ text: String
@@ -51,4 +55,5 @@ func remedies(
     try await client.post("/x", body: .file(url))
     _ = Endpoint<User>.post("/x", body: .json(user))
     _ = stack.timeout(.seconds(30))
+    _ = stack.server(headers: [.custom("X-Tenant"): "a"])
 }

@@ -9,10 +9,10 @@ import Testing
         let stub = StubTransport()
         let slow = CircuitBreakerPolicy(failureRatio: 0.25, minimumCalls: 10, slowCallThreshold: .seconds(2), slowCallRatio: 0.999)
         return [
-            (stub.circuitBreaker(), "circuitBreaker(opens for 5 s if 50 % of at least 20 calls in 30 s fail)"),
+            (stub.circuitBreaker(), "circuitBreaker(opens for 5 s if 50 % of at least 20 calls in 30 s fail, or 20 in succession)"),
             (
                 stub.circuitBreaker(CircuitBreaker(slow)),
-                "circuitBreaker(opens for 5 s if 25 % of at least 10 calls in 30 s fail or 99.9 % take longer than 2 s)"
+                "circuitBreaker(opens for 5 s if 25 % of at least 10 calls in 30 s fail, or 20 in succession, or 99.9 % take longer than 2 s)"
             ),
             (stub.rateLimit(.perSecond(5)), "rateLimit(5 per second, burst 5, per origin)"),
             (stub.rateLimit(.perMinute(60, burst: 1), per: .all), "rateLimit(60 per minute, burst 1, in all)"),

@@ -21,7 +21,8 @@ nonisolated struct Tokens: Codable, Sendable {
 
 func makeSource(_ auth: APIClient, store: some TokenStore) -> TokenSource {
     TokenSource(store: store) { old in
-        let tokens: Tokens = try await auth.value(.post("/refresh", body: .json(["token": old?.refreshToken])))
+        guard let refreshToken = old.refreshToken else { throw OAuthError(.noRefreshToken) }
+        let tokens: Tokens = try await auth.value(.post("/refresh", body: .json(["token": refreshToken])))
         return AccessToken(tokens.access, expiresAt: Date() + tokens.lifetime, refreshToken: tokens.refresh)
     }
 }
@@ -69,7 +70,7 @@ func makeServiceAccount(_ oauth: OAuthClient, email: String, pem: String) throws
     let key = try _RSA.Signing.PrivateKey(pemRepresentation: pem)  // of swift-crypto's module _CryptoExtras
     let signer = JWTSigner(algorithm: "RS256") { try key.signature(for: $0, padding: .insecurePKCS1v1_5).rawRepresentation }
     let assertion = JWTAssertion(issuer: email, claims: ["scope": "read"], signer: signer)
-    return TokenSource(obtainsWithoutToken: true) { _ in try await oauth.jwtBearer(assertion) }
+    return TokenSource.obtaining { _ in try await oauth.jwtBearer(assertion) }
 }
 
 func sendWithOtherCredentials(_ request: Request, _ stack: HTTPStack, ask: @escaping @Sendable (String) async -> String?) async throws

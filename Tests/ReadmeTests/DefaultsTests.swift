@@ -106,6 +106,7 @@ import Testing
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
+        values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"
         values["CircuitBreakerPolicy.window"] = CircuitBreakerPolicy.standard.window.inWords
         values["CircuitBreakerPolicy.breakTime"] = CircuitBreakerPolicy.standard.breakTime.inWords
         values["CircuitBreakerPolicy.longestBreak"] = CircuitBreakerPolicy.standard.longestBreak.inWords

@@ -10,6 +10,38 @@ func message(for error: any Error) -> String? {
     return [error.localizedDescription, suggestion].compactMap { $0 }.joined(separator: " ")
 }
 
+nonisolated enum Texts {
+    static let german = FailureTexts([
+        .notConnected: "Dieses Gerät ist offline.",
+        .cannotConnect: "Der Server ist nicht erreichbar.",
+        .responseTimedOut: "Der Server antwortet nicht.",
+        .serverError: "Der Server hat eine Störung.",
+        .other: "Das hat nicht geklappt.",
+    ])
+}
+
+func germanMessage(for error: any Error) -> String {
+    Texts.german.text(for: error)
+}
+
+func texts(in bundle: Bundle) -> FailureTexts {
+    FailureTexts { number, _ in
+        let text = bundle.localizedString(forKey: "\(number)", value: nil, table: "Failures")
+        return text == "\(number)" ? nil : text
+    }
+}
+
+func messageWithServer(for error: any Error) -> String {
+    let text = Texts.german.text(for: error)
+    guard let origin = (error as? any RequestFailure)?.request?.origin else { return text }
+    return "\(origin.host): \(text)"
+}
+
+func groupInCrashReports(_ error: any Error) -> String {
+    let bridged = error as NSError
+    return "\(bridged.domain) \(bridged.code)"  // Errand 1002
+}
+
 // swift-format-ignore
 func load(_ id: Int, from api: APIClient) async throws -> Note? {
     do {

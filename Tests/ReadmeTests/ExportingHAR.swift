@@ -4,9 +4,9 @@ import ErrandRecording
 // The samples of the article "ExportingHAR", to the letter: `ReadmeTests` holds each block of it against this file.
 
 func exportSession(over network: HTTPStack, to path: String, _ work: (APIClient) async throws -> Void) async throws {
-    let recording = try Recording(path: path, mode: .all)  // replaces the file
-    let api = APIClient(network.record(on: recording).retry().server("https://desk.example"))
-    try await recording.saving { try await work(api) }
+    try await network.exportHAR(to: path) { recorded in  // replaces the file
+        try await work(APIClient(recorded.retry().server("https://desk.example")))
+    }
 }
 
 func printSession(_ recording: Recording) {

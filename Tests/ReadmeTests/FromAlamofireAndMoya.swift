@@ -49,7 +49,7 @@ struct TimingMiddleware: HTTPMiddleware {
 }
 
 // swift-format-ignore
-func signedIn(_ transport: some HTTPSender, refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken) -> HTTPStack {
+func signedIn(_ transport: some HTTPSender, refresh: @escaping @Sendable (AccessToken) async throws -> AccessToken) -> HTTPStack {
     let tokens = TokenSource(AccessToken("old"), refresh: refresh)
     return transport.authenticate(.bearer(tokens))
 }

@@ -13,9 +13,10 @@ func note(_ id: Int, from api: APIClient) async throws -> Note {
     try await api.get("/notes/\(id, "id")", timeout: .seconds(10))
 }
 
-func draft(_ url: URL) throws -> Request {
-    var request = try Request(.put, url: url, headers: [.contentType: "application/json"], body: .text(#"{"text":"Buy tea"}"#))
-    request.headers[.custom("X-Tenant")] = "blue"
+func draft(_ url: URL, from sender: String) throws -> Request {
+    var request = try Request(.put, url: url, body: .json(["text": "Buy tea"]))
+    request.headers[.custom("X-Tenant")] = "blue"  // a literal
+    try request.headers.set("X-Sender", sender)  // from data
     request.query["draft"] = "true"
     request.options.timeout = .seconds(10)
     return request

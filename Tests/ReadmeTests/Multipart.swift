@@ -17,9 +17,7 @@ func makeReport(log: URL, thumbnail: Data) -> MultipartForm {
 }
 
 func sendForm(_ form: MultipartForm, over stack: HTTPStack) async throws -> Response {
-    var request = try Request(.post, "/reports", headers: [.contentType: form.contentType])
-    request.body = try form.body().reportingProgress { print($0) }
-    return try await stack.send(request)
+    try await stack.send(Request(.post, "/reports", body: .multipart(form).reportingProgress { print($0) }))
 }
 
 func printParts(of response: Response) async throws {

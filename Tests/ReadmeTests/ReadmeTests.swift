@@ -27,7 +27,7 @@ import Testing
         Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
         Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 7),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
-        Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 4),
+        Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 8),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "Pagination.md", "Pagination.swift", least: 3), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 4),
         Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 3),
@@ -366,7 +366,7 @@ import Testing
         await screen.load()
         #expect(await screen.message == "You seem to be offline.")
         await screen.load()
-        #expect(await screen.message == "The server notes.example needs valid credentials (status 401).")
+        #expect(await screen.message == "The server needs valid credentials.")
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
         try await screen.saveArchive(to: file)
@@ -386,7 +386,7 @@ import Testing
     @Test func theGuideFromURLSessionIsCorrect() async throws {
         try await noteIsLoaded()
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
-        let request = try draft(url)
+        let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
         let stub = StubTransport(
             Stub(.put, "/archive").responds(.status(.noContent)), Stub(.get, "/archive").responds(.data(Data("zip".utf8))),
@@ -445,9 +445,27 @@ import Testing
                 message(for: error) == (suggestion.isEmpty ? error.localizedDescription : "\(error.localizedDescription) \(suggestion)"))
             isShown("| \(error.localizedDescription) | \(suggestion) |")
         }
+        #expect(
+            germanMessage(for: first) == "Der Server ist nicht erreichbar."
+                && germanMessage(for: CancellationError()) == "Das hat nicht geklappt.")
+        #expect(messageWithServer(for: first) == "notes.example: Der Server ist nicht erreichbar.")
+        isShown("// \(groupInCrashReports(first))\n")
         let last = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
         isShown("\n\(last)\n")
         #expect(message(for: CancellationError()) == nil)
+    }
+
+    @Test func aCatalogOfTheAppHasTextsByNumber() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString).bundle")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        // A String Catalog becomes such a file when an app is built.
+        let table = folder.appendingPathComponent("en.lproj/Failures.strings")
+        try FileManager.default.createDirectory(at: table.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(#""1002" = "Nobody is there.";"#.utf8).write(to: table)
+        let texts = texts(in: try #require(Bundle(path: folder.path)))
+        func failure(_ code: TransportError.Code) -> TransportError { TransportError(code, phase: .connect) }
+        #expect(texts.text(for: failure(.cannotConnect)) == "Nobody is there.")
+        #expect(texts.text(for: failure(.cannotFindHost)) == "The server could not be found.")
     }
 
     @Test func theSamplesOfErrorsAreCorrect() async throws {
@@ -472,7 +490,7 @@ import Testing
             let error = await Self.failure { try await api.get("/reason", as: Note.self) }
             reasons.append(reason(of: try #require(error as? StatusError)))
         }
-        #expect(reasons == ["full", "closed", "The server a.example did not accept the request (status 409)."])
+        #expect(reasons == ["full", "closed", "The server did not accept the request."])
         let refusing = StubTransport(
             Stub(.patch, "/notes/{id}").responds(.data(Data(#"{"reason":"taken"}"#.utf8), status: .conflict), .status(.ok)))
         let own = client(of: refusing.server("https://a.example"))
@@ -493,9 +511,10 @@ import Testing
                 .status(.created, headers: [.location: "/notes/7"], text: #"{"id":7}"#), repeatingLast: true),
             Stub(.get, "/notes/7").responds(.status(.ok, text: #"{"id":7}"#), repeatingLast: true),
             Stub(.get, "/notes/8").responds(.status(.internalServerError, text: "sorry")),
+            Stub(.get, "/notes/9").responds(.json(["error": "no such note", "token": "abc123"], status: .notFound)),
             Stub(.get, "/notes").responds(.status(.serviceUnavailable), repeatingLast: true))
         let slow = stub.transformResponse { response in
-            clock.advance(by: .milliseconds([201: 73, 200: 21, 500: 5][response.status.code] ?? 0))
+            clock.advance(by: .milliseconds([201: 73, 200: 21, 404: 5, 500: 5][response.status.code] ?? 0))
         }
         let (logger, records) = recordingLogger()
         let stack = logged(slow, to: logger, clock: clock)
@@ -510,6 +529,10 @@ import Testing
         _ = try await brief.send(plain).data()
         #expect(records.all.count == 5)
         for record in records.all { isShown(record.text) }
+        let (refusing, refusals) = recordingLogger()
+        let typed = APIClient(slow.log(to: refusing, clock: clock).number().server("https://api.example"))
+        await #expect(throws: StatusError.self) { try await typed.get("/notes/9", as: Note.self) }
+        isShown(try #require(refusals.all.first).text)
 
         isShown(logged(stub, to: logger, clock: clock).description)
         isShown(stub.profile().retry().description)

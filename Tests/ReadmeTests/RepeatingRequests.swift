@@ -21,16 +21,15 @@ func makeWaitingForLocks(_ network: HTTPStack) -> APIClient {
     return APIClient(network.retry(policy).server("https://press.example"))
 }
 
-nonisolated struct PressState: Decodable, Sendable {
+nonisolated struct PressEnvelope: ResponseEnvelope {
     var code: Int
+
+    var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code)) }
 }
 
 func makeWaitingForThePress(_ network: HTTPStack) -> APIClient {
-    let isReady = ResponseValidator("is ready") { _, response, _ in
-        guard response.status == .ok, let state = try? await response.json(as: PressState.self) else { return .next }
-        return state.code == 50_300 ? .retry(.constant(.milliseconds(200)), atMost: 5) : .next
-    }
-    return APIClient(network.retry().validate(isReady).server("https://press.example"))
+    let stack = network.retry().retry(onServiceCodes: [50_300], backoff: .constant(.milliseconds(200)), atMost: 5)
+    return APIClient(stack.server("https://press.example"), envelope: PressEnvelope.self)
 }
 
 nonisolated struct Printing: Decodable, Sendable {

@@ -53,7 +53,7 @@ final class NoteList {
         } catch is CancellationError {
             // The view has disappeared.
         } catch {
-            message = error.localizedDescription    // "Could not connect to the server notes.example."
+            message = error.localizedDescription    // "Could not connect to the server."
         }
     }
 }

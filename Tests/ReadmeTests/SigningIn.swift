@@ -40,7 +40,7 @@ nonisolated struct Club: Sendable {
         let server = "https://club.example/v1"
         let open = APIClient(network.retry().timeout(.seconds(30)).server(server))
         let tokens = TokenSource(store: store) { old in
-            guard let refreshToken = old?.refreshToken else { throw AuthenticationError(.signedOut) }
+            guard let refreshToken = old.refreshToken else { throw OAuthError(.noRefreshToken) }
             return try await open.value(ClubAPI.refresh(refreshToken)).token
         }
         (self.open, self.tokens) = (open, tokens)

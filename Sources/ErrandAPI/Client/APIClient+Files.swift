@@ -57,8 +57,8 @@ extension APIClient {
     /// let file = try await client.download("/archives/\(id, "id")", to: folder.appending(path: "archive.zip"))
     /// ```
     ///
-    /// For the other parameters, see ``get(_:query:headers:timeout:as:options:)`` and ``download(_:to:options:progress:)``. To set other
-    /// options of the call or another method, download an ``Endpoint``.
+    /// For the other parameters, see ``get(_:query:headers:timeout:as:decoding:options:)`` and ``download(_:to:options:progress:)``. To
+    /// set other options of the call or another method, download an ``Endpoint``.
     ///
     /// - Parameter path: a template; its values are escaped.
     /// - Throws: the errors of ``download(_:to:options:progress:)``.
@@ -101,7 +101,7 @@ extension APIClient {
     /// let photo = try await client.upload("/photos", body: .file(url, contentType: "image/jpeg"), as: Photo.self) { print($0) }
     /// ```
     ///
-    /// For the other parameters, see ``post(_:query:headers:body:timeout:as:options:)`` and ``upload(_:progress:)``.
+    /// For the other parameters, see ``post(_:query:headers:body:timeout:as:decoding:options:)`` and ``upload(_:progress:)``.
     ///
     /// - Parameters:
     ///   - path: a template; its values are escaped.

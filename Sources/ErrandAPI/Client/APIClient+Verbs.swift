@@ -20,13 +20,15 @@ extension APIClient {
     ///   - headers: the header fields of the call, which replace the fields of `server`. Default: none.
     ///   - timeout: the timeout of the whole call, including the body; `nil`, the default, keeps the timeout of the stack.
     ///   - type: the type of the value. Pass the type only if the compiler cannot infer it.
+    ///   - decoding: the decoding of the body, such as `.json.withoutEnvelope` or `.propertyList`. Default: `.json`.
     ///   - options: sets further options of this call, such as `{ $0.retry = .off }`.
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func get<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
-        as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        as type: Value.Type = Value.self, decoding: ResponseDecoding<Value> = .json,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value {
-        try await value(Endpoint<Value>.get(path, query: query, headers: headers).with(timeout: timeout, options))
+        try await value(Endpoint<Value>.get(path, query: query, headers: headers, decoding: decoding).with(timeout: timeout, options))
     }
 
     /// Posts a body and returns the value of the response.
@@ -35,54 +37,63 @@ extension APIClient {
     /// let order = try await client.post("/orders", body: .json(cart), as: Order.self) { $0.idempotencyKey = .attached }
     /// ```
     ///
-    /// For the other parameters, see ``get(_:query:headers:timeout:as:options:)``.
+    /// For the other parameters, see ``get(_:query:headers:timeout:as:decoding:options:)``.
     ///
     /// - Parameter body: the body of the request. Default: empty.
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func post<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        timeout: Duration? = nil, as type: Value.Type = Value.self, decoding: ResponseDecoding<Value> = .json,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value {
-        try await value(Endpoint<Value>.post(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
+        try await value(
+            Endpoint<Value>.post(path, query: query, headers: headers, body: body, decoding: decoding).with(timeout: timeout, options))
     }
 
-    /// Puts a body and returns the value of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Puts a body and returns the value of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func put<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        timeout: Duration? = nil, as type: Value.Type = Value.self, decoding: ResponseDecoding<Value> = .json,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value {
-        try await value(Endpoint<Value>.put(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
+        try await value(
+            Endpoint<Value>.put(path, query: query, headers: headers, body: body, decoding: decoding).with(timeout: timeout, options))
     }
 
     /// Patches a resource and returns the value of the response. For the parameters, see
-    /// ``post(_:query:headers:body:timeout:as:options:)``.
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func patch<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        timeout: Duration? = nil, as type: Value.Type = Value.self, decoding: ResponseDecoding<Value> = .json,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value {
-        try await value(Endpoint<Value>.patch(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
+        try await value(
+            Endpoint<Value>.patch(path, query: query, headers: headers, body: body, decoding: decoding).with(timeout: timeout, options))
     }
 
     /// Deletes a resource and returns the value of the response. For the parameters, see
-    /// ``post(_:query:headers:body:timeout:as:options:)``.
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func delete<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
-        timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
+        timeout: Duration? = nil, as type: Value.Type = Value.self, decoding: ResponseDecoding<Value> = .json,
+        options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value {
-        try await value(Endpoint<Value>.delete(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
+        try await value(
+            Endpoint<Value>.delete(path, query: query, headers: headers, body: body, decoding: decoding).with(timeout: timeout, options))
     }
 
     // MARK: - Without a value
 
     /// Gets a resource and ignores its body: `try await client.get("/ping")`.
     ///
-    /// For the parameters, see ``get(_:query:headers:timeout:as:options:)``.
+    /// For the parameters, see ``get(_:query:headers:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func get(
@@ -98,7 +109,7 @@ extension APIClient {
     /// let length = try await client.head("/files/\(name, "name")").headers[.contentLength]
     /// ```
     ///
-    /// For the parameters, see ``get(_:query:headers:timeout:as:options:)``.
+    /// For the parameters, see ``get(_:query:headers:timeout:as:decoding:options:)``.
     ///
     /// - Returns: the status and the header fields.
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
@@ -116,7 +127,7 @@ extension APIClient {
     /// let methods = try await client.sendOptions("/orders").headers[.allow]
     /// ```
     ///
-    /// For the parameters, see ``get(_:query:headers:timeout:as:options:)``.
+    /// For the parameters, see ``get(_:query:headers:timeout:as:decoding:options:)``.
     ///
     /// - Returns: the status and the header fields.
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
@@ -128,7 +139,7 @@ extension APIClient {
     }
 
     /// Posts a body and ignores the body of the response. For the parameters, see
-    /// ``post(_:query:headers:body:timeout:as:options:)``.
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func post(
@@ -138,7 +149,8 @@ extension APIClient {
         try await value(Endpoint<Void>.post(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Puts a body and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Puts a body and ignores the body of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func put(
@@ -148,7 +160,8 @@ extension APIClient {
         try await value(Endpoint<Void>.put(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Patches a resource and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Patches a resource and ignores the body of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func patch(
@@ -158,7 +171,8 @@ extension APIClient {
         try await value(Endpoint<Void>.patch(path, query: query, headers: headers, body: body).with(timeout: timeout, options))
     }
 
-    /// Deletes a resource and ignores the body of the response. For the parameters, see ``post(_:query:headers:body:timeout:as:options:)``.
+    /// Deletes a resource and ignores the body of the response. For the parameters, see
+    /// ``post(_:query:headers:body:timeout:as:decoding:options:)``.
     ///
     /// - Throws: `StatusError` for any status but 2xx, and the other errors of ``value(_:)``.
     @concurrent public func delete(

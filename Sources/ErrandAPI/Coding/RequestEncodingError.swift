@@ -9,7 +9,7 @@ public import ErrandCore
 /// ```
 ///
 /// The request has no base URL, and the log of the stack has no record of this failure, because no middleware got the request.
-public struct RequestEncodingError: RequestFailure {
+public struct RequestEncodingError: RequestFailure, NumberedFailure {
     /// The request, without its body.
     public var request: Request?
     /// The name of the value's type, such as `[Order]`.
@@ -60,8 +60,7 @@ public struct RequestEncodingError: RequestFailure {
     /// The request, type, coding path and problem, without any part of the value.
     public var description: String { "\(request.map { "\($0): " } ?? "")\(happened) (\(delivery.phrase))\(shownAttempts)" }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The content of the request could not be created." }
+    public var failureNumber: FailureNumber { .requestEncoding }
     /// The type, the coding path and the problem.
     public var failureReason: String? { happened.asSentence }
     /// `nil`: only a developer can help.

@@ -10,7 +10,7 @@ internal import ErrandFormats
 /// GET https://a.example/users: cannot decode [User]: the body is text/html, not JSON (status 200)
 /// DELETE https://a.example/users/7: cannot decode User: the body is empty; make the output optional, or Void (status 204)
 /// ```
-public struct ResponseDecodingError: RequestFailure {
+public struct ResponseDecodingError: RequestFailure, NumberedFailure {
     /// The largest size of ``bodyPrefix``: 1 KiB.
     public static let bodyLimitBytes = 1024
     /// The largest size of a body that is read again to find the problem: 1 MiB.
@@ -161,8 +161,7 @@ public struct ResponseDecodingError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")\(happened) (status \(head.status.code))\(head.shownRemarks)\(shownAttempts)"
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The response of \(shownServer) could not be read." }
+    public var failureNumber: FailureNumber { .responseDecoding }
     /// The type, the coding path and the problem.
     public var failureReason: String? { happened.asSentence }
     public var recoverySuggestion: String? { "The app and the server do not agree on the format: update the app, or try again later." }

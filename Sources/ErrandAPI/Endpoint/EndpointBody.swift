@@ -149,6 +149,9 @@ public struct EndpointBody: Sendable {
     }
 
     /// Returns any given body, such as a stream.
+    ///
+    /// - Parameter contentType: the value of the field `Content-Type`. `nil`, the default: the media type of `body`, if `body` has a
+    ///   type.
     public static func raw(_ body: RequestBody, contentType: String? = nil) -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in body }
     }

@@ -8,7 +8,7 @@ internal import ErrandFormats
 /// GET https://a.example/prices: silent event stream: no byte came within 5 min; a proxy may buffer the response … (status 200)
 /// POST https://a.example/chat: incomplete event stream: it ended before its terminator (status 200)
 /// ```
-public struct EventStreamError: RequestFailure {
+public struct EventStreamError: RequestFailure, NumberedFailure {
     /// The kind of the failure. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `not an event stream`.
@@ -92,12 +92,11 @@ public struct EventStreamError: RequestFailure {
 
     private var happened: String { "\(code): \(message)" }
 
-    /// A sentence for people.
-    public var errorDescription: String? {
+    public var failureNumber: FailureNumber {
         switch code {
-        case .silent: "\(shownServer) sent nothing for too long".asSentence
-        case .incomplete: "The events of \(shownServer) ended too early."
-        default: "The response of \(shownServer) is not valid."
+        case .silent: .silentEventStream
+        case .incomplete: .incompleteEventStream
+        default: .notAnEventStream
         }
     }
     /// The details.

@@ -5,7 +5,7 @@ public import ErrandCore
 /// ```
 /// GET https://a.example/items?page=3: pages in a loop: ?page=1 was read already
 /// ```
-public struct PaginationError: RequestFailure {
+public struct PaginationError: RequestFailure, NumberedFailure {
     /// The kind of the problem. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `pages in a loop`.
@@ -47,8 +47,14 @@ public struct PaginationError: RequestFailure {
 
     /// The request, the code and the details.
     public var description: String { (request.map { "\($0): " } ?? "") + "\(code): \(message)" }
-    /// A sentence for people.
-    public var errorDescription: String? { "The list of \(shownServer) could not be read to its end." }
+    public var failureNumber: FailureNumber {
+        switch code {
+        case .tooManyPages: .tooManyPages
+        case .foreignOrigin: .pageAtForeignOrigin
+        case .invalidURL: .invalidPageURL
+        default: .pageLoop
+        }
+    }
     public var failureReason: String? { "\(code): \(message)".asSentence }
     /// `nil`: only a developer can help.
     public var recoverySuggestion: String? { nil }

@@ -5,7 +5,7 @@ public import ErrandCore
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests
 /// ```
-public struct PollingError: RequestFailure {
+public struct PollingError: RequestFailure, NumberedFailure {
     /// The kind of the problem. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `polling timed out`.
@@ -54,10 +54,13 @@ public struct PollingError: RequestFailure {
         (request.map { "\($0): " } ?? "") + "\(code): \(message)"
             + (underlying.map { "; the last request failed: \(safeDescription(of: $0))" } ?? "")
     }
-    /// A sentence for people.
-    public var errorDescription: String? {
-        code == .timedOut
-            ? "\(shownServer) takes too long.".asSentence : "The response of \(shownServer) does not lead to the result.".asSentence
+    public var failureNumber: FailureNumber {
+        switch code {
+        case .timedOut: .pollingTimedOut
+        case .foreignOrigin: .pollingAtForeignOrigin
+        case .invalidLocation: .invalidPollingURL
+        default: .noPollingURL
+        }
     }
     public var failureReason: String? { "\(code): \(message)".asSentence }
     /// The advice for a person; `nil` if only a developer can help.

@@ -7,7 +7,7 @@ public import ErrandCore
 /// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\.authenticate, .off)
 /// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
-public struct AuthenticationError: RequestFailure {
+public struct AuthenticationError: RequestFailure, NumberedFailure {
     /// The reason for which a request can't be authenticated. Other reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The name of the reason, by which reasons are compared.
@@ -82,15 +82,20 @@ public struct AuthenticationError: RequestFailure {
     /// A hint about the option that a sign-in through the same client must set, because its request has no credentials yet.
     private var hint: String { reason == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// A sentence for people. If a request that obtains the credentials failed, such as a refresh, the sentence describes the
-    /// failure of that request: `Could not connect to the server auth.example.`
-    public var errorDescription: String? {
-        if let decidingFailure { return decidingFailure.errorDescription }
+    /// The number of the reason. If a request that obtains the credentials failed, such as a refresh, the number of the failure of
+    /// that request. The sentence for people then describes the same failure: `Could not connect to the server.`
+    public var failureNumber: FailureNumber {
+        if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }
         return switch reason {
-        case .signedOut, .refreshRefused: "You are not signed in to \(shownServer)."
-        case .storeFailed: "The sign-in for \(shownServer) could not be read or saved."
-        case .accountChanged: "Another account has signed in."
-        default: "Could not sign in to \(shownServer)."
+        case .signedOut: .signedOut
+        case .refreshRefused: .refreshRefused
+        case .refreshFailed: .refreshFailed
+        case .tooManyRefreshes: .tooManyRefreshes
+        case .storeFailed: .tokenStore
+        case .accountChanged: .accountChanged
+        case .withinRefresh: .withinRefresh
+        case .invalidCredentials(""): .invalidCredentials
+        default: .authentication
         }
     }
     public var failureReason: String? { SafeText.sentence(reason.description) }

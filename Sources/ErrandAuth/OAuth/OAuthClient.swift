@@ -393,10 +393,7 @@ extension TokenSource {
     public convenience init(
         _ client: OAuthClient, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard
     ) {
-        self.init(nil, store: store, account: account, policy: policy, now: { client.date }) { old in
-            guard let old else { throw OAuthError(.noRefreshToken, "there is no token") }
-            return try await client.refresh(old)
-        }
+        self.init(nil, store: store, account: account, policy: policy, now: { client.date }) { try await client.refresh($0) }
     }
 
     /// Creates a source for a client that obtains each token with the client's own credentials.
@@ -412,9 +409,10 @@ extension TokenSource {
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
         account: String? = nil, policy: RefreshPolicy = .standard
     ) {
-        self.init(store: store, account: account, policy: policy, obtainsWithoutToken: true, now: { client.date }) { _ in
-            try await client.clientCredentials(scopes: scopes, parameters: parameters)
-        }
+        self.init(
+            nil, store: store, account: account, policy: policy, obtainsWithoutToken: true, isFinal: Self.isFinalRefreshError,
+            now: { client.date }, random: { .random(in: 0..<1) }, executor: nil
+        ) { _ in try await client.clientCredentials(scopes: scopes, parameters: parameters) }
     }
 }
 

@@ -8,7 +8,7 @@ internal import ErrandFormats
 /// ```
 /// POST https://auth.example/token: OAuth 2: invalid_grant: the refresh token has expired
 /// ```
-public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesStorage {
+public struct OAuthError: NumberedFailure, CustomStringConvertible, HidesStorage {
     /// The reason for which the request failed: the server's `error` code, or a code of this library if the response is unusable.
     /// Other codes may be added.
     ///
@@ -97,22 +97,24 @@ public struct OAuthError: Error, LocalizedError, CustomStringConvertible, HidesS
         Code("token_revoked"),
     ]
 
+    private static let numbers: [Code: FailureNumber] = [
+        .invalidRequest: .oauthInvalidRequest, .invalidClient: .oauthInvalidClient, .invalidGrant: .oauthInvalidGrant,
+        .unauthorizedClient: .oauthUnauthorizedClient, .unsupportedGrantType: .oauthUnsupportedGrantType,
+        .invalidScope: .oauthInvalidScope, .accessDenied: .oauthAccessDenied,
+        .unsupportedResponseType: .oauthUnsupportedResponseType, .serverError: .oauthServerError,
+        .temporarilyUnavailable: .oauthTemporarilyUnavailable, .authorizationPending: .oauthAuthorizationPending,
+        .slowDown: .oauthSlowDown, .expiredToken: .oauthExpiredToken, .invalidResponse: .oauthInvalidResponse,
+        .stateMismatch: .oauthStateMismatch, .issuerMismatch: .oauthIssuerMismatch, .noRefreshToken: .oauthNoRefreshToken,
+        .unsupported: .oauthUnsupported,
+    ]
+
     /// The request, the code and the server's explanation, without control characters.
     public var description: String {
         (request.map { "\($0): " } ?? "") + "OAuth 2: \(code.description.shownSafely(limit: 80))"
             + (message.isEmpty ? "" : ": \(message.shownSafely(limit: 200))")
     }
-    /// A sentence for people.
-    public var errorDescription: String? {
-        if purpose == .signOut { return "Could not sign out at the server." }
-        return switch code {
-        case .accessDenied: "Access was refused."
-        case .invalidGrant: "The sign-in was not accepted, or is not valid any more."
-        case .noRefreshToken: "You are not signed in any more."
-        case .expiredToken: "The code has expired. Sign in again."
-        default: "Could not sign in."
-        }
-    }
+    /// The number of the code; ``/ErrandCore/FailureNumber/oauthSignOut`` if the request was the end of a sign-in.
+    public var failureNumber: FailureNumber { purpose == .signOut ? .oauthSignOut : Self.numbers[code] ?? .oauth }
     public var failureReason: String? { description.asSentence }
 }
 

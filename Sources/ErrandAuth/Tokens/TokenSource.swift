@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// ```swift
 /// let tokens = TokenSource(store: FileTokenStore(atPath: path)) { old in
-///     let new = try await auth.post("/refresh", body: .json(Refresh(token: old?.refreshToken)), as: Tokens.self)
+///     let new = try await auth.post("/refresh", body: .json(Refresh(token: old.refreshToken)), as: Tokens.self)
 ///     return AccessToken(new.access, expiresAt: Date() + new.expiresIn, refreshToken: new.refresh)
 /// }
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).retry().server("https://api.example"))
@@ -91,7 +91,7 @@ public final class TokenSource: Sendable {
     let flights: SingleFlight<Work, Void>
     let observers = TokenObservers()
     let store: (any TokenStore)?
-    private let refresh: @Sendable (AccessToken?) async throws -> AccessToken
+    private let obtainToken: @Sendable (AccessToken?) async throws -> AccessToken
     private let isFinal: @Sendable (any Error) -> Bool
     let now: @Sendable () -> Date
     let random: @Sendable () -> Double
@@ -105,6 +105,9 @@ public final class TokenSource: Sendable {
 
     /// Creates a source for an account that signs in.
     ///
+    /// While nobody is signed in, requests fail with ``AuthenticationError`` and the reason `signedOut`, and `refresh` is not called. For
+    /// a program that needs no sign-in, use ``obtaining(_:store:account:policy:isFinal:now:random:executor:_:)``.
+    ///
     /// - Parameters:
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
     ///     store is empty, nobody is signed in.
@@ -113,8 +116,6 @@ public final class TokenSource: Sendable {
     ///     other. Stores keep the account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). No other account
     ///     may sign in with this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
-    ///   - obtainsWithoutToken: whether `refresh` can obtain a token without an earlier token, as with client credentials. With
-    ///     `false`, the default, requests without a token fail with ``AuthenticationError`` and the reason `signedOut`.
     ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
     ///     expired or was refused is dropped, and requests fail with the reason `refreshRefused`. By default
     ///     ``isFinalRefreshError(_:)``.
@@ -122,21 +123,74 @@ public final class TokenSource: Sendable {
     ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
     ///   - executor: the executor of the refreshes, with which a test can choose the order of tasks. `nil`, the default, means the
     ///     default executor.
-    ///   - refresh: returns a new token for the old token. If there is no old token, the argument is `nil`. If the new token has no
-    ///     refresh token, the source keeps the old refresh token
-    ///     ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
-    public init(
+    ///   - refresh: returns a new token for the old token. If the new token has no refresh token, the source keeps the old refresh
+    ///     token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    public convenience init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
-        obtainsWithoutToken: Bool = false,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
         now: @escaping @Sendable () -> Date = { Date() },
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         executor: (any TaskExecutor)? = nil,
-        refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
+        refresh: @escaping @Sendable (AccessToken) async throws -> AccessToken
+    ) {
+        self.init(
+            token, store: store, account: account, policy: policy, obtainsWithoutToken: false, isFinal: isFinal, now: now, random: random,
+            executor: executor
+        ) { old in
+            // No refresh begins while nobody is signed in.
+            guard let old else { throw AuthenticationError(.signedOut) }
+            return try await refresh(old)
+        }
+    }
+
+    /// Returns a source that obtains a token without a sign-in, for example with the credentials of a service.
+    ///
+    /// ```swift
+    /// let tokens = TokenSource.obtaining { _ in
+    ///     let new = try await auth.post("/service-token", as: Tokens.self)
+    ///     return AccessToken(new.access, expiresAt: Date() + new.expiresIn)
+    /// }
+    /// ```
+    ///
+    /// The first request obtains a token. After a sign-out, and after a final error of `obtain`, the next request obtains a token. For
+    /// OAuth 2, use ``init(clientCredentials:scopes:parameters:store:account:policy:)``.
+    ///
+    /// - Parameters:
+    ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
+    ///     store is empty, the first request obtains a token.
+    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - policy: the time and the rate at which tokens are replaced.
+    ///   - isFinal: returns whether an error of `obtain` means that the old token can't be replaced. If true, a token that has expired or
+    ///     was refused is dropped. By default ``isFinalRefreshError(_:)``.
+    ///   - now: returns the current date.
+    ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
+    ///   - executor: the executor on which tokens are obtained. `nil`, the default, means the default executor.
+    ///   - obtain: returns a new token. The argument is the old token; `nil` if there is no old token.
+    public static func obtaining(
+        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
+        isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
+        now: @escaping @Sendable () -> Date = { Date() },
+        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
+        executor: (any TaskExecutor)? = nil,
+        _ obtain: @escaping @Sendable (AccessToken?) async throws -> AccessToken
+    ) -> TokenSource {
+        TokenSource(
+            token, store: store, account: account, policy: policy, obtainsWithoutToken: true, isFinal: isFinal, now: now, random: random,
+            executor: executor, obtain: obtain)
+    }
+
+    /// - Parameters:
+    ///   - obtainsWithoutToken: whether `obtain` can obtain a token without an earlier token.
+    ///   - obtain: returns a new token. The argument is the old token; `nil` if there is no old token.
+    init(
+        _ token: AccessToken?, store: (any TokenStore)?, account: String?, policy: RefreshPolicy, obtainsWithoutToken: Bool,
+        isFinal: @escaping @Sendable (any Error) -> Bool, now: @escaping @Sendable () -> Date, random: @escaping @Sendable () -> Double,
+        executor: (any TaskExecutor)?, obtain: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         flights = SingleFlight(executor: executor)
         self.store = store
-        self.refresh = refresh
+        obtainToken = obtain
         self.isFinal = isFinal
         self.now = now
         self.random = random
@@ -348,7 +402,7 @@ public final class TokenSource: Sendable {
         let account = id.account
         var new: AccessToken
         do {
-            new = try await marked { try await refresh(old) }
+            new = try await marked { try await obtainToken(old) }
         } catch is CancellationError {
             // Either the app's `refresh` threw a `CancellationError`, or the account has changed.
             guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }

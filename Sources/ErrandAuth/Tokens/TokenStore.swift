@@ -187,7 +187,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 }
 
 /// The error for a file of a ``FileTokenStore`` that can't be used.
-public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
+public struct TokenFileError: NumberedFailure, CustomStringConvertible {
     /// The path of the file.
     public let path: String
     /// The reason for which the file can't be used.
@@ -197,8 +197,9 @@ public struct TokenFileError: Error, LocalizedError, CustomStringConvertible {
 
     /// The path and the reason.
     public var description: String { "cannot use the token in \(path.shownSafely(limit: 200)): \(reason)" }
-    /// The description.
-    public var errorDescription: String? { description }
+    public var failureNumber: FailureNumber { isCorrupt ? .tokenFileInvalid : .tokenFileBusy }
+    /// The path and the reason.
+    public var failureReason: String? { SafeText.sentence(description) }
     /// The step that a person can take. A sign-in replaces a file without a token.
     public var recoverySuggestion: String? { isCorrupt ? "Sign in again, then try again." : "Try again later." }
 }

@@ -5,7 +5,7 @@ public import ErrandCore
 /// ```
 /// GET https://a.example/: status 200, the body can't be decoded: gzip: the body ends early
 /// ```
-public struct ContentDecodingError: RequestFailure {
+public struct ContentDecodingError: RequestFailure, NumberedFailure {
     /// The problem of the body. Reasons may be added: match only the reasons that you handle.
     public struct Reason: Error, Sendable, Hashable, CustomStringConvertible {
         /// The reason in words, such as `gzip: the body ends early`.
@@ -47,8 +47,7 @@ public struct ContentDecodingError: RequestFailure {
 
     private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(reason)" }
 
-    /// A sentence to show to users.
-    public var errorDescription: String? { "The response of \(shownServer) can't be read." }
+    public var failureNumber: FailureNumber { reason.isLimit ? .decodedBodyTooLarge : .contentDecoding }
     public var failureReason: String? { happened.asSentence }
     public var recoverySuggestion: String? { nil }
 }

@@ -50,7 +50,7 @@ extension BodyTransform {
 }
 
 /// The error for a body whose ``BodyTransform`` left some bytes at the end.
-public struct UnconsumedInputError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct UnconsumedInputError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The number of bytes that the transform left; at least 1.
     public let byteCount: Int
 
@@ -63,7 +63,8 @@ public struct UnconsumedInputError: LocalizedError, Sendable, Hashable, CustomSt
         "the body ended, and its transform left \(byteCount) \(byteCount == 1 ? "byte" : "bytes"); "
             + "take them in finish(_:), or set input to empty data there"
     }
-    public var errorDescription: String? { description }
+    public var failureNumber: FailureNumber { .unconsumedInput }
+    public var failureReason: String? { description.asSentence }
 }
 
 extension UnconsumedInputError: SafelyDescribedError {}

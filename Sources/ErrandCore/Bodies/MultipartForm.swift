@@ -6,7 +6,7 @@ public import ErrandFormats
 /// ```swift
 /// var form: MultipartForm = ["title": "Sunset", "photo": .file(url)]
 /// form.append("thumbnail", .data(jpeg, fileName: "small.jpg"))
-/// let request = try Request(.post, "/photos", headers: [.contentType: form.contentType], body: form.body())
+/// let request = try Request(.post, "/photos", body: .multipart(form))
 /// ```
 ///
 /// A typed call takes the form as its body: `.post("/photos", body: .multipart(form))`.
@@ -145,7 +145,8 @@ public struct MultipartForm: Sendable {
     /// The value of `Content-Type`, including the boundary, for a request with this form.
     public var contentType: String { boundary.contentType }
 
-    /// Returns the body of a request. Send the body with ``contentType``: no server can read the body with another `Content-Type`.
+    /// Returns the body of a request. If the request has no `Content-Type`, the request takes ``contentType``. With another
+    /// `Content-Type`, no server can read the body.
     ///
     /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,
     /// which keeps at most 128 KiB of a file in memory.
@@ -167,7 +168,7 @@ public struct MultipartForm: Sendable {
             sections += [BodySection(body: .data(Data(start)), wholeFile: nil), content]
         }
         sections.append(BodySection(body: .data(Data(writer.end(isEmpty: parts.isEmpty))), wholeFile: nil))
-        return .sections(sections)
+        return RequestBody.sections(sections).typed(as: contentType)
     }
 }
 
@@ -196,10 +197,3 @@ extension RequestBody {
     /// - Throws: the errors of ``MultipartForm/body()``.
     public static func multipart(_ form: MultipartForm) throws -> RequestBody { try form.body() }
 }
-
-extension MultipartError: LocalizedError {
-    /// The description, as a sentence.
-    public var errorDescription: String? { description.asSentence }
-}
-
-extension MultipartError: SafelyDescribedError {}

@@ -14,7 +14,7 @@ extension RequestBody {
     ///     request fails.
     public func transformed(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         if let data = bufferedData, let output = transform.output(of: data, upTo: ResponseBody.transformedInMemoryLimitBytes) {
-            return .data(output)
+            return .data(output, contentType: contentType)
         }
         return transformedWhileSent(by: transform, length: length)
     }

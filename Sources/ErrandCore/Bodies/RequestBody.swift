@@ -4,6 +4,7 @@ internal import Synchronization
 ///
 /// ```swift
 /// RequestBody.text("hello")
+/// try RequestBody.json(["name": "Ada"])                       // sets Content-Type
 /// try RequestBody.file(atPath: "/tmp/photo.jpeg")
 /// RequestBody.stream(chunks, length: 4096)
 /// ```
@@ -37,6 +38,8 @@ public struct RequestBody: Sendable {
         /// The bytes of a file, read through layers that observe the bytes and change nothing.
         indirect case observedFile(
             path: String, range: Range<Int64>, isWhole: Bool, open: @Sendable (_ offset: Int64) async throws -> any BodySource)
+        /// A body with a media type, until a request takes the type.
+        indirect case typed(Storage, contentType: String)
     }
 
     private let storage: Storage
@@ -67,8 +70,26 @@ public struct RequestBody: Sendable {
     ) -> RequestBody {
         let base = self
         let open: @Sendable (Int64) async throws -> any BodySource = { wrap(try await base.source(from: $0), $0) }
-        return RequestBody(
+        let replaced = RequestBody(
             keepsBytes ? observing(open) : .stream(open), length: length, replay: replay, opened: replay.canRestart ? nil : opened)
+        return replaced.typed(as: contentType)
+    }
+
+    /// The media type that a request takes as its `Content-Type`; `nil` after a request has taken the type, and for a body without a type.
+    var contentType: String? {
+        if case .typed(_, let contentType) = storage { contentType } else { nil }
+    }
+
+    /// The same body without its media type.
+    var untyped: RequestBody {
+        guard case .typed(let base, _) = storage else { return self }
+        return RequestBody(base, length: length, replay: replay, opened: opened)
+    }
+
+    /// Returns the same body with a media type; with `nil`, this body.
+    func typed(as contentType: String?) -> RequestBody {
+        guard let contentType else { return self }
+        return RequestBody(.typed(untyped.storage, contentType: contentType), length: length, replay: replay, opened: opened)
     }
 
     /// Returns the storage of a stream with the bytes of this body.
@@ -77,6 +98,7 @@ public struct RequestBody: Sendable {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _):
             .observedFile(path: path, range: range, isWhole: isWhole, open: open)
         case .empty, .data, .stream: .stream(open)
+        case .typed: untyped.observing(open)
         }
     }
 
@@ -84,10 +106,20 @@ public struct RequestBody: Sendable {
     public static let empty = RequestBody(.empty, length: 0, replay: .seekable)
 
     /// Returns a body of bytes in memory.
-    public static func data(_ data: Data) -> RequestBody { RequestBody(.data(data), length: Int64(data.count), replay: .seekable) }
+    ///
+    /// - Parameter contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not
+    ///   set the field.
+    public static func data(_ data: Data, contentType: String? = nil) -> RequestBody {
+        RequestBody(.data(data), length: Int64(data.count), replay: .seekable).typed(as: contentType)
+    }
 
     /// Returns a body of text, encoded as UTF-8.
-    public static func text(_ text: String) -> RequestBody { .data(Data(text.utf8)) }
+    ///
+    /// - Parameter contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not
+    ///   set the field.
+    public static func text(_ text: String, contentType: String? = nil) -> RequestBody {
+        .data(Data(text.utf8), contentType: contentType)
+    }
 
     /// Returns a body that reads a file, or a part of a file, while the body is sent.
     ///
@@ -97,8 +129,10 @@ public struct RequestBody: Sendable {
     ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when it is sent, the
     ///     request fails.
     ///   - range: the bytes to send; `nil`, the default, means all.
+    ///   - contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not set the
+    ///     field.
     /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after the end of the file.
-    public static func file(atPath path: String, range: Range<Int64>? = nil) throws -> RequestBody {
+    public static func file(atPath path: String, range: Range<Int64>? = nil, contentType: String? = nil) throws -> RequestBody {
         let length = try ReadOnlyFile.lengthBytes(path: path)
         let isWhole = range == nil
         let range = range ?? 0..<length
@@ -107,15 +141,16 @@ public struct RequestBody: Sendable {
                 path: path, operation: "read", code: 22,
                 reason: "the range \(range.lowerBound)..<\(range.upperBound) is not within its \(length) bytes")
         }
-        return RequestBody(
+        let body = RequestBody(
             .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)
+        return body.typed(as: contentType)
     }
 
-    /// Returns a body that reads a file, or a part of a file, while the body is sent. See ``file(atPath:range:)``.
+    /// Returns a body that reads a file, or a part of a file, while the body is sent. See ``file(atPath:range:contentType:)``.
     ///
     /// - Throws: ``FileReadError``, also if `url` is not a file URL.
-    public static func file(_ url: URL, range: Range<Int64>? = nil) throws -> RequestBody {
-        try file(atPath: FileReadError.path(of: url), range: range)
+    public static func file(_ url: URL, range: Range<Int64>? = nil, contentType: String? = nil) throws -> RequestBody {
+        try file(atPath: FileReadError.path(of: url), range: range, contentType: contentType)
     }
 
     /// Returns a body that is a stream, which can be sent only once.
@@ -156,6 +191,7 @@ public struct RequestBody: Sendable {
         case .empty: Data()
         case .data(let data): data
         case .file, .stream, .observedFile: nil
+        case .typed: untyped.bufferedData
         }
     }
 
@@ -165,6 +201,7 @@ public struct RequestBody: Sendable {
         switch storage {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _): (path, isWhole ? nil : range)
         case .empty, .data, .stream: nil
+        case .typed: untyped.file
         }
     }
 
@@ -195,6 +232,7 @@ public struct RequestBody: Sendable {
             let file = try await BlockingWork.runUntilCancelled { try ReadOnlyFile(path: path) }
             return FileBodySource(file, path: path, from: min(range.lowerBound + offset, range.upperBound), to: range.upperBound)
         case .stream(let open), .observedFile(_, _, _, let open): return try await open(offset)
+        case .typed: return try await untyped.source(from: offset)
         }
     }
 }
@@ -208,6 +246,7 @@ extension RequestBody: CustomStringConvertible, HidesStorage {
         case .data: size
         case .file, .observedFile: "file, \(size)"
         case .stream: "stream, \(size), \(replay)"
+        case .typed: untyped.description
         }
     }
 }

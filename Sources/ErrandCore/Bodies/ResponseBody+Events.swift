@@ -63,11 +63,6 @@ extension ResponseBody {
 
 extension ResponseBody.Events.Iterator: HidesStorage {}
 
-extension EventTooLargeError: LocalizedError, SafelyDescribedError {
-    /// A sentence for people.
-    public var errorDescription: String? { "An event of the server is too large." }
-}
-
 extension ServerSentEvent {
     /// Decodes the payload from JSON.
     ///

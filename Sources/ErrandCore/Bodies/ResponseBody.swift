@@ -49,6 +49,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
         expectedLength = Int64(data.count)
     }
 
+    /// Returns a body of bytes in memory. ``RequestBody`` has a function with the same name.
+    public static func data(_ data: Data) -> ResponseBody { ResponseBody(data) }
+
+    /// Returns a body of text in memory, encoded as UTF-8.
+    public static func text(_ text: String) -> ResponseBody { ResponseBody(Data(text.utf8)) }
+
     /// Creates a body from the bytes that a transport has received.
     ///
     /// - Parameter expectedLength: the length that the head declares; `nil` if the head declares no length.

@@ -6,7 +6,7 @@
 /// line 17: cannot decode LogEntry at user.id: expected Int
 /// text 3: cannot decode LogEntry: the text is cut off
 /// ```
-public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, HidesStorage {
+public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible, HidesStorage {
     /// The place of the text in the body.
     public enum Place: Sendable, Hashable, CustomStringConvertible {
         /// The line with this number, counted from 1.
@@ -56,15 +56,9 @@ public struct JSONTextError: LocalizedError, Sendable, CustomStringConvertible, 
 
     /// The place, the type, the path, and the problem there.
     public var description: String { "\(place): cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
-    /// A sentence for people.
-    public var errorDescription: String? { "A part of the server's response could not be read." }
+    public var failureNumber: FailureNumber { .jsonText }
     /// The place, the type, the path, and the problem there.
     public var failureReason: String? { description.asSentence }
 }
 
 extension JSONTextError: SafelyDescribedError {}
-
-extension JSONTextTooLargeError: LocalizedError, SafelyDescribedError {
-    /// A sentence for people.
-    public var errorDescription: String? { "A part of the server's response is too large." }
-}

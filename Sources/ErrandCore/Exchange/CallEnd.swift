@@ -11,8 +11,8 @@ final class CallEnd: Sendable {
         case decoded
         /// Decoding the value or reading the body failed.
         case failed(any Error)
-        /// The status was refused, and the body gives the reason in the envelope of the client.
-        case refused(ServiceError)
+        /// The status was refused, after the beginning of the body was read.
+        indirect case refused(StatusError)
         /// The response is never decoded.
         case discarded
     }

@@ -95,14 +95,26 @@ public struct CallOutcome: Sendable {
     /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
     /// instead.
     public let isCancelled: Bool
-    /// The error with which an inner `validateStatus` has refused the response; `nil` if no such middleware has refused the
-    /// response.
-    public let statusError: StatusError?
-    /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.
-    public let serviceError: ServiceError?
+    /// The error with which an inner or outer `validateStatus` has refused the response; `nil` for an accepted response.
+    ///
+    /// For developers, `String(reflecting: refusal)` has the first bytes of the body, without secrets. ``StatusError/bodyPrefix`` has
+    /// all bytes that were read.
+    ///
+    /// An outer `validateStatus` reads the body after the head has arrived. Therefore, `refusal` is also `nil` for a call that is not a
+    /// typed call, unless the client has an envelope.
+    public let refusal: StatusError?
+    /// Whether an inner `validateStatus` has refused the response.
+    let isRefusedInside: Bool
     /// The head of the response that a middleware has refused with an error of the app, such as a validator's error. `nil` if no
     /// middleware has refused a response, or if the error itself has the head. See ``Request/reportRefusal(of:with:)``.
     public let refusedHead: HTTPResponse?
+
+    /// The error with which an inner `validateStatus` has refused the response; `nil` if no such middleware has refused the response.
+    /// See also ``refusal``.
+    public var statusError: StatusError? { isRefusedInside ? refusal : nil }
+
+    /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.
+    public var serviceError: ServiceError? { failure == nil ? refusal?.serviceError : nil }
 }
 
 extension CallOutcome: CustomStringConvertible, HidesStorage {

@@ -58,7 +58,8 @@ final class ObservedCall: CallObservation {
     private struct State {
         var head: Head?
         var (isRefused, isUpgraded) = (false, false)
-        var statusError: StatusError?
+        /// Whether a `validateStatus` inside the observer has refused the response.
+        var isRefusedInside = false
         var refusal: Refusal?
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
@@ -70,12 +71,12 @@ final class ObservedCall: CallObservation {
         /// Returns the end of the call; `nil` while the exchange or the reading has not ended, and after the end was reported.
         mutating func end() -> Ending? {
             guard !isOver, let exchange else { return nil }
-            var (failure, service, mark): ((any Error)?, ServiceError?, (any Sendable)?) = (nil, nil, nil)
+            var (failure, refusal, mark): ((any Error)?, StatusError?, (any Sendable)?) = (nil, nil, nil)
+            if case .refused(let error)? = reading { refusal = error }
             switch (exchange.end, reading) {
             case (.failed(let error), _): failure = error
             case (_, nil): return nil
-            case (_, .refused(let error)): (service, mark) = (error, exchangeMark)
-            case (_, .discarded): mark = exchangeMark
+            case (_, .refused), (_, .discarded): mark = exchangeMark
             case (_, .decoded): break
             case (_, .failed(let error)): failure = error
             }
@@ -83,7 +84,7 @@ final class ObservedCall: CallObservation {
             let outcome = CallOutcome(
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
-                isCancelled: failure is CancellationError, statusError: statusError, serviceError: service, refusedHead: nil)
+                isCancelled: failure is CancellationError, refusal: refusal, isRefusedInside: isRefusedInside, refusedHead: nil)
             // The response of a status error refers to the observers of its call, and thus to this object.
             self = State()
             isOver = true
@@ -132,7 +133,7 @@ final class ObservedCall: CallObservation {
         let refusal = state.withLock { $0.refusal.take() }
         let outcome = CallOutcome(
             response: nil, isRefused: false, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error,
-            isCancelled: isCancelled, statusError: nil, serviceError: nil,
+            isCancelled: isCancelled, refusal: nil, isRefusedInside: false,
             refusedHead: refusal.flatMap { error is any RequestFailure || $0.error != type(of: error) ? nil : $0.head })
         end(outcome, observer)
     }
@@ -145,8 +146,8 @@ final class ObservedCall: CallObservation {
         state.withLock { state in
             state.head = Head(response)
             state.isRefused = true
-            state.statusError = error
-            state.reading = error.serviceError.map { .refused($0) } ?? .decoded
+            state.isRefusedInside = true
+            state.reading = .refused(error)
         }
         let end = error.refused.exchange.result
         exchangeEnded(end?.outcome ?? (error.bodyIsWhole ? .complete : .abandoned), end?.sizes ?? ExchangeLifetime.BodySizes())

@@ -28,7 +28,7 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
     init(of error: any Error) {
         self =
             switch error {
-            case is InvalidURLError: .notSent
+            case is InvalidURLError, is InvalidFieldError: .notSent
             case let error as any RequestFailure: error.delivery
             default: .unknown
             }

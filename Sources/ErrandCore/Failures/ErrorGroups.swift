@@ -4,16 +4,16 @@
 extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
     ///
-    /// True for ``TransportError`` with the codes `cannotFindHost`, `cannotConnect` and `connectionLost`, and with `timedOut` in
-    /// the phase ``ExchangePhase/connect``. Also true if a token could not be refreshed because of such a failure. False for a
-    /// failure of TLS or of a proxy, and for a timeout in another phase.
+    /// True for ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect` and `connectionLost`, and with
+    /// `timedOut` in the phase ``ExchangePhase/connect``. Also true if a token could not be refreshed because of such a failure.
+    /// False for a failure of TLS or of a proxy, and for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: check ``RequestFailure/delivery`` before
     /// you send the request again.
     ///
     /// ```swift
     /// } catch where error.isConnectivityError {
-    ///     showBanner("You seem to be offline.")
+    ///     showBanner("The server can't be reached.")
     /// }
     /// ```
     public var isConnectivityError: Bool {
@@ -21,10 +21,26 @@ extension Error {
         return error.code.isOfConnection || (error.code == .timedOut && error.phase == .connect)
     }
 
+    /// Whether the device is certainly offline, as opposed to a server that can't be reached.
+    ///
+    /// True for ``TransportError`` with the code `notConnected`, and for a token that could not be refreshed because of such a failure.
+    /// ``isConnectivityError`` is true too. False for a host name that could not be looked up, although the device may be offline: only
+    /// the system knows.
+    ///
+    /// ```swift
+    /// } catch where error.isOffline {
+    ///     showBanner("This device is offline.")
+    /// } catch where error.isConnectivityError {
+    ///     showBanner("The server can't be reached.")
+    /// }
+    /// ```
+    public var isOffline: Bool { (decidingError as? TransportError)?.code == .notConnected }
+
     /// Whether the same call may succeed later, without a change by the app, the user or the server's operator.
     ///
     /// True for:
-    /// - ``TransportError`` with the codes `cannotFindHost`, `cannotConnect`, `connectionLost` and `timedOut`, in any phase
+    /// - ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect`, `connectionLost` and `timedOut`, in any
+    ///   phase
     /// - ``StatusError`` with a status for which `HTTPResponse.Status.isTransient` is true
     /// - a token that could not be refreshed because of such a failure of the transport
     /// - polling whose timeout passed
@@ -46,7 +62,8 @@ extension Error {
 
     /// Whether a server may have processed the request.
     ///
-    /// False for a ``RequestFailure`` with the delivery ``Delivery/notSent`` and for ``InvalidURLError``, true for any other error.
+    /// False for a ``RequestFailure`` with the delivery ``Delivery/notSent``, for ``InvalidURLError`` and for
+    /// ``InvalidFieldError``, true for any other error.
     public var mayHaveBeenProcessed: Bool { Delivery(of: self) != .notSent }
 
     /// Whether a deadline or a timeout of the client passed, in any phase.
@@ -109,7 +126,7 @@ extension Error {
 extension Error {
     /// The error that decides these properties: the failure of the refresh if a token could not be refreshed, otherwise this
     /// error.
-    private var decidingError: any Error { (self as? any DependentFailure)?.decidingFailure?.decidingError ?? self }
+    var decidingError: any Error { (self as? any DependentFailure)?.decidingFailure?.decidingError ?? self }
 }
 
 /// A failure whose cause may be the failure of another call. Error types of other modules conform to this protocol.

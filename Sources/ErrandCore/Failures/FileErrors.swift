@@ -1,7 +1,7 @@
 /// The error for a file that could not be read, such as the file of a request body.
 ///
 /// The description names the path and the reason: `cannot read '/tmp/report.pdf': no such file or folder (errno 2)`.
-public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 
     /// The file's path.
@@ -47,8 +47,7 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
     /// The operation, the path and the reason, with the system's error in words and as a number.
     public var description: String { problem.description }
 
-    /// A sentence for people, with the path.
-    public var errorDescription: String? { "The file '\(path.shownSafely())' cannot be read." }
+    public var failureNumber: FailureNumber { .fileRead }
     /// The reason, such as the system's error in words.
     public var failureReason: String? { problem.words.asSentence }
     /// The advice for a person.
@@ -60,7 +59,7 @@ public struct FileReadError: LocalizedError, Sendable, Hashable, CustomStringCon
 /// After the failure, no partial file and no temporary file remain, and an existing file is unchanged. There is one exception. If
 /// the operation is `synchronize the folder of`, the new file is complete and in place, but a loss of power may undo the new
 /// name. In this case, the description says that the file is complete.
-public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 
     /// The path of the destination file.
@@ -114,11 +113,8 @@ public struct FileWriteError: LocalizedError, Sendable, Hashable, CustomStringCo
         problem.description + (isInPlace ? "; the file is complete and has its name" : "")
     }
 
-    /// A sentence for people, with the path. An alert shows the sentence as `localizedDescription`.
-    public var errorDescription: String? {
-        let path = path.shownSafely()
-        return isInPlace ? "The file '\(path)' is complete, but a loss of power may remove it." : "The file '\(path)' cannot be written."
-    }
+    /// ``FailureNumber/fileNotDurable`` if the file is complete and in place, ``FailureNumber/fileWrite`` otherwise.
+    public var failureNumber: FailureNumber { isInPlace ? .fileNotDurable : .fileWrite }
 
     /// The reason, such as the system's error in words.
     public var failureReason: String? { problem.words.asSentence }

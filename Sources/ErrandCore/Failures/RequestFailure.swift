@@ -1,5 +1,3 @@
-package import ErrandFormats
-
 /// A failure of a call: its phase, the known parts of the exchange, and whether the server may have processed the request.
 ///
 /// ```swift
@@ -9,18 +7,21 @@ package import ErrandFormats
 /// } catch let failure as any RequestFailure where failure.delivery == .notSent {
 ///     // safe to do again
 /// } catch {
-///     alert(error.localizedDescription)       // Could not connect to the server a.example.
+///     alert(error.localizedDescription)       // Could not connect to the server.
 /// }
 /// ```
 ///
 /// A failure has texts for developers and for people:
 /// - ``description`` is for developers: request, phase, reason and attempts on one line.
-/// - `errorDescription`, which is `localizedDescription`, is a sentence for people.
-/// - `failureReason` says why the call failed.
+/// - `errorDescription`, which is `localizedDescription`, is a sentence for people. The sentences of the library name no host.
+/// - `failureReason` is the technical reason, for a view with details. The reason may name hosts and statuses.
 /// - `recoverySuggestion` says what a user of the app can do. The suggestion is `nil` if only a developer can help.
 ///
-/// All texts are in English. No text holds a secret or a body. As an `NSError`, a failure has its type's name as the domain and the
-/// code 1.
+/// All texts are in English. No text holds a secret or a body. ``FailureTexts`` has the sentences in other words or in another
+/// language.
+///
+/// Each failure of the library is a ``NumberedFailure``. As an `NSError`, such a failure has the domain `Errand` and its stable number
+/// as the code. Any other failure has its type's name as the domain and the code 1.
 ///
 /// Cancellation is never a failure: it stays `CancellationError`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
@@ -65,9 +66,6 @@ extension RequestFailure {
     /// The earlier attempts, and why there is no further attempt, as text for the end of a description; empty if `retry` did
     /// nothing.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
-
-    /// The server in words: `the server a.example`, or `the server` if the host is not known.
-    public var shownServer: String { "the server" + (request?.origin.map { " \($0.host.shownSafely(limit: 80))" } ?? "") }
 }
 
 extension [AttemptRecord] {
@@ -109,8 +107,6 @@ package func tryAgain(in wait: Duration?) -> String {
 ///
 /// A ``RequestFailure`` needs no conformance. Of any other error without this conformance, logs and messages show only the type.
 public protocol SafelyDescribedError: Error, CustomStringConvertible {}
-
-extension RepeatedFieldError: SafelyDescribedError {}
 
 /// Returns the text of an error that is safe in a message.
 ///

@@ -96,17 +96,20 @@ public struct ServiceError: RequestFailure {
         let remarks = [requestID.map { "request ID \($0.shownSafely(limit: 80))" }, status.map { "status \($0.code)" }].compactMap { $0 }
         return text + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))") + (response?.shownRemarks ?? "") + shownAttempts
     }
-    /// The back end's message, or a sentence with the code.
-    public var errorDescription: String? {
-        message.isEmpty
-            ? "\(shownServer) reported the error \(code.description.shownSafely(limit: 80)).".asSentence : message.shownSafely(limit: 500)
-    }
+    /// The back end's message, at most 500 characters; `nil` if there is none. The message is the text for people.
+    var messageForPeople: String? { message.isEmpty ? nil : message.shownSafely(limit: 500) }
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
     /// The advice for a person, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a
     /// developer can help.
     public var recoverySuggestion: String? {
         (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
     }
+}
+
+extension ServiceError: NumberedFailure {
+    /// ``FailureNumber/serviceMessage`` if the back end sent a message, ``FailureNumber/serviceError`` otherwise. ``code`` has the number
+    /// of the back end.
+    public var failureNumber: FailureNumber { message.isEmpty ? .serviceError : .serviceMessage }
 }
 
 extension ServiceError {

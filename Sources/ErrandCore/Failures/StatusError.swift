@@ -75,7 +75,7 @@ public struct StatusError: RequestFailure {
         let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
-        response.metadata.callEnd?.end(serviceError.map { .refused($0) } ?? .discarded)
+        response.metadata.callEnd?.end(.refused(self))
     }
 
     /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client
@@ -148,23 +148,6 @@ extension StatusError {
         "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
-    /// A sentence for people, with the status: `The server a.example needs valid credentials (status 401).`
-    public var errorDescription: String? {
-        let server = shownServer
-        let text =
-            switch head.status.code {
-            case 401: "\(server) needs valid credentials"
-            case 403: "\(server) does not allow this"
-            case 404: "\(server) does not have the requested content"
-            case 410: "\(server) no longer has the requested content"
-            case 429: "\(server) got too many requests"
-            case 400...499: "\(server) did not accept the request"
-            case 500...599: "\(server) could not process the request"
-            default: "\(server) responded in an unexpected way"
-            }
-        return "\(text) (status \(head.status.code))".asSentence
-    }
-
     /// The status, and the title of the problem if the server describes it.
     public var failureReason: String? {
         guard let problem, !problem.description.isEmpty else { return "The server responded with \(shownStatus)." }
@@ -173,6 +156,22 @@ extension StatusError {
 
     /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help.
     public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter) }
+}
+
+extension StatusError: NumberedFailure {
+    /// 2000 and the status for 401, 403, 404, 410 and 429; otherwise a number for the class of the status.
+    public var failureNumber: FailureNumber {
+        switch head.status.code {
+        case 401: .unauthorized
+        case 403: .forbidden
+        case 404: .notFound
+        case 410: .gone
+        case 429: .tooManyRequests
+        case 400...499: .clientError
+        case 500...599: .serverError
+        default: .status
+        }
+    }
 }
 
 /// Returns what a person can do after a response with an error; `nil` if only a developer can help.

@@ -9,17 +9,17 @@ extension HTTPResponse.Status {
 }
 
 extension TransportError.Code {
-    /// Whether the host was not found, or the connection could not be made or was lost.
-    var isOfConnection: Bool { [.cannotFindHost, .cannotConnect, .connectionLost].contains(self) }
+    /// Whether the device is offline, the host was not found, or the connection could not be made or was lost.
+    var isOfConnection: Bool { [.notConnected, .cannotFindHost, .cannotConnect, .connectionLost].contains(self) }
 
     /// Whether the same request may succeed later: the failure is a failure of the connection, or a timeout.
     public var isTransient: Bool { isOfConnection || self == .timedOut }
 
     /// Whether the failure is evidence that the server, or the network path to the server, does not work.
     ///
-    /// True for a transient failure, for a failure of TLS, and for an invalid response. Any other code is the fault of the request,
-    /// of a limit of the client, or of a proxy.
-    public var isEvidenceAgainstServer: Bool { isTransient || [.tls, .invalidResponse].contains(self) }
+    /// True for a transient failure except ``notConnected``, for a failure of TLS, and for an invalid response. Any other code is the
+    /// fault of the device, of the request, of a limit of the client, or of a proxy.
+    public var isEvidenceAgainstServer: Bool { isTransient && self != .notConnected || [.tls, .invalidResponse].contains(self) }
 }
 
 extension TransportError {

@@ -21,6 +21,14 @@ public struct TransportError: RequestFailure {
         public static let cannotFindHost = Code("cannot find host")
         /// No connection could be made: it was refused, the host is unreachable, or a timeout passed.
         public static let cannotConnect = Code("cannot connect")
+        /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
+        ///
+        /// Over SwiftNIO, the code needs certainty: each address of the host has failed for this reason, and one of the addresses is an
+        /// IPv4 address. If the name of the host can't be looked up because the device is offline, the code is ``cannotFindHost``.
+        public static let notConnected = Code("not connected")
+        /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was
+        /// sent. The transport over SwiftNIO never uses this code.
+        public static let blockedByPolicy = Code("blocked by policy")
         /// The connection broke off.
         public static let connectionLost = Code("connection lost")
         /// A deadline or a timeout passed. `message` names the limit, `phase` is the phase at that time, and `elapsed` is the
@@ -57,7 +65,7 @@ public struct TransportError: RequestFailure {
     public var request: Request?
     /// The proxy that failed, or whose connection failed; `nil` if no proxy is known to be at fault.
     ///
-    /// If a proxy is set, ``errorDescription`` names the proxy, not the origin.
+    /// If a proxy is set, ``errorDescription`` says that the proxy failed, not the server.
     public var proxy: ProxyAddress?
     /// The problem with the credentials for the proxy; `nil` unless the credentials are known to be the reason for the proxy's
     /// refusal.

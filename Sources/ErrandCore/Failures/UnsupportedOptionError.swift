@@ -11,7 +11,7 @@
 /// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. If a
 /// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Such a
 /// stack never throws this error.
-public struct UnsupportedOptionError: RequestFailure {
+public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
         case middleware(MiddlewarePlace)
@@ -51,8 +51,7 @@ public struct UnsupportedOptionError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)"
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The request cannot be sent." }
+    public var failureNumber: FailureNumber { .unsupportedOption }
     /// The option, and what the option needs.
     public var failureReason: String? { "The option '\(option)' needs \(need)." }
 

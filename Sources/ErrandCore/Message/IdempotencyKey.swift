@@ -20,13 +20,20 @@ public struct IdempotencyKey: Sendable, Hashable {
 
     /// Returns your own key, such as the number of an order.
     ///
-    /// - Precondition: `value` is printable ASCII, not empty, and has no space at its beginning or end
+    /// ```swift
+    /// let key = try IdempotencyKey.value("order-\(id)")
+    /// let order = try await client.post("/orders", body: .json(cart), as: Order.self) { $0.idempotencyKey = key }
+    /// ```
+    ///
+    /// - Parameter value: printable ASCII, not empty, without a space at its beginning or end
     ///   ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
-    public static func value(_ value: String) -> IdempotencyKey {
-        let isTrimmed = value.utf8.first != 0x20 && value.utf8.last != 0x20
-        precondition(
-            !value.isEmpty && isTrimmed && value.utf8.allSatisfy { (0x20...0x7E).contains($0) },
-            "value must be printable ASCII, not empty, and without a space at its beginning or end (is '\(value)')")
+    /// - Throws: ``InvalidFieldError`` for any other value. The error does not show the value.
+    public static func value(_ value: String) throws(InvalidFieldError) -> IdempotencyKey {
+        let octets = Array(value.utf8)
+        let position = octets.isEmpty ? 0 : InvalidFieldError.invalidPosition(in: octets) { (0x20...0x7E).contains($0) }
+        if let position {
+            throw InvalidFieldError(.invalidValue, of: .idempotencyKey, in: value, at: position, isSecret: true)
+        }
         return IdempotencyKey(value: value)
     }
 

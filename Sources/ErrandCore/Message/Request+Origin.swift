@@ -96,7 +96,7 @@ extension Request {
 }
 
 /// The reason why the app must not request a URL from a response.
-public enum NamedURLError: SafelyDescribedError, Hashable {
+public enum NamedURLError: NumberedFailure, SafelyDescribedError, Hashable {
     /// The text is not the URL of an HTTP resource.
     case invalid(InvalidURLError.Reason)
     /// The origin of the URL is not allowed.
@@ -109,6 +109,16 @@ public enum NamedURLError: SafelyDescribedError, Hashable {
         case .foreign(let origin): "the response names a URL at \(origin), which is not allowed"
         }
     }
+
+    public var failureNumber: FailureNumber {
+        switch self {
+        case .invalid: .namedURLInvalid
+        case .foreign: .namedURLForeign
+        }
+    }
+
+    /// The reason, as a sentence.
+    public var failureReason: String? { description.asSentence }
 }
 
 private enum FieldsOfServerKey: OptionKey {

@@ -19,7 +19,10 @@ public struct Request: Sendable {
     /// ``InvalidURLError``.
     public var head: HTTPRequest
     /// The body, which is sent after the head.
-    public var body: RequestBody
+    ///
+    /// If the head has no `Content-Type`, the head takes the media type of the body, such as the type of a `.json(_:)` body. A
+    /// `Content-Type` that the head has stays unchanged.
+    public var body: RequestBody { didSet { takeContentType() } }
     /// The instant by which the whole call must end, including the body of the response; `nil` means never.
     public var deadline: Deadline? { didSet { options.callStamp &+= 1 } }
     /// The options of this request for the middleware and the transport.
@@ -133,6 +136,14 @@ public struct Request: Sendable {
         self.body = body
         self.options = RequestOptions()
         self.id = RequestID()
+        takeContentType()
+    }
+
+    /// Moves the media type of the body to the head. A `Content-Type` that the head has stays unchanged.
+    private mutating func takeContentType() {
+        guard let type = body.contentType else { return }
+        body = body.untyped
+        if head.headerFields[.contentType] == nil { head.headerFields[.contentType] = type }
     }
 
     /// The method of the head.

@@ -27,6 +27,9 @@ func creationProblem(_ code: Int32, in folder: String) -> String? {
     }
 }
 
+/// Whether an error number of the system (`errno`) says that the device has no network, or no route to the network of an address.
+package func isErrorOfOfflineDevice(_ code: Int32) -> Bool { code == ENETDOWN || code == ENETUNREACH }
+
 /// Returns the text for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
 ///
 /// If this library has no text for a number, the result is the system's text with the number: `level 2 not synchronized (errno 45)`.

@@ -116,7 +116,7 @@ extension ProxySettings.Kind {
 /// ```
 /// invalid proxy in the variable https_proxy: its scheme must be http, https, socks5 or socks5h
 /// ```
-public struct ProxySettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct ProxySettingsError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The environment variable; `nil` if the settings do not come from a variable.
     public let variable: String?
     /// The problem.
@@ -126,8 +126,7 @@ public struct ProxySettingsError: LocalizedError, Sendable, Hashable, CustomStri
 
     /// The variable and the problem.
     public var description: String { "invalid proxy\(variable.map { " in the variable \($0)" } ?? ""): \(reason)" }
-    /// A sentence for people.
-    public var errorDescription: String? { "The settings of the proxy are not valid." }
+    public var failureNumber: FailureNumber { .proxySettings }
     /// The problem, with the variable.
     public var failureReason: String? { description.asSentence }
 }

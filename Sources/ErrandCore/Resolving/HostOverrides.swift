@@ -107,7 +107,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
 ///
 /// The description shows the text and the problem:
 /// `invalid host override 'a.example:443': the form is HOST:PORT:ADDRESS[,ADDRESS]…`.
-public struct InvalidHostOverrideError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct InvalidHostOverrideError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The text, truncated to 200 characters.
     public let text: String
     /// The problem.
@@ -117,8 +117,7 @@ public struct InvalidHostOverrideError: LocalizedError, Sendable, Hashable, Cust
 
     /// The text and the problem.
     public var description: String { "invalid host override '\(text)': \(reason)" }
-    /// A sentence for people, with the text.
-    public var errorDescription: String? { "The entry '\(text)' for the address of a host is not valid." }
+    public var failureNumber: FailureNumber { .invalidHostOverride }
     /// The problem.
     public var failureReason: String? { reason.asSentence }
 }

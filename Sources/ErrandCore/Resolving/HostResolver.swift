@@ -52,7 +52,7 @@ extension HostResolver {
 }
 
 /// The error for a host that has no addresses, or whose addresses can't be looked up.
-public struct HostNotFoundError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct HostNotFoundError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The host.
     public let host: String
     /// The reason in words, without secrets, such as `no such service`; empty if the name is not known.
@@ -63,8 +63,7 @@ public struct HostNotFoundError: LocalizedError, Sendable, Hashable, CustomStrin
 
     /// The host and the reason: `cannot find 'a.example': no such service`.
     public var description: String { "cannot find '\(host.shownSafely())'\(reason.isEmpty ? "" : ": \(reason.shownSafely())")" }
-    /// A sentence for people, with the host.
-    public var errorDescription: String? { "The server '\(host.shownSafely())' cannot be found." }
+    public var failureNumber: FailureNumber { .cannotFindHost }
     /// The reason; `nil` if the name is not known.
     public var failureReason: String? { reason.isEmpty ? nil : reason.shownSafely().asSentence }
 }

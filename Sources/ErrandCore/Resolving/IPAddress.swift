@@ -104,7 +104,7 @@ extension IPAddress: CustomStringConvertible, HidesStorage {
 ///
 /// The description shows the text: `invalid IP address 'localhost': give four decimal numbers such as 192.0.2.1, or an IPv6 address such as
 /// 2001:db8::1`.
-public struct InvalidIPAddressError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct InvalidIPAddressError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The text, truncated to 200 characters.
     public let text: String
 
@@ -114,8 +114,9 @@ public struct InvalidIPAddressError: LocalizedError, Sendable, Hashable, CustomS
     public var description: String {
         "invalid IP address '\(text)': give four decimal numbers such as 192.0.2.1, or an IPv6 address such as 2001:db8::1"
     }
-    /// A sentence for people, with the text.
-    public var errorDescription: String? { "'\(text)' is not an IP address." }
+    public var failureNumber: FailureNumber { .invalidIPAddress }
+    /// The text, and the valid forms.
+    public var failureReason: String? { description.asSentence }
     /// The valid forms.
     public var recoverySuggestion: String? { "Give four decimal numbers such as 192.0.2.1, or an IPv6 address such as 2001:db8::1." }
 }

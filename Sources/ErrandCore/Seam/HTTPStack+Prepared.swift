@@ -48,7 +48,7 @@ extension HTTPStack {
 }
 
 /// The error of ``HTTPStack/prepared(_:)`` if a middleware returns its own response, so that the request never reaches the transport.
-public struct PreparationError: RequestFailure {
+public struct PreparationError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
 
@@ -64,8 +64,7 @@ public struct PreparationError: RequestFailure {
             + "did not pass the request on; send the request, or prepare it without that middleware (not sent)"
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The request to \(shownServer) cannot be shown before it is sent." }
+    public var failureNumber: FailureNumber { .preparation }
     public var failureReason: String? { "A middleware returned a response and did not pass the request on." }
 }
 

@@ -167,7 +167,7 @@ extension CertificatePins: CustomStringConvertible, CustomReflectable {
 /// no certificate of 'a.example' has an expected pin; its chain has sha256/… (the server's own), sha256/…;
 /// expected is one of sha256/…, sha256/…
 /// ```
-public struct CertificatePinError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct CertificatePinError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The host, in its ASCII form.
     public let host: String
     /// The pins of all patterns that match the host, in alphabetical order.
@@ -182,6 +182,10 @@ public struct CertificatePinError: Error, Sendable, Hashable, CustomStringConver
         return "no certificate of '\(host)' has an expected pin; its chain has \(found.isEmpty ? "none" : found.joined(separator: ", "))"
             + "; expected is one of \(expected.joined(separator: ", "))"
     }
+
+    public var failureNumber: FailureNumber { .certificatePins }
+    /// The host, the pins of its chain, and the expected pins.
+    public var failureReason: String? { description.asSentence }
 }
 
 extension CertificatePinError: SafelyDescribedError {}

@@ -4,7 +4,7 @@
 /// ```
 /// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; the pattern has 1
 /// ```
-public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct TLSSettingsError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The kind of problem. An open set.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The reason as a short phrase: `invalid host pattern`.
@@ -53,8 +53,7 @@ public struct TLSSettingsError: LocalizedError, Sendable, Hashable, CustomString
 
     /// The subject, the reason, and what to do.
     public var description: String { "invalid TLS setting '\(subject)': \(message)" }
-    /// A sentence for people.
-    public var errorDescription: String? { "The settings for secure connections are not valid." }
+    public var failureNumber: FailureNumber { .tlsSettings }
     /// The problem, with the subject.
     public var failureReason: String? { "\(reason) '\(subject)': \(message)".asSentence }
 }

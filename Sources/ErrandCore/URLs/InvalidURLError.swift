@@ -3,7 +3,7 @@
 ///
 /// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
 /// .server("https://…") to the stack`.
-public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The kind of problem. An open set: new reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The problem, and the remedy for the developer.
@@ -120,8 +120,7 @@ public struct InvalidURLError: LocalizedError, Sendable, Hashable, CustomStringC
 
     /// The text without secrets, and the reason.
     public var description: String { "invalid URL '\(text)': \(reason)" }
-    /// A sentence for people, with the text without secrets.
-    public var errorDescription: String? { "The address '\(text)' is not valid." }
+    public var failureNumber: FailureNumber { .invalidURL }
     /// The problem, without the remedy for the developer.
     public var failureReason: String? { reason.problem.asSentence }
     /// The remedy for a person who typed the address; `nil` if the app has built the address incorrectly.

@@ -8,8 +8,9 @@ extension HTTPField.Name {
     /// let response = try await stack.send(Request(.get, "/users", headers: [.custom("X-Tenant"): "blue"]))
     /// ```
     ///
-    /// The name is a literal, so an invalid name is a mistake in the code. If the name is known only at run time, use
-    /// `HTTPField.Name(_:)`, which returns `nil` for an invalid name.
+    /// The name is a literal, so an invalid name is a mistake in the code. If the name or the value comes from data, write
+    /// `try headers.set(name, value)`, which throws an error for an invalid name or value. `HTTPField.Name(_:)` returns `nil` for an
+    /// invalid name.
     ///
     /// - Precondition: `name` is a token: letters, digits, hyphens and some other characters, but no spaces and no colons
     ///   ([RFC 9110, section 5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)).
@@ -25,7 +26,7 @@ extension HTTPFields {
     /// Not available, because a field name is not a `String`. Write `headers[.custom("X-Tenant")]`.
     @available(
         *, unavailable,
-        message: "write headers[.custom(\"X-Tenant\")]; if the name is known only at run time, use HTTPField.Name(name), which may be nil"
+        message: "write headers[.custom(\"X-Tenant\")]; a name that comes from data is set by try headers.set(name, value)"
     )
     public subscript(name: String) -> String? {
         get { HTTPField.Name(name).flatMap { self[$0] } }

@@ -136,7 +136,7 @@ public final class CircuitBreaker: Sendable {
 }
 
 /// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
-public struct CircuitBreakerError: TemporaryRefusal {
+public struct CircuitBreakerError: TemporaryRefusal, NumberedFailure {
     /// The refused request.
     public var request: Request?
     /// The duration until a request may be sent; `nil` if it is unknown.
@@ -155,8 +155,7 @@ public struct CircuitBreakerError: TemporaryRefusal {
             + " (not sent)" + shownAttempts
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The request was not sent, because \(shownServer) did not work properly a moment ago." }
+    public var failureNumber: FailureNumber { .circuitBreaker }
     public var failureReason: String? {
         (retryAfter.map { "the circuit stays open for another \($0.inWords)" } ?? "the circuit is open").asSentence
     }

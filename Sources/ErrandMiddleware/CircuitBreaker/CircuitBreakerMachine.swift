@@ -3,10 +3,11 @@ internal import ErrandCore
 /// A pure state machine that decides when a circuit opens and closes. Its events are the beginnings and ends of calls.
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
-/// and the share of failed or slow calls reaches its limit. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for
-/// the wait that the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when
-/// all probes succeed, and opens again when a probe fails. A probe without an outcome for ``CircuitBreakerPolicy/breakTime`` does not
-/// block the circuit: one more probe is allowed.
+/// and the share of failed or slow calls reaches its limit. The circuit also opens when
+/// ``CircuitBreakerPolicy/consecutiveFailures`` calls have failed within the window, and no call has succeeded since. An open circuit
+/// refuses calls for ``CircuitBreakerPolicy/breakTime``, or for the wait that the server asked for. A half-open circuit allows
+/// ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. A probe
+/// without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block the circuit: one more probe is allowed.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -20,6 +21,8 @@ package struct CircuitBreakerMachine: Sendable {
         var number: Int
         var calls = 0
         var failed = 0
+        /// The number of failed calls after the last call that succeeded.
+        var failedInSuccession = 0
         var slow = 0
         /// The latest end of a wait that the server asked for after a failed call.
         var pausedUntil: Duration?
@@ -108,19 +111,26 @@ package struct CircuitBreakerMachine: Sendable {
         switch outcome {
         case .failed(let wait):
             slots[slots.count - 1].failed += 1
+            slots[slots.count - 1].failedInSuccession += 1
             if let wait {
                 slots[slots.count - 1].pausedUntil = max(slots[slots.count - 1].pausedUntil ?? .zero, now + wait.bounded)
             }
-        case .succeeded(let elapsed) where isSlow(elapsed): slots[slots.count - 1].slow += 1
-        case .succeeded, .cancelled: break
+        case .succeeded(let elapsed):
+            if isSlow(elapsed) { slots[slots.count - 1].slow += 1 }
+            for index in slots.indices { slots[index].failedInSuccession = 0 }
+        case .cancelled: break
         }
+        if hasTooManyFailures { open(at: now, for: slots.compactMap(\.pausedUntil).max().map { $0 - now }) }
+    }
+
+    /// Whether the counts of the window open the circuit.
+    private var hasTooManyFailures: Bool {
+        if let limit = policy.consecutiveFailures, slots.reduce(0, { $0 + $1.failedInSuccession }) >= limit { return true }
         let calls = slots.reduce(0) { $0 + $1.calls }
-        guard calls >= policy.minimumCalls else { return }
+        guard calls >= policy.minimumCalls else { return false }
         let failed = Double(slots.reduce(0) { $0 + $1.failed }) / Double(calls)
         let slow = Double(slots.reduce(0) { $0 + $1.slow }) / Double(calls)
-        if failed >= policy.failureRatio || (policy.slowCallThreshold != nil && slow >= policy.slowCallRatio) {
-            open(at: now, for: slots.compactMap(\.pausedUntil).max().map { $0 - now })
-        }
+        return failed >= policy.failureRatio || (policy.slowCallThreshold != nil && slow >= policy.slowCallRatio)
     }
 
     private mutating func open(at now: Duration, for retryAfter: Duration?) {

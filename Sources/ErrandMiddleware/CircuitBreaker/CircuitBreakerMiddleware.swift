@@ -11,6 +11,10 @@ public import ErrandCore
 /// **Place:** inside `retry`, so that the breaker counts each attempt; outside the limits, so that a refused request takes no
 /// slot. A refused request fails with ``CircuitBreakerError``. The request was not sent, and is not retried.
 ///
+/// **Opening:** the circuit opens when half of at least 20 calls within 30 s have failed. After many good calls, a failed server would
+/// get many requests before half of the calls have failed. Therefore, the circuit also opens after 20 failures in succession
+/// (``CircuitBreakerPolicy/consecutiveFailures``).
+///
 /// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores a cancelled call, an
 /// invalid request, and a request whose deadline passes in a queue, because these outcomes say nothing about the server.
 ///

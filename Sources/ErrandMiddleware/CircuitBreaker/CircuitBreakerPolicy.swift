@@ -11,6 +11,12 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var failureRatio: Double
     /// The lowest number of calls within the window at which the circuit can open: at least 1, 20 by default.
     public var minimumCalls: Int
+    /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. `nil`: the
+    /// circuit opens only by ``failureRatio``.
+    ///
+    /// With `nil`, a server that fails after many good calls gets many requests until the share of failed calls reaches
+    /// ``failureRatio``.
+    public var consecutiveFailures: Int?
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
     /// How long the circuit stays open: more than zero, 5 s by default. If a failed call within the window has a longer `Retry-After`,
@@ -28,14 +34,18 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
 
     /// Creates a policy. For each parameter, see the property of the same name.
     ///
-    /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1. `minimumCalls` and `probeCount` are at least 1. `window` and
-    ///   `breakTime` are more than zero. `longestBreak` is at least `breakTime`.
+    /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1. `minimumCalls`, `consecutiveFailures` and `probeCount` are at
+    ///   least 1. `window` and `breakTime` are more than zero. `longestBreak` is at least `breakTime`.
     public init(
-        failureRatio: Double = 0.5, minimumCalls: Int = 20, window: Duration = .seconds(30), breakTime: Duration = .seconds(5),
-        longestBreak: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil, slowCallRatio: Double = 0.5
+        failureRatio: Double = 0.5, minimumCalls: Int = 20, consecutiveFailures: Int? = 20, window: Duration = .seconds(30),
+        breakTime: Duration = .seconds(5), longestBreak: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil,
+        slowCallRatio: Double = 0.5
     ) {
         precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
         precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
+        if let consecutiveFailures {
+            precondition(consecutiveFailures >= 1, "consecutiveFailures must be at least 1 (is \(consecutiveFailures))")
+        }
         precondition(window > .zero, "window must be more than zero (is \(window.inWords))")
         precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime.inWords))")
         precondition(
@@ -45,6 +55,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         precondition((0...1).contains(slowCallRatio), "slowCallRatio must be from 0 to 1 (is \(slowCallRatio))")
         self.failureRatio = failureRatio
         self.minimumCalls = minimumCalls
+        self.consecutiveFailures = consecutiveFailures
         self.window = window
         self.breakTime = breakTime
         self.longestBreak = longestBreak
@@ -53,14 +64,15 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.slowCallRatio = slowCallRatio
     }
 
-    /// Opens for 5 s when half of at least 20 calls within 30 s fail, and closes after three successful probes.
+    /// Opens for 5 s if half of at least 20 calls within 30 s fail, or 20 calls in succession. Closes after three successful probes.
     public static let standard = CircuitBreakerPolicy()
 
-    /// The time for which the circuit stays open, and the condition under which it opens: `opens for 5 s if 50 % of at least 20
-    /// calls in 30 s fail`.
+    /// The time for which the circuit stays open, and the conditions under which it opens: `opens for 5 s if 50 % of at least 20
+    /// calls in 30 s fail, or 20 in succession`.
     public var description: String {
         let slow = slowCallThreshold.map { " or \(slowCallRatio.inPercent) take longer than \($0.inWords)" } ?? ""
         let calls = "\(failureRatio.inPercent) of at least \(minimumCalls) calls in \(window.inWords) fail"
-        return "opens for \(breakTime.inWords) if \(calls)\(slow)"
+        let run = consecutiveFailures.map { ", or \($0) in succession" } ?? ""
+        return "opens for \(breakTime.inWords) if \(calls)\(run)\(slow.isEmpty ? "" : ",")\(slow)"
     }
 }

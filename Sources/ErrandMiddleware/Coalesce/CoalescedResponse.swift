@@ -132,7 +132,7 @@ private final class BodyView: BodySource {
 
 /// The error of a caller that read a shared body too slowly, so that the buffer for this caller would have exceeded the limit. The other
 /// callers continue.
-public struct SlowReaderError: RequestFailure {
+public struct SlowReaderError: RequestFailure, NumberedFailure {
     /// The largest number of bytes that is buffered for one caller.
     public let limitBytes: Int
     /// The caller's request.
@@ -154,8 +154,7 @@ public struct SlowReaderError: RequestFailure {
             + "would have to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The response of \(shownServer) was not read in time." }
+    public var failureNumber: FailureNumber { .slowReader }
     public var failureReason: String? {
         "Another caller reads the shared body faster: more than \(limitBytes) bytes would have to be kept."
     }

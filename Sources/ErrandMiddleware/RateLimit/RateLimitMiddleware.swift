@@ -129,7 +129,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
 }
 
 /// The error of a request that was refused because it would have to queue too long. The request was not sent.
-public struct RateLimitError: TemporaryRefusal {
+public struct RateLimitError: TemporaryRefusal, NumberedFailure {
     /// The refused request.
     public var request: Request?
     /// The shortest known duration until a request may be sent; `nil` if the request has queued for `maxWait`.
@@ -151,14 +151,13 @@ public struct RateLimitError: TemporaryRefusal {
             + (retryAfter.map { ": the next request may be sent in \($0.inWords)" } ?? "") + " (not sent)" + shownAttempts
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The request was not sent, because too many requests were sent to \(shownServer)." }
+    public var failureNumber: FailureNumber { .rateLimit }
     public var failureReason: String? { "The rate limit\(cause == .server ? " of the server" : "") is reached." }
     public var recoverySuggestion: String? { tryAgain(in: retryAfter) }
 }
 
 /// The error of a request that was refused because the ``RateLimitStore`` failed. The request was not sent.
-public struct RateLimitStoreError: RequestFailure {
+public struct RateLimitStoreError: RequestFailure, NumberedFailure {
     /// The refused request.
     public var request: Request?
     /// The error that the store threw.
@@ -177,8 +176,7 @@ public struct RateLimitStoreError: RequestFailure {
             + " (not sent)" + shownAttempts
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The request was not sent, because the limit for requests could not be read." }
+    public var failureNumber: FailureNumber { .rateLimitStore }
     public var failureReason: String? { "The store of the rate limit failed: \(type(of: underlying))." }
     public var recoverySuggestion: String? { "Try again later." }
 }

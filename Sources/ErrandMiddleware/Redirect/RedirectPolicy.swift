@@ -106,23 +106,27 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The error of a redirect that can't be followed.
-public struct RedirectError: RequestFailure {
+public struct RedirectError: RequestFailure, NumberedFailure {
     /// The reason why a redirect can't be followed. Other reasons may be added.
     public struct Reason: Sendable, CustomStringConvertible {
         /// The reason as text.
         public let description: String
+        /// The number of the failure.
+        fileprivate let number: FailureNumber
+
+        private init(_ number: FailureNumber, _ description: String) { (self.number, self.description) = (number, description) }
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.
-        public static func tooManyHops(_ limit: Int) -> Reason { Reason(description: "more than \(limit) redirects") }
+        public static func tooManyHops(_ limit: Int) -> Reason { Reason(.tooManyRedirects, "more than \(limit) redirects") }
         /// The `Location` is not a URL that can be requested. The description shows the text of the field without secrets.
         public static func invalidLocation(_ error: InvalidURLError) -> Reason { invalidLocation(error, shown: error.text) }
         static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
-            Reason(description: "its Location '\(shown)' is invalid: \(error.reason)")
+            Reason(.invalidRedirect, "its Location '\(shown)' is invalid: \(error.reason)")
         }
         /// The response has several `Location` fields with different values. Equal fields are treated as one field.
-        public static let severalLocations = Reason(description: "\(RepeatedFieldError(name: .location))")
+        public static let severalLocations = Reason(.severalRedirectTargets, "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
-        public static let downgrade = Reason(description: "it leads from https to http")
+        public static let downgrade = Reason(.redirectDowngrade, "it leads from https to http")
     }
 
     /// The reason why the redirect can't be followed.
@@ -146,8 +150,7 @@ public struct RedirectError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")the redirect (status \(head.status.code)) can't be followed: \(reason)" + shownAttempts
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "A redirect of \(shownServer) cannot be followed." }
+    public var failureNumber: FailureNumber { reason.number }
     public var failureReason: String? { SafeText.sentence(reason.description) }
     public var recoverySuggestion: String? { "Try again later." }
 }

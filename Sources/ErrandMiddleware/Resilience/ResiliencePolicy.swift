@@ -91,14 +91,13 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
 }
 
 /// The error of incompatible settings. Thrown when a ``ResiliencePolicy`` is created, not when it is used.
-public struct ResilienceError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct ResilienceError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The problems of the settings; each problem is a sentence with the values. Never empty.
     public let problems: [String]
 
     /// All problems.
     public var description: String { problems.joined(separator: "; ") }
-    /// A sentence for people.
-    public var errorDescription: String? { "The settings for retries and timeouts do not fit each other." }
+    public var failureNumber: FailureNumber { .resilience }
     public var failureReason: String? { description.asSentence }
 }
 

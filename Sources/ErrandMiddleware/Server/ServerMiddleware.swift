@@ -292,4 +292,8 @@ extension HTTPSender {
     public func server(headers: HTTPFields, query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(headers: headers, query: query))
     }
+
+    /// Not available: the fields of all requests belong to `server(headers:)`.
+    @available(*, unavailable, message: "write server(headers: [.custom(\"X-Tenant\"): value]): fields for all requests of the stack")
+    public func header(_ name: String, _ value: String) -> HTTPStack { server(headers: HTTPFields()) }
 }

@@ -83,7 +83,7 @@ public struct ResponseValidator: Sendable {
 }
 
 /// The error of a call that a validator wants to retry, but that can't be sent again.
-public struct ResponseValidationError: RequestFailure {
+public struct ResponseValidationError: RequestFailure, NumberedFailure {
     /// The name of the validator.
     public let name: String
     /// The number of times that the validator has repeated the call.
@@ -113,8 +113,7 @@ public struct ResponseValidationError: RequestFailure {
         return "\(status)refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries")"
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The response of \(shownServer) was not accepted." }
+    public var failureNumber: FailureNumber { .responseValidation }
     public var failureReason: String? { (happened + (retryStop.map { ": \($0.words)" } ?? "")).asSentence }
     public var recoverySuggestion: String? { response?.status.code == 401 ? "Sign in again, then try again." : "Try again later." }
 }

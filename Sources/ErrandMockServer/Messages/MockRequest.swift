@@ -99,9 +99,12 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
 }
 
 /// The error for an incomplete request.
-public struct BrokenRequestError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct BrokenRequestError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The missing part, or the exceeded limit.
     public let description: String
+    public var failureNumber: FailureNumber { .brokenRequest }
+    /// The missing part, or the exceeded limit.
+    public var failureReason: String? { SafeText.sentence(description) }
     init(_ description: String) { self.description = description }
 }
 #endif

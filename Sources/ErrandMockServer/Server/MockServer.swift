@@ -1,5 +1,5 @@
 #if MockServer
-internal import ErrandCore
+public import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
@@ -169,7 +169,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     public var description: String { "MockServer(\(url("")))" }
 
     /// The error for an awaited request that did not arrive in time, or an awaited condition that was not met in time.
-    public struct TimeoutError: Error, Sendable, CustomStringConvertible {
+    public struct TimeoutError: NumberedFailure, Sendable, CustomStringConvertible {
         /// The time that the test waited.
         public let limit: Duration
         /// The counts at the end of the wait.
@@ -178,6 +178,9 @@ public final class MockServer: Sendable, CustomStringConvertible {
         public var description: String {
             "waited \(limit.inWords); \(counts.requests) requests, \(counts.acceptedConnections) connections accepted, \(counts.openConnections) open"
         }
+        public var failureNumber: FailureNumber { .mockServerTimeout }
+        /// The time and the counts, as text.
+        public var failureReason: String? { SafeText.sentence(description) }
     }
 }
 

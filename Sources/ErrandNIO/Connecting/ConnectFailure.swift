@@ -64,7 +64,8 @@ struct ConnectFailure {
             if let failure = error.connectionErrors.lazy.compactMap({ $0.error as? HandshakeFailure }).first {
                 return (failure.code, failure.message)
             }
-            return (.cannotConnect, "\(TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) }))" + localAddress)
+            let tried = TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) })
+            return (tried.showThatDeviceIsOffline ? .notConnected : .cannotConnect, "\(tried)" + localAddress)
         case is NoUsableAddress:
             let local = settings.localAddress.map { " (\($0))" } ?? ""
             return (.cannotConnect, "'\(origin.bareHost)' has no address of the same address family as localAddress\(local)")

@@ -193,7 +193,7 @@ extension NIOTransport {
 /// ```
 /// the setting maxConnections can't be used: it must be at least 1 (is 0)
 /// ```
-public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct UnusableSettingError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The name of the setting.
     public let setting: String
     /// The reason why the setting can't be used, with the bound and the value if there is a bound.
@@ -203,8 +203,7 @@ public struct UnusableSettingError: LocalizedError, Sendable, Hashable, CustomSt
 
     /// The setting and the reason.
     public var description: String { "the setting \(setting) can't be used: \(reason)" }
-    /// A sentence for people that names the setting.
-    public var errorDescription: String? { "The setting \(setting) can't be used." }
+    public var failureNumber: FailureNumber { .transportSetting }
     /// The reason.
     public var failureReason: String? { reason.asSentence }
 }

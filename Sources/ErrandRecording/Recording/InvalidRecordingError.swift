@@ -1,7 +1,7 @@
 public import ErrandCore
 
 /// The error of a file that isn't an HTTP archive.
-public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct InvalidRecordingError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The file.
     public let path: String
     /// The problem of the file.
@@ -10,8 +10,7 @@ public struct InvalidRecordingError: LocalizedError, Sendable, Hashable, CustomS
     init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
 
     public var description: String { "'\(path)' is not a valid recording: \(reason)" }
-    /// A sentence for people, with the path.
-    public var errorDescription: String? { "The file '\(path)' is not a recording." }
+    public var failureNumber: FailureNumber { .invalidRecording }
     public var failureReason: String? { reason.asSentence }
 }
 

@@ -3,7 +3,7 @@ public import ErrandCore
 /// Records exchanges in a ``Recording``, or returns responses from it, depending on its mode.
 ///
 /// ```swift
-/// let recording = try Recording(path: "Fixtures/users.har", secrets: [apiKey])
+/// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
 /// let stack = transport.record(on: recording).retry()
 /// // …
 /// try recording.save()

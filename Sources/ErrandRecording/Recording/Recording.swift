@@ -7,7 +7,7 @@ internal import Synchronization
 /// ``ReplayTransport``.
 ///
 /// ```swift
-/// let recording = try Recording(path: "Fixtures/users.har", secrets: [apiKey])
+/// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
 /// let client = APIClient(transport.record(on: recording).server("https://api.example"))
 /// …
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
@@ -24,14 +24,14 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// The choice between replaying from the file and recording to it.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// If the file exists, every request is replayed from the file. If the file does not exist, every exchange is recorded.
-        /// The default.
+        /// For tests.
         case once
         /// A request that matches an exchange of the file is replayed. Any other request is sent, recorded, and added to the
         /// file.
         case newEpisodes
         /// Every request is replayed from the file.
         case none
-        /// Every exchange is recorded, and the file is replaced.
+        /// Every exchange is recorded, and the file is replaced. For exports, `exportHAR(to:secrets:_:)` is shorter.
         case all
     }
 
@@ -67,7 +67,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created when the file is written.
-    ///   - mode: the choice between replaying and recording. Default: ``Mode/once``.
+    ///   - mode: the choice between replaying and recording: ``Mode/once`` for tests, ``Mode/all`` for exports. There is no default.
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - secrets: the texts that must never be written, each at least 4 bytes long. A text of at least 6 bytes is also found in
     ///     base64. See ``save()``.
@@ -85,7 +85,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///   - date: returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
     public init(
-        path: String, mode: Mode = .once, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
+        path: String, mode: Mode, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
         keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {

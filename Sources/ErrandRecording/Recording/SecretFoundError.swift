@@ -3,7 +3,7 @@ public import ErrandCore
 /// The error of ``Recording/save()`` if a registered secret is in the content to be written. Nothing was written.
 ///
 /// The error contains the position of the secret, but not the secret.
-public struct SecretFoundError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+public struct SecretFoundError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The number of the exchange in the order of the file, from 1; `nil` if the secret is not in an exchange.
     public let entry: Int?
     /// The exchange's method and URL, without secrets; empty if the secret is not in an exchange.
@@ -13,8 +13,7 @@ public struct SecretFoundError: LocalizedError, Sendable, Hashable, CustomString
 
     init(entry: Int?, exchange: String, place: String) { (self.entry, self.exchange, self.place) = (entry, exchange, place) }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "The recording was not written, because it would hold a secret." }
+    public var failureNumber: FailureNumber { .secretInRecording }
     public var failureReason: String? { description.asSentence }
 
     public var description: String {

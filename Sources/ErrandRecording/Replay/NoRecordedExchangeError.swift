@@ -1,7 +1,7 @@
 public import ErrandCore
 
 /// The error of a request for which a recording has no matching exchange. The request was not sent.
-public struct NoRecordedExchangeError: RequestFailure {
+public struct NoRecordedExchangeError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The most similar recorded exchange, with its differences from the request, or with the reason why it can't be replayed.
@@ -20,8 +20,7 @@ public struct NoRecordedExchangeError: RequestFailure {
             + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
     }
 
-    /// A sentence for people, with the path.
-    public var errorDescription: String? { "The recording '\(path)' has no response for the request." }
+    public var failureNumber: FailureNumber { .unrecordedRequest }
     public var failureReason: String? {
         (nearest.map { "the nearest recorded exchange, \($0)" } ?? "the recording has no exchanges").asSentence
     }

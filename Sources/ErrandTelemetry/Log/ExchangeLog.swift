@@ -99,9 +99,9 @@ final class ExchangeLog: CallObserver {
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
         if let failure = outcome.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
-            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed)
+            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: error)
         } else {
-            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: elapsed) }
+            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: elapsed, refusal: error) }
             if detail.bodyLimitBytes != nil { logBody(received, after: elapsed, read, end) }
         }
     }
@@ -169,8 +169,16 @@ final class ExchangeLog: CallObserver {
         return text
     }
 
-    private func logHead(_ received: Received, after elapsed: String) {
-        write(responseText(received, elapsed: elapsed), responseMetadata(received, elapsed: elapsed), at: lineLevel(of: received))
+    private func logHead(_ received: Received, after elapsed: String, refusal: StatusError? = nil) {
+        write(
+            responseText(received, elapsed: elapsed, body: excerpt(of: refusal)), responseMetadata(received, elapsed: elapsed),
+            at: lineLevel(of: received))
+    }
+
+    /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the body is empty.
+    private func excerpt(of refusal: StatusError?) -> LogText.Note? {
+        guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt else { return nil }
+        return LogText.Note(title: "body: \(excerpt.onOneLine)", side: .response)
     }
 
     /// - Returns: the body for the caller.
@@ -214,7 +222,7 @@ final class ExchangeLog: CallObserver {
                 failure, responseMetadata(received, elapsed: elapsed), elapsed: elapsed,
                 notes: responseNotes(received, awaited.read(), end))
         } else if wants(received) {
-            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed)
+            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed, refusal: outcome.refusal)
         }
     }
 
@@ -237,11 +245,14 @@ final class ExchangeLog: CallObserver {
     }
 
     /// Returns the text of one record about the head and the body. An empty body is left out.
+    ///
+    /// - Parameter refusal: the error of a refused status.
     private func logWhole(
-        _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String
+        _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String,
+        refusal: StatusError? = nil
     ) {
         var metadata = responseMetadata(received, elapsed: elapsed)
-        var body: LogText.Note?
+        var body = excerpt(of: refusal)
         if detail.bodyLimitBytes != nil, let read, read.count > 0 {
             let title = end.isComplete ? "of \(read.count) bytes" : "given up after \(read.count) bytes"
             if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.count)" }

@@ -43,6 +43,15 @@ public import Logging
 ///   such text: `body of 1204 bytes, text/html`.
 /// - For bytes that are not text, the word `binary` is shown.
 ///
+/// **Refused bodies:** if a typed call fails because of its status, a record with the detail `basic` or `headers` has the first 200 bytes
+/// of the body on one line. If an inner `validateStatus` refuses the response of any call, the record has the same line. If the envelope
+/// describes an error of the back end, the record has the text of that error instead.
+///
+/// ```
+/// #2 GET https://api.example/notes/8: 404 in 5 ms
+///   < body: {"error":"no such note","token":"REDACTED"}
+/// ```
+///
 /// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See
 /// ``/ErrandCore/Sensitivity``. Control characters from outside are escaped. No text from a server begins a line of the log.
 ///

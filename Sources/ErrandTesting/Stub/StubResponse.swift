@@ -106,8 +106,8 @@ public struct StubResponse: Sendable {
 
     // MARK: Failures of the network
 
-    /// Fails with the code `cannotConnect`, as without a network. The request is not sent.
-    public static let offline = failing(.cannotConnect, phase: .connect, "no network (by the stub)", .notSent)
+    /// Fails with the code `notConnected`, as without a network. The request is not sent.
+    public static let offline = failing(.notConnected, phase: .connect, "no network (by the stub)", .notSent)
     /// Fails with the code `cannotFindHost`, as with an unknown host name. The request is not sent.
     public static let hostNotFound = failing(.cannotFindHost, phase: .connect, "no such host (by the stub)", .notSent)
     /// Fails with the code `cannotConnect`, as with a server that refuses connections. The request is not sent.

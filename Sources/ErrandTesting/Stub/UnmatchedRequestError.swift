@@ -1,7 +1,7 @@
 public import ErrandCore
 
 /// The error of a request without a matching stub.
-public struct UnmatchedRequestError: RequestFailure {
+public struct UnmatchedRequestError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The stub with the most matching criteria, and the criteria that the request does not meet; `nil` if there are no stubs.
@@ -14,8 +14,7 @@ public struct UnmatchedRequestError: RequestFailure {
         "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
     }
 
-    /// A sentence for people.
-    public var errorDescription: String? { "No stub responds to the request." }
+    public var failureNumber: FailureNumber { .unmatchedRequest }
     public var failureReason: String? { (nearest.map { "the nearest stub, \($0)" } ?? "there are no stubs").asSentence }
 }
 

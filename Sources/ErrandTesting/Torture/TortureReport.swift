@@ -1,3 +1,5 @@
+public import ErrandCore
+
 /// One valid run of a scenario under ``CancellationTorture``.
 public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
     /// The way in which a run ended.
@@ -77,7 +79,7 @@ struct TortureCounts: Sendable {
 }
 
 /// The error of a run that failed under ``CancellationTorture``.
-public struct TortureError: Error, CustomStringConvertible {
+public struct TortureError: NumberedFailure, CustomStringConvertible {
     /// The number of the job at which the procedure cancels the run, from 1. If the problem concerns all runs and not one run, this
     /// is the number of the job of the last run.
     public let jobNumber: Int
@@ -91,4 +93,8 @@ public struct TortureError: Error, CustomStringConvertible {
     var isOfOneRun = true
 
     public var description: String { isOfOneRun ? "cancelled \(moment) job \(jobNumber): \(what)" : what }
+
+    public var failureNumber: FailureNumber { .torture }
+    /// The problem.
+    public var failureReason: String? { SafeText.sentence(description) }
 }

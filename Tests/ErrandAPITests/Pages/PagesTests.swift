@@ -294,7 +294,7 @@ import Testing
         }
         #expect(seen == [1, 2, 3] && error?.code == .loop && stub.requests.count == 3)
         #expect("\(error!)" == "GET https://a.example/v1/items?size=2&cursor=b: pages in a loop: ?cursor=a was read already")
-        #expect(error?.localizedDescription == "The list of the server a.example could not be read to its end.")
+        #expect(error?.localizedDescription == "The list could not be read to its end.")
     }
 
     /// A page that leads to itself is detected immediately, even if the call itself named the page.

@@ -26,7 +26,7 @@ import Testing
         func source(_ store: any TokenStore) -> TokenSource {
             TokenSource(store: store) { [self] old in
                 let number = used.withLock { used in
-                    used.append(old?.refreshToken)
+                    used.append(old.refreshToken)
                     return used.count
                 }
                 try await during()

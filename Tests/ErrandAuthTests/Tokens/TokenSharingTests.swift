@@ -30,7 +30,7 @@ import Testing
     }
 
     private func source(_ store: any TokenStore, _ name: String) -> TokenSource {
-        TokenSource(store: store) { old in AccessToken("\(name)-of-\(old?.refreshToken ?? "nobody")", refreshToken: "next") }
+        TokenSource(store: store) { old in AccessToken("\(name)-of-\(old.refreshToken ?? "nobody")", refreshToken: "next") }
     }
 
     // MARK: Accounts
@@ -172,7 +172,7 @@ import Testing
             TokenSource(store: store) { old in
                 let other = try #require(store.load())
                 store.save(AccessToken("1", refreshToken: "r1").belonging(to: other.signInID))
-                throw OAuthError(.invalidGrant, "used twice: \(old?.refreshToken ?? "")")
+                throw OAuthError(.invalidGrant, "used twice: \(old.refreshToken ?? "")")
             }, source(store, "b")
         )
         try await a.signIn(AccessToken("0", expiresAt: .distantPast, refreshToken: "r0"))

@@ -174,7 +174,7 @@ import Testing
         } catch let error as FileWriteError {
             #expect(error.code == ENOSPC && error.path == target.path)
             #expect(error.description == "cannot write '\(target.path)': no space left on the disk (errno 28)")
-            #expect(error.localizedDescription == "The file '\(target.path)' cannot be written.")
+            #expect(error.localizedDescription == "The file cannot be written.")
             #expect(error.failureReason == "No space left on the disk.")
             #expect(error.recoverySuggestion == "Free some space and try again.")
         }

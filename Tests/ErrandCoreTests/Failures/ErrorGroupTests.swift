@@ -16,17 +16,22 @@ import Testing
     private static let codes: [TransportError.Code] = [
         .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse, .bodyTooLarge, .requestBody, .invalidRequest,
         .proxy,
-        .unsupported, .shutDown, TransportError.Code("my own"),
+        .unsupported, .shutDown, .notConnected, .blockedByPolicy, TransportError.Code("my own"),
     ]
 
     @Test func connectivityErrorsAreErrorsOfTheConnection() {
         let group = Self.codes.filter { Self.transport($0).isConnectivityError }
-        #expect(group == [.cannotFindHost, .cannotConnect, .connectionLost])
+        #expect(group == [.cannotFindHost, .cannotConnect, .connectionLost, .notConnected])
         #expect(Self.transport(.timedOut, in: .connect).isConnectivityError)
         for phase in [ExchangePhase.queue, .send, .response, .body, .backoff] {
             #expect(!Self.transport(.timedOut, in: phase).isConnectivityError)
         }
         #expect(!CancellationError().isConnectivityError && !SomeError().isConnectivityError)
+    }
+
+    @Test func onlyADeviceWithoutANetworkIsOffline() {
+        #expect(Self.codes.filter { Self.transport($0).isOffline } == [.notConnected])
+        #expect(!Self.transport(.timedOut, in: .connect).isOffline && !CancellationError().isOffline && !SomeError().isOffline)
     }
 
     @Test func onlyATimeoutOfThisSideIsATimeout() async throws {

@@ -52,62 +52,72 @@ import Testing
         Row(
             transport(.cannotFindHost, .connect, "'a.example'", get, .notSent),
             "GET https://a.example/x?token=REDACTED: cannot find host: 'a.example' (not sent)",
-            "The server a.example could not be found.", "Cannot find host: 'a.example'.",
+            "The server could not be found.", "Cannot find host: 'a.example'.",
             "Check the network connection, then try again."),
         Row(
             transport(.cannotConnect, .connect, "connection refused", get, .notSent),
             "GET https://a.example/x?token=REDACTED: cannot connect: connection refused (not sent)",
-            "Could not connect to the server a.example.", "Cannot connect: connection refused.",
+            "Could not connect to the server.", "Cannot connect: connection refused.",
             "Check the network connection, or try again later."),
+        Row(
+            transport(.notConnected, .connect, "192.0.2.1:443: network unreachable", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: not connected: 192.0.2.1:443: network unreachable (not sent)",
+            "This device is offline.", "Not connected: 192.0.2.1:443: network unreachable.",
+            "Connect this device to a network, then try again."),
+        Row(
+            transport(.blockedByPolicy, .connect, "no cellular network is allowed", get, .notSent),
+            "GET https://a.example/x?token=REDACTED: blocked by policy: no cellular network is allowed (not sent)",
+            "The settings of this device do not allow the connection.", "Blocked by policy: no cellular network is allowed.",
+            "Check the network settings of this device."),
         Row(
             transport(.connectionLost, .body, "connection reset by the server", get, .sent),
             "GET https://a.example/x?token=REDACTED: connection lost while reading the body after 211 ms: connection reset by the server (sent)",
-            "The connection to the server a.example was lost.",
+            "The connection to the server was lost.",
             "Connection lost while reading the body after 211 ms: connection reset by the server.",
             "Check the network connection, then try again."),
         Row(
             transport(.connectionLost, .response, "connection closed by the server", post),
             "POST https://a.example/x: connection lost while waiting for the response after 211 ms: connection closed by the server "
                 + "(may have been sent)",
-            "The connection to the server a.example was lost.",
+            "The connection to the server was lost.",
             "Connection lost while waiting for the response after 211 ms: connection closed by the server.",
             "Check the network connection, then try again. The server may have processed the request already."),
         Row(
             transport(.timedOut, .connect, "the limit connect is 200 ms", get, .notSent),
             "GET https://a.example/x?token=REDACTED: timed out while connecting after 211 ms: the limit connect is 200 ms (not sent)",
-            "Connecting to the server a.example took too long.", "Timed out while connecting after 211 ms: the limit connect is 200 ms.",
+            "Connecting to the server took too long.", "Timed out while connecting after 211 ms: the limit connect is 200 ms.",
             "Try again later."),
         Row(
             transport(.timedOut, .queue, "the deadline of the request passed", post, .notSent),
             "POST https://a.example/x: timed out in the queue after 211 ms: the deadline of the request passed (not sent)",
-            "The request to the server a.example waited for too long.",
+            "The request waited for too long.",
             "Timed out in the queue after 211 ms: the deadline of the request passed.",
             "Try again later."),
         Row(
             transport(.timedOut, .response, "the limit firstByte is 200 ms", post),
             "POST https://a.example/x: timed out while waiting for the response after 211 ms: the limit firstByte is 200 ms (may have been sent)",
-            "The server a.example did not respond in time.",
+            "The server did not respond in time.",
             "Timed out while waiting for the response after 211 ms: the limit firstByte is 200 ms.",
             "Try again later. The server may have processed the request already."),
         Row(
             transport(.tls, .connect, "the certificate is for another host", get, .notSent),
             "GET https://a.example/x?token=REDACTED: TLS failure: the certificate is for another host (not sent)",
-            "A secure connection to the server a.example could not be established.", "TLS failure: the certificate is for another host.",
+            "A secure connection to the server could not be established.", "TLS failure: the certificate is for another host.",
             nil),
         Row(
             transport(.tls, .connect, "the certificate is not trusted, or not valid now", get, .notSent),
             "GET https://a.example/x?token=REDACTED: TLS failure: the certificate is not trusted, or not valid now (not sent)",
-            "A secure connection to the server a.example could not be established.",
+            "A secure connection to the server could not be established.",
             "TLS failure: the certificate is not trusted, or not valid now.", "Check the date and time of this device."),
         Row(
             transport(.invalidResponse, .response, "invalid HTTP version"),
             "GET https://a.example/x?token=REDACTED: invalid response: invalid HTTP version (may have been sent)",
-            "The response of the server a.example is not valid.", "Invalid response: invalid HTTP version.",
+            "The response of the server is not valid.", "Invalid response: invalid HTTP version.",
             "Try again later."),
         Row(
             transport(.bodyTooLarge, .body, "more than 1000 bytes", after: nil, get, .sent),
             "GET https://a.example/x?token=REDACTED: body too large: more than 1000 bytes (sent)",
-            "The response of the server a.example is too large.", "Body too large: more than 1000 bytes.",
+            "The response of the server is too large.", "Body too large: more than 1000 bytes.",
             nil),
         Row(
             transport(.requestBody, .send, "AppBroke", post),
@@ -121,32 +131,32 @@ import Testing
         Row(
             transport(.proxy, .connect, "the proxy asks for credentials", get, .notSent),
             "GET https://a.example/x?token=REDACTED: proxy failure: the proxy asks for credentials (not sent)",
-            "The proxy did not forward the request to the server a.example.", "Proxy failure: the proxy asks for credentials.",
+            "The proxy did not forward the request to the server.", "Proxy failure: the proxy asks for credentials.",
             "Check the settings of the proxy, or try again later."),
         Row(
             ofProxy(.cannotFindHost, "the HTTP proxy p.example:3128: 'p.example'"),
             "GET https://a.example/x?token=REDACTED: cannot find host: the HTTP proxy p.example:3128: 'p.example' (not sent)",
-            "The proxy p.example could not be found.", "Cannot find host: the HTTP proxy p.example:3128: 'p.example'.",
+            "The proxy could not be found.", "Cannot find host: the HTTP proxy p.example:3128: 'p.example'.",
             "Check the network connection and the settings of the proxy, then try again."),
         Row(
             ofProxy(.cannotConnect, "the HTTP proxy p.example:3128: connection refused"),
             "GET https://a.example/x?token=REDACTED: cannot connect: the HTTP proxy p.example:3128: connection refused (not sent)",
-            "Could not connect to the proxy p.example.", "Cannot connect: the HTTP proxy p.example:3128: connection refused.",
+            "Could not connect to the proxy.", "Cannot connect: the HTTP proxy p.example:3128: connection refused.",
             "Check the network connection and the settings of the proxy, or try again later."),
         Row(
             ofProxy(.proxy, "the HTTP proxy p.example:3128 refused the tunnel to a.example:443: 403 Forbidden"),
             "GET https://a.example/x?token=REDACTED: proxy failure: the HTTP proxy p.example:3128 refused the tunnel to a.example:443: "
                 + "403 Forbidden (not sent)",
-            "The proxy p.example did not forward the request to the server a.example.",
+            "The proxy did not forward the request to the server.",
             "Proxy failure: the HTTP proxy p.example:3128 refused the tunnel to a.example:443: 403 Forbidden.",
             "Check the settings of the proxy, or try again later."),
         Row(
             ofProxy(.proxy, "407", .missing), "GET https://a.example/x?token=REDACTED: proxy failure: 407 (not sent)",
-            "The proxy p.example requires a user name and a password.", "Proxy failure: 407.",
+            "The proxy requires a user name and a password.", "Proxy failure: 407.",
             "Add the user name and the password to the settings of the proxy."),
         Row(
             ofProxy(.proxy, "407", .refused), "GET https://a.example/x?token=REDACTED: proxy failure: 407 (not sent)",
-            "The proxy p.example did not accept the user name and the password.", "Proxy failure: 407.",
+            "The proxy did not accept the user name and the password.", "Proxy failure: 407.",
             "Check the user name and the password for the proxy."),
         Row(
             TransportError(
@@ -170,7 +180,7 @@ import Testing
             "Check the network connection, then try again."),
         Row(
             transport(TransportError.Code("my own"), .request, after: nil, get, .notSent),
-            "GET https://a.example/x?token=REDACTED: my own before it was sent (not sent)", "The request to the server a.example failed.",
+            "GET https://a.example/x?token=REDACTED: my own before it was sent (not sent)", "The request failed.",
             "My own before it was sent.", nil),
     ]
 
@@ -201,7 +211,7 @@ import Testing
             Row(
                 try await Self.status(.init(code: code, reasonPhrase: phrase)),
                 "GET https://a.example/x?token=REDACTED: status \(code) \(phrase)",
-                "The server a.example \(what) (status \(code)).", "The server responded with status \(code) \(phrase).", suggestion))
+                "The server \(what).", "The server responded with status \(code) \(phrase).", suggestion))
     }
 
     @Test func aReasonPhraseIsShownSafely() async throws {
@@ -215,7 +225,7 @@ import Testing
         check(
             Row(
                 waits, "GET https://a.example/x?token=REDACTED: status 503 Service Unavailable; the server asks to wait for 30 s",
-                "The server a.example could not process the request (status 503).",
+                "The server could not process the request.",
                 "The server responded with status 503 Service Unavailable.",
                 "Try again in 30 seconds."))
         let problem = try await Self.status(
@@ -225,7 +235,7 @@ import Testing
             Row(
                 problem,
                 "GET https://a.example/x?token=REDACTED: status 400 Bad Request (The amount is missing); attempt 1: 503, then waited 100 ms",
-                "The server a.example did not accept the request (status 400).",
+                "The server did not accept the request.",
                 "The server responded with status 400 Bad Request: The amount is missing.",
                 nil))
     }
@@ -326,13 +336,13 @@ import Testing
             Row(
                 InvalidURLError("/users", .missingHost),
                 #"invalid URL '/users': it has no host; give a whole URL, or add .server("https://…") to the stack"#,
-                "The address '/users' is not valid.", "It has no host.", nil))
+                "The address is not valid.", "It has no host.", nil))
         check(
             Row(
                 InvalidURLError("https://joe:hunter2@a.example", .credentials),
                 "invalid URL 'https://REDACTED:REDACTED@a.example': it holds credentials; send credentials with an authentication scheme "
                     + "(RFC 9110, section 4.2.4)",
-                "The address 'https://REDACTED:REDACTED@a.example' is not valid.",
+                "The address is not valid.",
                 "It holds credentials.",
                 "Correct the address, then try again."))
         check(
@@ -345,7 +355,7 @@ import Testing
         check(
             Row(
                 FileReadError(path: "/tmp/x", operation: "open", code: ENOENT), "cannot open '/tmp/x': no such file or folder (errno 2)",
-                "The file '/tmp/x' cannot be read.", "No such file or folder.", "Check that the file exists and may be read."))
+                "The file cannot be read.", "No such file or folder.", "Check that the file exists and may be read."))
         check(
             Row(
                 BodyAlreadyUsedError(), "the body can be read only once, and was read or abandoned before; keep the first reader's bytes",
@@ -362,7 +372,7 @@ import Testing
             Row(
                 ResponseDecodingError([Int].self, underlying: error, body: Data(#""hunter2""#.utf8), of: response),
                 "GET https://a.example/x?token=REDACTED: cannot decode [Int]: expected an Int, found a string (status 200)",
-                "The response of the server a.example could not be read.", "Cannot decode [Int]: expected an Int, found a string.",
+                "The response of the server could not be read.", "Cannot decode [Int]: expected an Int, found a string.",
                 "The app and the server do not agree on the format: update the app, or try again later."))
     }
 
@@ -373,19 +383,19 @@ import Testing
             Row(
                 CircuitBreakerError(request: Self.get, retryAfter: .seconds(5)),
                 "GET https://a.example/x?token=REDACTED: refused: the circuit stays open for another 5 s (not sent)",
-                "The request was not sent, because the server a.example did not work properly a moment ago.",
+                "The request was not sent, because the server did not work properly a moment ago.",
                 "The circuit stays open for another 5 s.", "Try again in 5 seconds."))
         check(
             Row(
                 CircuitBreakerError(request: Self.get, retryAfter: nil),
                 "GET https://a.example/x?token=REDACTED: refused: the circuit is open (not sent)",
-                "The request was not sent, because the server a.example did not work properly a moment ago.", "The circuit is open.",
+                "The request was not sent, because the server did not work properly a moment ago.", "The circuit is open.",
                 "Try again later."))
         check(
             Row(
                 RateLimitError(request: Self.get, retryAfter: .seconds(5), cause: .server),
                 "GET https://a.example/x?token=REDACTED: refused by the rate limit of the server: the next request may be sent in 5 s (not sent)",
-                "The request was not sent, because too many requests were sent to the server a.example.",
+                "The request was not sent, because too many requests were sent to the server.",
                 "The rate limit of the server is reached.", "Try again in 5 seconds."))
         check(
             Row(
@@ -399,14 +409,14 @@ import Testing
                 SlowReaderError(limitBytes: 1000, request: Self.get, response: nil),
                 "GET https://a.example/x?token=REDACTED: another caller reads the shared body so fast that more than 1000 bytes would have to be kept; "
                     + "read the body without pauses, or set request.options.coalesce to off (sent)",
-                "The response of the server a.example was not read in time.",
+                "The response of the server was not read in time.",
                 "Another caller reads the shared body faster: more than 1000 bytes would have to be kept.",
                 "Try again."))
         check(
             Row(
                 RedirectError(.tooManyHops(20), request: Self.get, head: HTTPResponse(status: .found)),
                 "GET https://a.example/x?token=REDACTED: the redirect (status 302) can't be followed: more than 20 redirects",
-                "A redirect of the server a.example cannot be followed.", "More than 20 redirects.",
+                "A redirect of the server cannot be followed.", "More than 20 redirects.",
                 "Try again later."))
         check(
             Row(
@@ -414,7 +424,7 @@ import Testing
                     name: "token", retries: 1, retryStop: .attemptsUsedUp,
                     of: Response(head: HTTPResponse(status: .unauthorized), request: Self.get)),
                 "GET https://a.example/x?token=REDACTED: status 401, refused by 'token' after 1 retry; no further attempt: all attempts are used up",
-                "The response of the server a.example was not accepted.",
+                "The response of the server was not accepted.",
                 "Status 401, refused by 'token' after 1 retry: all attempts are used up.", "Sign in again, then try again."))
         let resilience = #expect(throws: ResilienceError.self) {
             try ResiliencePolicy(totalTimeout: .seconds(1), attemptTimeout: .seconds(10))
@@ -432,7 +442,8 @@ import Testing
         #expect(row.error.recoverySuggestion == row.suggestion)
         let bridged = error as NSError
         #expect(bridged.localizedDescription == row.localized && bridged.localizedFailureReason == row.reason)
-        #expect(bridged.code == 1 && bridged.domain.hasPrefix("Errand") && !"\(bridged)".contains("(null)"), "\(bridged)")
+        let number = (error as? any NumberedFailure)?.failureNumber
+        #expect(bridged.code == number?.rawValue && bridged.domain == "Errand", "\(bridged)")
         for text in ["\(error)", error.localizedDescription, "\(bridged)"] { #expect(!text.contains("hunter2")) }
     }
 }

@@ -60,6 +60,9 @@ import Testing
             .connectionLost, [.connectivity, .transient, .unprocessed, .afterSuccess, .evidence],
             [.connectivity, .transient, .processed, .afterSuccess, .evidence]
         ),
+        // A device without a network says nothing about the server.
+        (.notConnected, [.connectivity, .transient, .afterSuccess], [.connectivity, .transient, .processed, .afterSuccess]),
+        (.blockedByPolicy, [], [.processed]),
         (.timedOut, [.timeout, .transient, .afterSuccess, .evidence], [.timeout, .transient, .processed, .afterSuccess, .evidence]),
         (.tls, [.afterSuccess, .evidence], [.processed, .evidence]),
         (.invalidResponse, [.evidence], [.processed, .evidence]),

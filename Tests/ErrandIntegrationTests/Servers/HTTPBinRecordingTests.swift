@@ -46,7 +46,7 @@ struct HTTPBinRecordingTests {
 
     @Test func aRecordingIsValidAndReplayedByteForByte() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let live = try await withTransport(NIOTransport()) { transport in
             var responses: [Received] = []
             for request in try requests() {
@@ -69,7 +69,7 @@ struct HTTPBinRecordingTests {
     @Test func secretsThatTheServerEchoesAreNotInTheFile() async throws {
         let folder = try TestFolder("recording")
         let secrets = ["H3ader-S3cret-1", "Qu3ry S3cret/2", "F1eld+S3cret\"3"]
-        let recording = try Recording(path: folder.file("a.har"), secrets: secrets)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, secrets: secrets)
         let body = try JSONEncoder().encode(["user": "joe", "password": secrets[2]])
         let request = try Request(
             .post, url: RealServer.httpbin.url("/anything"), query: ["token": secrets[1], "page": 1],

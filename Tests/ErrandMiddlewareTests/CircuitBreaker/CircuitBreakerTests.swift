@@ -314,3 +314,73 @@ import Testing
         _ = await hanging.result
     }
 }
+
+/// A server that fails after much good traffic.
+@Suite(.timeLimit(.minutes(5))) struct ConsecutiveFailuresTests {
+    private static let fine = CircuitBreakerMachine.Outcome.succeeded(after: .zero)
+    private static let failed = CircuitBreakerMachine.Outcome.failed(retryAfter: nil)
+
+    /// Returns the state after calls, each with its number, outcome and second.
+    private func state(
+        _ policy: CircuitBreakerPolicy = .standard, after calls: [(Int, CircuitBreakerMachine.Outcome, Int)]
+    ) -> CircuitBreakerMachine.State {
+        var machine = CircuitBreakerMachine(policy)
+        for (count, outcome, second) in calls {
+            for _ in 0..<count {
+                guard case .go(let generation) = machine.enter(at: .seconds(second)) else { return machine.state }
+                machine.leave(generation, outcome, at: .seconds(second))
+            }
+        }
+        return machine.state
+    }
+
+    @Test func goodTrafficDoesNotHideADeadServer() {
+        #expect(state(after: [(300, Self.fine, 0), (19, Self.failed, 1)]) == .closed)
+        #expect(state(after: [(300, Self.fine, 0), (20, Self.failed, 1)]) == .open(until: .seconds(6)))
+        #expect(state(after: [(300, Self.fine, 0), (10, Self.failed, 1), (10, Self.failed, 20)]) == .open(until: .seconds(25)))
+    }
+
+    @Test func aSuccessEndsTheSuccession() {
+        #expect(state(after: [(300, Self.fine, 0), (19, Self.failed, 1), (1, Self.fine, 2), (19, Self.failed, 3)]) == .closed)
+        let slow = CircuitBreakerPolicy(slowCallThreshold: .seconds(1))
+        let late = CircuitBreakerMachine.Outcome.succeeded(after: .seconds(2))
+        #expect(state(slow, after: [(300, Self.fine, 0), (19, Self.failed, 1), (1, late, 2), (19, Self.failed, 3)]) == .closed)
+    }
+
+    @Test func aCancelledCallDoesNotEndTheSuccession() {
+        let calls = [(300, Self.fine, 0), (19, Self.failed, 1), (5, .cancelled, 2), (1, Self.failed, 3)]
+        #expect(state(after: calls) == .open(until: .seconds(8)))
+    }
+
+    @Test func failuresBeforeTheWindowAreForgotten() {
+        let policy = CircuitBreakerPolicy(minimumCalls: 1_000)
+        #expect(state(policy, after: [(300, Self.fine, 0), (19, Self.failed, 1), (1, Self.failed, 40)]) == .closed)
+        #expect(state(policy, after: [(300, Self.fine, 0), (19, Self.failed, 1), (20, Self.failed, 40)]) == .open(until: .seconds(45)))
+    }
+
+    @Test func theShareAloneCountsWithoutALimit() {
+        let policy = CircuitBreakerPolicy(consecutiveFailures: nil)
+        #expect(state(policy, after: [(300, Self.fine, 0), (299, Self.failed, 1)]) == .closed)
+        #expect(state(policy, after: [(300, Self.fine, 0), (300, Self.failed, 1)]) == .open(until: .seconds(6)))
+        #expect(state(CircuitBreakerPolicy(consecutiveFailures: 1), after: [(1, Self.failed, 0)]) == .open(until: .seconds(5)))
+    }
+
+    @Test func aDeadServerGetsTwentyRequests() async throws {
+        let isDead = Flag()
+        let stub = StubTransport(
+            Stub().responds(.custom { _ in (HTTPResponse(status: isDead.isSet ? .serviceUnavailable : .ok), Data()) }))
+        let stack = stub.circuitBreaker(CircuitBreaker(clock: ManualClock()))
+        func send() async throws -> HTTPResponse.Status { try await stack.send(Request(.get, url: "https://a.example/x")).status }
+        for _ in 0..<300 { #expect(try await send() == .ok) }
+        isDead.set()
+        for _ in 0..<20 { #expect(try await send() == .serviceUnavailable) }
+        await #expect(throws: CircuitBreakerError.self) { try await send() }
+        #expect(stub.requests.count == 320)
+    }
+
+    private final class Flag: Sendable {
+        private let state = Mutex(false)
+        var isSet: Bool { state.withLock { $0 } }
+        func set() { state.withLock { $0 = true } }
+    }
+}

@@ -277,7 +277,7 @@ private struct Vectors: Decodable {
         let stub = StubTransport(
             Stub(nil, "/x").responds(moved(.temporaryRedirect, to: "https://b.example/y")), Stub(nil, "/y").responds(.status(.ok)))
         var request = try request(.post, body: .text("body"))
-        request.options.idempotencyKey = .value("order-1")
+        request.options.idempotencyKey = try .value("order-1")
         _ = try await stub.redirect().retry(clock: ManualClock()).send(request)
         let name = try #require(HTTPField.Name("Idempotency-Key"))
         #expect(stub.requests.map { $0.request.head.headerFields[name] } == ["order-1", "order-1"])

@@ -387,9 +387,9 @@ import Testing
         mine.options.idempotencyKey = .attached
         _ = try await stub.retry(clock: ManualClock(), random: { 0 }).send(mine)
         var named = try request(.post, body: .text("x"))
-        named.options.idempotencyKey = .value(#"a "b" \\ c"#)
+        named.options.idempotencyKey = try .value(#"a "b" \\ c"#)
         _ = try await stub.retry(clock: ManualClock()).send(named)
-        named.options.idempotencyKey = .value(#"a "b" \\ c"#).quoted
+        named.options.idempotencyKey = try .value(#"a "b" \\ c"#).quoted
         _ = try await stub.retry(clock: ManualClock()).send(named)
         #expect(stub.requests.map { $0.headers[key] } == ["\"mine\"", "\"mine\"", #"a "b" \\ c"#, #""a \"b\" \\\\ c""#])
     }

@@ -109,7 +109,7 @@ import Logging
             error?.description.hasSuffix(
                 "a middleware returned a response and did not pass the request on; send the request, or prepare it without that middleware (not sent)"
             ) == true)
-        #expect(error?.errorDescription == "The request to the server cannot be shown before it is sent.")
+        #expect(error?.errorDescription == "The request cannot be shown before it is sent.")
         #expect(error?.failureReason == "A middleware returned a response and did not pass the request on.")
         #expect(error?.recoverySuggestion == nil)
     }

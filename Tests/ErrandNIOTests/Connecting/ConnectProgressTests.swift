@@ -1,6 +1,7 @@
 #if NIO
 @testable import ErrandNIO
 import ErrandCore
+import Foundation
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -101,6 +102,25 @@ import Testing
         var text = "\(addresses)".replacing("192.0.2.", with: "").replacing(":443", with: "")
         for (error, short) in errors.values { text = text.replacing(FailureText.of(error), with: short) }
         #expect(text == expected)
+    }
+
+    /// Each address with its error: `d` for ENETDOWN, `n` for ENETUNREACH, `h` for EHOSTUNREACH, `r` for ECONNREFUSED, `.` for no error.
+    @Test(
+        arguments: [
+            ("", false), ("4n", true), ("4d", true), ("4n6n", true), ("6n4d", true), ("4h", false), ("4r", false), ("4.", false),
+            ("4n6r", false), ("4n6h", false), ("4n6.", false),
+            // A device without IPv6 is not offline.
+            ("6n", false), ("6n6d", false), ("6n4r", false),
+        ] as [(String, Bool)])
+    func onlyCertaintySaysThatTheDeviceIsOffline(_ outcomes: String, _ isOffline: Bool) throws {
+        let codes: [Character: Int32] = ["d": ENETDOWN, "n": ENETUNREACH, "h": EHOSTUNREACH, "r": ECONNREFUSED]
+        var addresses = TriedAddresses()
+        for (number, outcome) in zip(outcomes, outcomes.dropFirst()).enumerated() where number.isMultiple(of: 2) {
+            let address = try address(outcome.0 == "4" ? "192.0.2.\(number)" : "2001:db8::\(number)")
+            addresses.begin(address)
+            if let code = codes[outcome.1] { addresses.fail(address, IOError(errnoCode: code, reason: "connect")) }
+        }
+        #expect(addresses.showThatDeviceIsOffline == isOffline)
     }
 }
 #endif

@@ -59,7 +59,7 @@ extension NIOTransportTests {
                 #expect(error?.request == nil)
                 let reason = "cannot connect: 127.0.0.1:\(port): connection refused"
                 #expect(error?.description == "http://127.0.0.1:\(port): \(reason) (not sent)")
-                #expect(error?.localizedDescription == "Could not connect to the server 127.0.0.1.")
+                #expect(error?.localizedDescription == "Could not connect to the server.")
                 #expect(error?.delivery == .notSent)
                 await #expect(throws: InvalidURLError.self) { try await transport.preconnect(to: "no URL") }
             }

@@ -5,7 +5,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RecordingBodyTests {
-    private func recording(_ folder: TestFolder) throws -> Recording { try Recording(path: folder.file("a.har"), keepsUnknownText: true) }
+    private func recording(_ folder: TestFolder) throws -> Recording {
+        try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+    }
 
     @Test func eachChunkIsDeliveredBeforeTheNextRead() async throws {
         let recording = try recording(TestFolder("recording"))

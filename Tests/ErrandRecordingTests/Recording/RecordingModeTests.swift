@@ -21,13 +21,13 @@ struct RecordingModeTests {
     @Test func aPreparedRequestIsNeitherRecordedNorReplayed() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("a.har")
-        let recording = try Recording(path: path, keepsUnknownText: true)
+        let recording = try Recording(path: path, mode: .once, keepsUnknownText: true)
         let live = counting("live")
         #expect(try await live.record(on: recording).prepared(get("/x")).url?.path == "/x")
         #expect(recording.log.entries.isEmpty)
         _ = try await text(live.record(on: recording), get("/x"))
         try recording.save()
-        let replay = try Recording(path: path, keepsUnknownText: true)
+        let replay = try Recording(path: path, mode: .once, keepsUnknownText: true)
         #expect(try await live.record(on: replay).prepared(get("/x")).url?.path == "/x")
         #expect(replay.unplayed.count == 1)
     }
@@ -35,14 +35,14 @@ struct RecordingModeTests {
     @Test func modeOnceRecordsTheFirstRunAndReplaysLaterRuns() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("deep/er/a.har")
-        let first = try Recording(path: path, keepsUnknownText: true)
+        let first = try Recording(path: path, mode: .once, keepsUnknownText: true)
         #expect(!first.isReplayOnly)
         let live = counting("live")
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: first), get("/x")) == expected) }
         try first.save()
         try first.save()
 
-        let second = try Recording(path: path, keepsUnknownText: true)
+        let second = try Recording(path: path, mode: .once, keepsUnknownText: true)
         #expect(second.isReplayOnly && second.unplayed.count == 2)
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: second), get("/x")) == expected) }
         #expect(live.requestCount == 2 && second.unplayed.isEmpty)
@@ -125,7 +125,7 @@ struct RecordingModeTests {
 
     @Test func aRequestCanBeLeftOut() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
         var request = try get("/a")
         request.options.record = .off
@@ -138,7 +138,7 @@ struct RecordingModeTests {
     @Test func savingWritesAlsoAfterAFailure() async throws {
         struct Stop: Error {}
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
         await #expect(throws: Stop.self) {
             try await recording.saving {
@@ -161,7 +161,7 @@ struct RecordingModeTests {
             }
             return .streaming(ScriptedBodySource(steps: steps), to: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = live.record(on: recording)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<100 {
@@ -187,7 +187,7 @@ struct RecordingModeTests {
     func anInvalidArchiveIsRefused(_ content: String) throws {
         let folder = try TestFolder("recording")
         let path = try folder.write(content, to: "a.har")
-        #expect(throws: InvalidRecordingError.self) { try Recording(path: path) }
+        #expect(throws: InvalidRecordingError.self) { try Recording(path: path, mode: .once) }
         #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: path) }
         #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: folder.file("b.har")) }
         #expect(try Recording(path: path, mode: .all, keepsUnknownText: true).unplayed.isEmpty)
@@ -196,7 +196,7 @@ struct RecordingModeTests {
     @Test func aFileThatCannotBeWrittenFailsAndHarmsNothing() async throws {
         let folder = try TestFolder("recording")
         try folder.write("a file", to: "file")
-        let recording = try Recording(path: folder.file("file/a.har"), keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("file/a.har"), mode: .once, keepsUnknownText: true)
         #expect(try await text(counting("live").record(on: recording), get("/a")) == "live1")
         #expect(throws: (any Error).self) { try recording.save() }
     }

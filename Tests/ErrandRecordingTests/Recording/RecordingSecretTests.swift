@@ -260,7 +260,7 @@ struct RecordingSecretTests {
         #expect(log.entries[0].response.content.text == nil && log.entries[0].response.incomplete == .coded)
         await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/")) }
 
-        let recording = try Recording(path: folder.file("b.har"), keepsCodedBodies: true, keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("b.har"), mode: .once, keepsCodedBodies: true, keepsUnknownText: true)
         _ = try await live.record(on: recording).send(get("/"))
         try recording.save()
         let replayed = try await HTTPStack(try ReplayTransport(path: folder.file("b.har"))).send(get("/"))
@@ -334,7 +334,7 @@ struct RecordingSecretTests {
     @Test func aRegisteredSecretIsNotInTheMirror() throws {
         let folder = try TestFolder("recording")
         var dumped = ""
-        dump(try Recording(path: folder.file("a.har"), secrets: ["r3gistered"], keepsUnknownText: true), to: &dumped)
+        dump(try Recording(path: folder.file("a.har"), mode: .once, secrets: ["r3gistered"], keepsUnknownText: true), to: &dumped)
         #expect(dumped.contains("count: 1"))
         // Nor what it is looked up by.
         #expect(!dumped.contains("r3gistered") && !dumped.contains("edges"), "\(dumped)")

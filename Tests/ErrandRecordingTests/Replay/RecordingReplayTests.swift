@@ -134,7 +134,8 @@ struct RecordingReplayTests {
                     }), to: request)
         }
         let recording = try Recording(
-            path: folder.file("a.har"), keepsUnknownText: true, clock: clock, date: { Date(timeIntervalSince1970: 1_700_000_000.25) })
+            path: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock,
+            date: { Date(timeIntervalSince1970: 1_700_000_000.25) })
         _ = try await live.record(on: recording).send(get("/a")).body.collect()
         try recording.save()
         let entry = try HARLog(fileContent: folder.read("a.har")).entries[0]
@@ -170,7 +171,7 @@ struct RecordingReplayTests {
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true, clock: clock)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock)
         _ = try await live.record(on: recording).send(get("/a"))
         try recording.save()
         let (path, time) = (folder.file("a.har"), ManualClock())
@@ -189,7 +190,7 @@ struct RecordingReplayTests {
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true, clock: clock)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock)
         _ = try await live.record(on: recording).send(get("/a"))
         try recording.save()
         for mode in [Recording.Mode.once, .newEpisodes] {
@@ -244,7 +245,7 @@ struct RecordingReplayTests {
 
     @Test func anAbandonedBodyIsReplayedUpToItsEnd() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), keepsUnknownText: true)
+        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = ScriptedTransport(chunks: [Data("ab".utf8), Data("cd".utf8), Data("e".utf8)]).record(on: recording)
         try await stack.withResponse(to: get("/a")) { response in
             for try await chunk in response.body where chunk == Data("cd".utf8) { break }

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (StubResponse.offline, TransportError.Code.cannotConnect, Delivery.notSent, true),
+        (StubResponse.offline, TransportError.Code.notConnected, Delivery.notSent, true),
         (.hostNotFound, .cannotFindHost, .notSent, true), (.connectionRefused, .cannotConnect, .notSent, true),
         (.connectionLost, .connectionLost, .unknown, true), (.timedOut, .timedOut, .unknown, false),
         (.untrustedCertificate, .tls, .notSent, false),

@@ -29,6 +29,7 @@ struct FailureAdvice {
         case .cannotFindHost: hostAdvice
         case .cannotConnect where isRefused(error): "Is a server listening on this port?"
         case .cannotConnect: "Is the address right, and is the network up?"
+        case .notConnected: "Is this machine connected to a network?"
         case .timedOut where error.phase == .connect:
             "Allow more time with --connect-timeout, or try another address"
         case .timedOut: "Allow more time with --max-time"

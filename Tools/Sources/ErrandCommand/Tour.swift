@@ -176,10 +176,10 @@ enum Tour {
 
     /// A real exchange, recorded to a file and replayed without the server.
     private static func record(_ url: String) async throws {
-        step("Record exchanges, without secrets", "transport.record(on: Recording(path: \"notes.har\"))")
+        step("Record exchanges, without secrets", "transport.record(on: Recording(path: \"notes.har\", mode: .once))")
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-tour-\(UUID().uuidString).har").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let recording = try Recording(path: path, secrets: ["tr0mbone"])
+        let recording = try Recording(path: path, mode: .once, secrets: ["tr0mbone"])
         let notes = try await recording.saving {
             try await withTransport(NIOTransport()) { transport in
                 try await APIClient(transport.record(on: recording).server(url, headers: [.authorization: "Bearer tr0mbone"])).value(

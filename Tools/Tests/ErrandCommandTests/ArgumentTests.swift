@@ -154,7 +154,7 @@ struct ArgumentTests {
             (TransportError.Code.cannotConnect, ExchangePhase.connect, ["GET"], "listening on this port"),
             (.connectionLost, .body, ["GET"], "run the command again"), (.connectionLost, .response, ["GET"], "--retry"),
             (.timedOut, .connect, ["GET"], "--connect-timeout"), (.timedOut, .body, ["GET"], "--max-time"),
-            (.cannotFindHost, .connect, ["GET"], "'get'"),
+            (.cannotFindHost, .connect, ["GET"], "'get'"), (.notConnected, .connect, ["GET"], "connected to a network"),
         ] as [(TransportError.Code, ExchangePhase, [String], String)])
     func theAdviceFitsTheFailure(code: TransportError.Code, phase: ExchangePhase, method: [String], advice: String) throws {
         let request = try Request(.get, url: "http://gett/")

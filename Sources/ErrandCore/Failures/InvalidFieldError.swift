@@ -1,0 +1,55 @@
+/// The error for a name or a value that can't be sent in a header field. The error is thrown before anything is sent.
+///
+/// The description has the position of the first invalid octet, and never the value:
+///
+/// ```
+/// invalid value of the header field X-Tenant: the octet 0xA at position 4 is not allowed
+/// ```
+public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStringConvertible, SafelyDescribedError {
+    /// The kind of problem. An open set: new reasons may be added.
+    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the reason.
+        public let description: String
+
+        /// The name is empty, or has an octet that a name can't have, such as a space or a colon
+        /// ([RFC 9110, section 5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)).
+        public static let invalidName = Reason(description: "invalidName")
+        /// The value has an octet that a value can't have, such as a line break, or begins or ends with a space or a tab
+        /// ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+        public static let invalidValue = Reason(description: "invalidValue")
+    }
+
+    /// The problem.
+    public let reason: Reason
+    /// The name of the field; `nil` if the name is invalid. The error does not keep an invalid name, which may be a misplaced secret.
+    public let name: HTTPField.Name?
+    /// The position of the first invalid octet in the text as UTF-8, from 0.
+    public let position: Int
+    /// The octet at this position; `nil` if the text is empty, or if values of this field are secret.
+    public let octet: UInt8?
+    private let isEmpty: Bool
+
+    init(_ reason: Reason, of name: HTTPField.Name?, in text: String, at position: Int, isSecret: Bool = false) {
+        (self.reason, self.name, self.position, isEmpty) = (reason, name, position, text.isEmpty)
+        let hidesOctet = isSecret || name.map { Sensitivity.standard.isSensitive($0) } == true
+        octet = hidesOctet ? nil : text.utf8.dropFirst(position).first
+    }
+
+    /// The field, the octet and its position, without the value.
+    public var description: String {
+        let subject = name.map { "value of the header field \($0.rawName.shownSafely())" } ?? "name of a header field"
+        return "invalid \(subject): \(problem)"
+    }
+
+    private var problem: String {
+        if isEmpty { return "it is empty" }
+        guard let octet else { return "the octet at position \(position) is not allowed" }
+        let hex = String(octet, radix: 16, uppercase: true)
+        let isSpace = reason == .invalidValue && (octet == 0x20 || octet == 0x09)
+        return "the octet 0x\(hex) at position \(position) is not allowed" + (isSpace ? " at the beginning or the end" : "")
+    }
+
+    public var failureNumber: FailureNumber { .invalidField }
+    /// The field, the octet and its position.
+    public var failureReason: String? { description.asSentence }
+}

@@ -1,0 +1,87 @@
+internal import ErrandFormats
+
+/// A failure with a stable number. Each error type of the library conforms.
+///
+/// As an `NSError`, the failure has the domain `Errand`, and its number is the `code`. Code that knows only `NSError`, such as a
+/// crash reporter, can group failures by this code.
+///
+/// A failure of your own may conform too. Take a number from 100,000, and declare ``errorDescription`` or add a text to your
+/// ``FailureTexts``:
+///
+/// ```swift
+/// extension FailureNumber {
+///     static let quotaUsedUp = FailureNumber(rawValue: 100_001)
+/// }
+///
+/// struct QuotaError: NumberedFailure {
+///     var failureNumber: FailureNumber { .quotaUsedUp }
+///     var errorDescription: String? { "Your quota is used up." }
+/// }
+/// ```
+public protocol NumberedFailure: LocalizedError {
+    /// The number of the failure.
+    var failureNumber: FailureNumber { get }
+}
+
+// `NSError` reads these two requirements of `Error`. `CustomNSError`, which declares names for them, is not in FoundationEssentials.
+extension NumberedFailure {
+    /// The domain of the failure as an `NSError`.
+    public var _domain: String { FailureNumber.errorDomain }
+    /// The number of the failure, which is its code as an `NSError`.
+    public var _code: Int { failureNumber.rawValue }
+
+    /// A sentence for people: the English text of the number. `nil` if the number is not a number of the library.
+    public var errorDescription: String? { FailureTexts.english.knownText(for: self) }
+}
+
+extension FailureNumber {
+    /// The domain of each ``NumberedFailure`` as an `NSError`: `Errand`.
+    public static let errorDomain = ErrandFormats.errorDomain
+}
+
+extension RequestFailure where Self: NumberedFailure {
+    /// A sentence for people: the English text of the number. If the number is not a number of the library, the sentence is the
+    /// description.
+    public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? description }
+}
+
+// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore its errors get their numbers here. Their codes as an
+// `NSError` are in ErrandFormats, because only the module of a conformance to `Error` can set the code.
+
+extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
+    public var failureNumber: FailureNumber { .eventTooLarge }
+}
+
+extension JSONParsingError: NumberedFailure, SafelyDescribedError {
+    public var failureNumber: FailureNumber { .invalidJSON }
+    /// The problem and its position.
+    public var failureReason: String? { description.asSentence }
+}
+
+extension JSONPointerError: NumberedFailure {
+    public var failureNumber: FailureNumber { .jsonPointer }
+    /// The place and the reason.
+    public var failureReason: String? { description.asSentence }
+}
+
+extension JSONTextTooLargeError: NumberedFailure, SafelyDescribedError {
+    public var failureNumber: FailureNumber { .jsonTextTooLarge }
+}
+
+extension MultipartError: NumberedFailure, SafelyDescribedError {
+    public var failureNumber: FailureNumber { .multipart }
+    /// The problem of the form.
+    public var failureReason: String? { description.asSentence }
+}
+
+extension RepeatedFieldError: NumberedFailure, SafelyDescribedError {
+    public var failureNumber: FailureNumber { .repeatedField }
+    /// The field and its problem.
+    public var failureReason: String? { description.asSentence }
+}
+
+extension StructuredFieldError: NumberedFailure, SafelyDescribedError {
+    public var failureNumber: FailureNumber { .structuredField }
+    /// The problem and its position.
+    public var failureReason: String? { description.asSentence }
+}

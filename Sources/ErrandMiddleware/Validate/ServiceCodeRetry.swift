@@ -1,0 +1,83 @@
+public import ErrandCore
+internal import ErrandFormats
+
+extension ResponseValidator {
+    /// The largest body of known length that is searched for a code: 64 KiB.
+    private static let bodyLimitBytes = 64 * 1024
+    /// The longest `Retry-After` that is obeyed.
+    private static let retryAfterCap = Duration.seconds(60)
+
+    /// Returns a validator that repeats a call if its response has one of these codes in the envelope of the client.
+    ///
+    /// ```swift
+    /// let stack = transport.validate(.retry(onServiceCodes: [50300, "busy"], backoff: .constant(.milliseconds(200)), atMost: 5))
+    /// ```
+    ///
+    /// The envelope of the `APIClient` describes a ``/ErrandCore/ServiceError``, whose code is compared with `codes`. The status does not
+    /// matter. A request with any method is repeated, because the back end itself reports the failure. List only codes after which the
+    /// back end has processed nothing.
+    ///
+    /// If a `Retry-After` of at most 60 s is longer than the backoff, the call waits for the `Retry-After`. If there is no further
+    /// attempt, the call fails with the last `ServiceError`, which lists the attempts. There is no further attempt in these cases:
+    /// - the call has had `atMost` repetitions
+    /// - the wait would pass the deadline, or the `Retry-After` is longer than 60 s
+    /// - the body of the request can be read only once
+    ///
+    /// Only typed calls of a client with an envelope are repeated. The validator reads only bodies of JSON. A body whose known length
+    /// exceeds 64 KiB is not read. A body of unknown length is kept in memory, up to 64 MiB. For a longer download of unknown length, set
+    /// `request.options.validate = .off`.
+    ///
+    /// - Parameters:
+    ///   - codes: the codes, numbers or texts.
+    ///   - backoff: the wait before each repetition. Default: 100 ms, doubled each time, up to 20 s.
+    ///   - atMost: the largest number of repetitions of a call, at least 0. Default: 3.
+    public static func retry(
+        onServiceCodes codes: Set<ServiceError.Code>, backoff: Backoff = .exponential(), atMost: Int = 3
+    ) -> ResponseValidator {
+        precondition(atMost >= 0, "atMost must be at least 0 (is \(atMost))")
+        let names = codes.map { $0.description.shownSafely(limit: 80) }.sorted().joined(separator: " ")
+        return ResponseValidator("no service code \(names)") { request, response, retries in
+            guard retries < atMost, request.body.canBeSent, let code = try await serviceCode(of: response, to: request),
+                codes.contains(code)
+            else { return .next }
+            let asked = response.head.headerFields.retryAfter ?? .zero
+            let wait = max(backoff.wait(afterAttempt: retries + 1), asked)
+            // Without a further attempt, the client throws the error of the back end.
+            guard asked <= retryAfterCap, request.deadline.map({ wait < $0.remaining }) ?? true else { return .next }
+            return .retry(.constant(wait), atMost: atMost)
+        }
+    }
+
+    /// Returns the code of the error that the body describes; `nil` if the call has no envelope, or the body describes no error.
+    private static func serviceCode(of response: Response, to request: Request) async throws -> ServiceError.Code? {
+        guard request.options.call.awaitsDecoding, let reader = request.options.call.serviceErrors,
+            response.body.expectedLength ?? 0 <= Int64(bodyLimitBytes)
+        else { return nil }
+        let type = response.head.headerFields.single(.contentType).flatMap { MediaType($0) }
+        guard type?.isJSON ?? true else { return nil }
+        return reader.read(try await response.body.collect())?.code
+    }
+}
+
+extension HTTPSender {
+    /// Repeats a call if its response has one of these codes in the envelope of the client. See
+    /// ``ResponseValidator/retry(onServiceCodes:backoff:atMost:)``.
+    ///
+    /// ```swift
+    /// let stack = transport.retry().retry(onServiceCodes: [50300])
+    /// ```
+    ///
+    /// This modifier adds a ``ValidateMiddleware``, outside `retry`: each repetition has the retries of `retry`.
+    ///
+    /// - Parameters:
+    ///   - codes: the codes, numbers or texts.
+    ///   - backoff: the wait before each repetition. Default: 100 ms, doubled each time, up to 20 s.
+    ///   - atMost: the largest number of repetitions of a call, at least 0. Default: 3.
+    ///   - clock: the clock that measures the waits.
+    public func retry(
+        onServiceCodes codes: Set<ServiceError.Code>, backoff: Backoff = .exponential(), atMost: Int = 3,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack {
+        validate(.retry(onServiceCodes: codes, backoff: backoff, atMost: atMost), clock: clock)
+    }
+}

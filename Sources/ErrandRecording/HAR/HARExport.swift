@@ -1,0 +1,34 @@
+public import ErrandCore
+
+extension HTTPSender {
+    /// Records each exchange that `body` makes over this stack, and then writes the exchanges to an HTTP archive.
+    ///
+    /// ```swift
+    /// let user = try await stack.exportHAR(to: "session.har", secrets: [apiKey]) { recorded in
+    ///     try await APIClient(recorded.retry().server("https://api.example")).get("/users/7", as: User.self)
+    /// }
+    /// ```
+    ///
+    /// Every request is sent, even if the file exists, because this function never replays. The file is replaced when `body` returns or
+    /// throws. To replay exchanges in tests, use a ``Recording`` with the mode ``Recording/Mode/once``.
+    ///
+    /// **Place:** the stack that `body` gets has a ``RecordMiddleware``. If this stack sorts its layers, the middleware has its usual
+    /// place. Otherwise, the middleware is outermost. If `body` adds a `retry`, each attempt is a separate entry.
+    ///
+    /// Read the bodies of the responses within `body`. A response body that is still being read when `body` returns is truncated in the
+    /// file.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the file. Its folder is created if it is missing. Only its owner can read a new file.
+    ///   - secrets: texts that must never be written, at least 4 bytes long. Values with sensitive names are always replaced: see
+    ///     ``Recording``.
+    ///   - body: sends the requests over the given stack.
+    /// - Returns: the result of `body`.
+    /// - Throws: the errors of `body`; otherwise, the errors of ``Recording/save()``.
+    public func exportHAR<Result>(
+        to path: String, secrets: [String] = [], _ body: (_ recorded: HTTPStack) async throws -> Result
+    ) async throws -> Result {
+        let recording = try Recording(path: path, mode: .all, secrets: secrets)
+        return try await recording.saving { try await body(record(on: recording)) }
+    }
+}

@@ -1,0 +1,62 @@
+import Errand
+import ErrandRecording
+import ErrandTesting
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct HARExportTests {
+    private let stub = StubTransport(
+        Stub(.get, "/flaky").responds(.status(.serviceUnavailable), .json(["id": 7]), repeatingLast: true),
+        Stub().responds(.json(["id": 7])))
+
+    private func get(_ stack: HTTPStack, _ path: String) async throws -> Data {
+        try await stack.server("https://a.example").send(Request(.get, PathTemplate(verbatim: path))).body.collect()
+    }
+
+    private func entries(_ folder: TestFolder) throws -> [HAREntry] { try HARLog(fileContent: folder.read("a.har")).entries }
+
+    @Test func anExportSendsEachRequestAgain() async throws {
+        let folder = try TestFolder("export")
+        for count in 1...3 {
+            let body = try await stub.exportHAR(to: folder.file("a.har")) { try await get($0, "/x?n=\(count)") }
+            #expect(String(decoding: body, as: UTF8.self) == #"{"id":7}"# && stub.requests.count == count)
+            #expect(try entries(folder).map(\.request.url) == ["https://a.example/x?n=\(count)"], "the file is replaced")
+        }
+    }
+
+    @Test func eachAttemptIsAnEntry() async throws {
+        let folder = try TestFolder("export")
+        _ = try await HTTPStack.ordered(around: stub).exportHAR(to: folder.file("new/a.har")) {
+            try await get($0.retry(RetryPolicy(backoff: .immediate)), "/flaky")
+        }
+        let written = try HARLog(fileContent: Data(contentsOf: URL(fileURLWithPath: folder.file("new/a.har"))))
+        #expect(written.entries.map(\.response.status) == [503, 200])
+    }
+
+    @Test func aFailedExportWritesWhatWasExchanged() async throws {
+        struct Stopped: Error {}
+        let folder = try TestFolder("export")
+        await #expect(throws: Stopped.self) {
+            try await stub.exportHAR(to: folder.file("a.har")) { stack in
+                _ = try await get(stack, "/x")
+                throw Stopped()
+            }
+        }
+        #expect(try entries(folder).count == 1)
+    }
+
+    @Test func anExportWithoutAnExchangeIsAnEmptyFile() async throws {
+        let folder = try TestFolder("export")
+        try await stub.exportHAR(to: folder.file("a.har")) { _ in }
+        #expect(try entries(folder).isEmpty)
+    }
+
+    @Test func registeredSecretsAreNotWritten() async throws {
+        let folder = try TestFolder("export")
+        await #expect(throws: SecretFoundError.self) {
+            try await stub.exportHAR(to: folder.file("a.har"), secrets: ["r3gistered"]) { try await get($0, "/r3gistered") }
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.file("a.har")))
+    }
+}

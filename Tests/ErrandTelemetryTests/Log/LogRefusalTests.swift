@@ -1,0 +1,125 @@
+import Errand
+import ErrandTesting
+import Foundation
+import Logging
+import Synchronization
+import TestSupport
+import Testing
+
+/// The beginning of a refused body in the log.
+@Suite(.timeLimit(.minutes(2))) struct LogRefusalTests {
+    private struct Wrapper: ResponseEnvelope {
+        var code: Int
+        var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: "sold out") }
+    }
+
+    private struct Note: Codable, Sendable { var id: Int }
+
+    private let clock = ManualClock()
+    private let missing: JSONValue = ["error": "no such note", "token": "t0ps3cret"]
+    private static let excerpt = #"body: {"error":"no such note","token":"REDACTED"}"#
+
+    /// Returns the texts of the records of a call that is refused.
+    private func texts(
+        _ response: StubResponse, detail: LogDetail = .basic, style: LogStyle = .pretty, isInside: Bool = false,
+        envelope: (any ResponseEnvelope.Type)? = nil, options: @escaping @Sendable (inout RequestOptions) -> Void = { _ in }
+    ) async -> [String] {
+        let (logger, lines) = recordingLogger()
+        let stub = HTTPStack(StubTransport(Stub().responds(response)))
+        let logged: HTTPStack =
+            isInside
+            ? stub.log(to: logger, detail: detail, style: style, clock: clock).validateStatus()
+            : stub.validateStatus().log(to: logger, detail: detail, style: style, clock: clock)
+        let client = APIClient(logged.server("https://a.example"), envelope: envelope)
+        await #expect(throws: (any Error).self) { try await client.get("/notes/8", as: Note.self, options: options) }
+        return lines.all.map(\.text)
+    }
+
+    @Test(arguments: [true, false]) func aRecordHasTheBeginningOfARefusedBody(_ isInside: Bool) async {
+        let texts = await texts(.json(missing, status: .notFound), isInside: isInside)
+        #expect(texts == ["GET https://a.example/notes/8: 404 in 0 s\n  < " + Self.excerpt])
+        let streamed = await self.texts(
+            .stream(
+                [Data(#"{"error":"no such "#.utf8), Data(#"note","token":"t0ps3cret"}"#.utf8)], status: .notFound,
+                headers: [.contentType: "application/json"]), isInside: isInside)
+        #expect(streamed == texts)
+    }
+
+    @Test(arguments: [true, false]) func eachStyleAndDetailHasIt(_ isInside: Bool) async {
+        let response = StubResponse.json(missing, status: .notFound)
+        let line = await texts(response, style: .oneLine, isInside: isInside)
+        #expect(line.last == "GET https://a.example/notes/8: 404 in 0 s | " + Self.excerpt)
+        let fields = await texts(response, detail: .headers, isInside: isInside)
+        #expect(fields.count == 1 && fields[0].hasSuffix("\n  < " + Self.excerpt))
+        // With the body itself, the record has no second excerpt.
+        let whole = await texts(response, detail: .body(), isInside: isInside)
+        #expect(whole.count == 1 && whole[0].contains("\"error\": \"no such note\"") && !whole[0].contains("< body: "))
+        let none = await texts(response, detail: .body(limitBytes: 0), isInside: isInside)
+        #expect(!none[0].contains("no such note"))
+    }
+
+    @Test(arguments: [true, false]) func aLongBodyIsCutAndAnUnknownTextIsHidden(_ isInside: Bool) async {
+        let long = await texts(.json(["error": .string(String(repeating: "x", count: 500))], status: .conflict), isInside: isInside)
+        #expect(long[0].hasSuffix(" …") && long[0].utf8.count < 300)
+        let html = await texts(
+            .status(.badGateway, headers: [.contentType: "text/html"], text: "<p>t0ps3cret</p>"), isInside: isInside)
+        #expect(html == ["GET https://a.example/notes/8: 502 in 0 s\n  < body: 16 bytes (text/html)"])
+        let empty = await texts(.status(.notFound), isInside: isInside)
+        #expect(empty == ["GET https://a.example/notes/8: 404 in 0 s"])
+    }
+
+    @Test(arguments: [true, false]) func namesOfTheRequestAreHidden(_ isInside: Bool) async {
+        let texts = await texts(.json(["iban": "DE1234567890"], status: .conflict), isInside: isInside) {
+            $0.sensitivity.formUnion(Sensitivity(fields: [], queryNames: ["iban"]))
+        }
+        #expect(texts == [#"GET https://a.example/notes/8: 409 in 0 s"# + "\n" + #"  < body: {"iban":"REDACTED"}"#])
+    }
+
+    @Test(arguments: [true, false]) func anErrorOfTheBackEndHasItsOwnText(_ isInside: Bool) async {
+        let texts = await texts(.json(["code": 40_401], status: .notFound), isInside: isInside, envelope: Wrapper.self)
+        #expect(texts.count == 1 && texts[0].contains("service error 40401: sold out") && !texts[0].contains("body:"))
+    }
+
+    @Test func aRawSendWithoutARuleHasNoBody() async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = StubTransport(Stub().responds(.json(missing, status: .notFound))).log(to: logger, clock: clock)
+        _ = try await stack.send(Request(.get, url: "https://a.example/notes/8")).body.collect()
+        #expect(lines.all.map(\.text) == ["GET https://a.example/notes/8: 404 in 0 s"])
+    }
+
+    /// The property `refusal` is public, for middleware of users.
+    @Test(arguments: [true, false]) func anObserverGetsTheRefusal(_ isInside: Bool) async {
+        let seen = Refusals()
+        let stub = HTTPStack(StubTransport(Stub().responds(.json(missing, status: .notFound))))
+        let stack: HTTPStack =
+            isInside ? stub.wrapped(by: Watch(seen: seen)).validateStatus() : stub.validateStatus().wrapped(by: Watch(seen: seen))
+        let client = APIClient(stack.server("https://a.example"))
+        await #expect(throws: StatusError.self) { try await client.get("/notes/8", as: Note.self) }
+        #expect(seen.texts.count == 1 && seen.texts[0].hasSuffix("; " + Self.excerpt))
+        #expect(seen.statusErrors == [!isInside])
+    }
+
+    private final class Refusals: Sendable {
+        private let state = Mutex<[(text: String, isStatusError: Bool)]>([])
+        var texts: [String] { state.withLock { $0.map(\.text) } }
+        var statusErrors: [Bool] { state.withLock { $0.map(\.isStatusError) } }
+        func add(_ outcome: CallOutcome) {
+            let text = outcome.refusal.map { String(reflecting: $0) } ?? "none"
+            state.withLock { $0.append((text, outcome.statusError != nil)) }
+        }
+    }
+
+    private struct Watch: HTTPMiddleware {
+        let seen: Refusals
+        let appliesToPreparedRequests = false
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            try await next.send(request, observedBy: Observer(seen: seen))
+        }
+
+        private struct Observer: CallObserver {
+            let seen: Refusals
+            func end(_ outcome: CallOutcome, at mark: Void) { seen.add(outcome) }
+        }
+    }
+}
