@@ -21,11 +21,11 @@ extension Error {
         return error.code.isOfConnection || (error.code == .timedOut && error.phase == .connect)
     }
 
-    /// Whether the device is certainly offline, as opposed to a server that can't be reached.
+    /// Whether the device is certainly offline.
     ///
-    /// True for ``TransportError`` with the code `notConnected`, and for a token that could not be refreshed because of such a failure.
-    /// ``isConnectivityError`` is true too. False for a host name that could not be looked up, although the device may be offline: only
-    /// the system knows.
+    /// True for ``TransportError`` with the code `notConnected`. Also true if a token could not be refreshed because of such a failure. In
+    /// both cases, ``isConnectivityError`` is true too. False if a host name could not be looked up: the device may be offline, but the
+    /// cause is not known.
     ///
     /// ```swift
     /// } catch where error.isOffline {

@@ -1,4 +1,4 @@
-/// The stable number of a failure. A number keeps its meaning in all versions: new numbers are added, and no number is used again.
+/// The stable number of a failure. A number keeps its meaning in all versions. A new version may add numbers.
 ///
 /// ```swift
 /// catch let error as any NumberedFailure where error.failureNumber == .notConnected {
@@ -49,11 +49,11 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let cannotConnect = FailureNumber(1002)
     /// The connection to the server broke off.
     public static let connectionLost = FailureNumber(1003)
-    /// A limit passed while the client connected to the server.
+    /// A timeout passed while the client connected to the server.
     public static let connectTimedOut = FailureNumber(1004)
-    /// A limit passed while the request waited in a queue or before an attempt.
+    /// A timeout passed while the request waited in a queue or before an attempt.
     public static let queueTimedOut = FailureNumber(1005)
-    /// A limit passed while the request was sent or the response was received.
+    /// A timeout passed while the request was sent or the response was received.
     public static let responseTimedOut = FailureNumber(1006)
     /// The certificate or the handshake of the server was refused.
     public static let tls = FailureNumber(1007)
@@ -86,7 +86,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let cannotConnectToProxy = FailureNumber(1102)
     /// The connection to the proxy broke off.
     public static let proxyConnectionLost = FailureNumber(1103)
-    /// A limit passed while the client connected to the proxy.
+    /// A timeout passed while the client connected to the proxy.
     public static let proxyConnectTimedOut = FailureNumber(1104)
     /// The certificate or the handshake of the proxy was refused.
     public static let proxyTLS = FailureNumber(1105)
@@ -140,7 +140,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let jsonPointer = FailureNumber(3013)
     /// The response is not an event stream.
     public static let notAnEventStream = FailureNumber(3020)
-    /// No byte of the event stream came for too long.
+    /// The event stream was silent for too long.
     public static let silentEventStream = FailureNumber(3021)
     /// The event stream ended too early.
     public static let incompleteEventStream = FailureNumber(3022)
@@ -170,7 +170,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let invalidPageURL = FailureNumber(3053)
     /// The work of the server was not done in time.
     public static let pollingTimedOut = FailureNumber(3060)
-    /// The server named no URL to poll.
+    /// The response of the server names no URL to poll.
     public static let noPollingURL = FailureNumber(3061)
     /// The URL to poll is at an origin that is not allowed.
     public static let pollingAtForeignOrigin = FailureNumber(3062)

@@ -1,4 +1,4 @@
-/// The texts of failures for people, by the number of the failure. An app has its own texts in another language or in other words.
+/// The texts of failures for people, by the number of the failure. An app can replace the texts, for example in another language.
 ///
 /// ```swift
 /// let texts = FailureTexts([
@@ -12,11 +12,12 @@
 /// }
 /// ```
 ///
-/// A number without an own text has the text of the fallback. By default, the fallback is ``english``, whose texts
-/// `localizedDescription` has too. The English texts contain no host name, no address and no number. To name the server, read
+/// If a number has no text of your own, the text comes from the fallback. By default, the fallback is ``english``, whose texts are also
+/// the texts of `localizedDescription`. The English texts contain no host name, no address and no number. To name the server, read
 /// `request?.origin` of the ``RequestFailure``.
 ///
-/// If another failure caused a failure, such as a token that could not be refreshed without a network, the text describes the cause.
+/// If one failure caused another failure, the text describes the cause. For example, a token could not be refreshed because the device
+/// is offline.
 public struct FailureTexts: Sendable {
     /// The text for a number and its error; `nil` if the texts and their fallbacks have no text for the number.
     private let find: @Sendable (FailureNumber, any Error) -> String?
@@ -61,14 +62,14 @@ public struct FailureTexts: Sendable {
     /// 2. The `errorDescription` of the error, if the error is a `LocalizedError`.
     /// 3. The text of ``FailureNumber/other``.
     ///
-    /// A `CancellationError` has the third text, but nobody needs to see a text for it.
+    /// A `CancellationError` has the third text. An app usually shows no text for a cancellation.
     public func text(for error: any Error) -> String {
         knownText(for: error) ?? (error.decidingError as? any LocalizedError)?.errorDescription ?? find(.other, error) ?? ""
     }
 
     /// Returns the text of the number. Without a number, returns the `errorDescription` of the error; `nil` if the error has neither.
     ///
-    /// The function never reads the `errorDescription` of a ``NumberedFailure``, which calls this function.
+    /// This function never reads the `errorDescription` of a ``NumberedFailure``, because that property calls this function.
     func knownText(for error: any Error) -> String? {
         let error = error.decidingError
         guard let failure = error as? any NumberedFailure else { return (error as? any LocalizedError)?.errorDescription }

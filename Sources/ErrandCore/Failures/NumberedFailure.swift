@@ -5,7 +5,7 @@ internal import ErrandFormats
 /// As an `NSError`, the failure has the domain `Errand`, and its number is the `code`. Code that knows only `NSError`, such as a
 /// crash reporter, can group failures by this code.
 ///
-/// A failure of your own may conform too. Take a number from 100,000, and declare ``errorDescription`` or add a text to your
+/// A failure of your own may also conform. Choose a number from 100,000. Declare ``errorDescription``, or add a text to your
 /// ``FailureTexts``:
 ///
 /// ```swift
@@ -45,8 +45,8 @@ extension RequestFailure where Self: NumberedFailure {
     public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? description }
 }
 
-// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore its errors get their numbers here. Their codes as an
-// `NSError` are in ErrandFormats, because only the module of a conformance to `Error` can set the code.
+// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, the errors of ErrandFormats get their numbers in this
+// file. Their codes as an `NSError` are in ErrandFormats, because only the module of a conformance to `Error` can set the code.
 
 extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
     public var failureNumber: FailureNumber { .eventTooLarge }

@@ -96,7 +96,7 @@ public struct ServiceError: RequestFailure {
         let remarks = [requestID.map { "request ID \($0.shownSafely(limit: 80))" }, status.map { "status \($0.code)" }].compactMap { $0 }
         return text + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))") + (response?.shownRemarks ?? "") + shownAttempts
     }
-    /// The back end's message, at most 500 characters; `nil` if there is none. The message is the text for people.
+    /// The message of the back end for people, at most 500 characters; `nil` if the back end sent no message.
     var messageForPeople: String? { message.isEmpty ? nil : message.shownSafely(limit: 500) }
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
     /// The advice for a person, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a
@@ -107,8 +107,8 @@ public struct ServiceError: RequestFailure {
 }
 
 extension ServiceError: NumberedFailure {
-    /// ``FailureNumber/serviceMessage`` if the back end sent a message, ``FailureNumber/serviceError`` otherwise. ``code`` has the number
-    /// of the back end.
+    /// ``FailureNumber/serviceMessage`` if the back end sent a message, ``FailureNumber/serviceError`` otherwise. The code of the back end
+    /// is ``code``.
     public var failureNumber: FailureNumber { message.isEmpty ? .serviceError : .serviceMessage }
 }
 

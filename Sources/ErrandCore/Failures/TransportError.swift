@@ -23,8 +23,8 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///
-        /// Over SwiftNIO, the code needs certainty: each address of the host has failed for this reason, and one of the addresses is an
-        /// IPv4 address. If the name of the host can't be looked up because the device is offline, the code is ``cannotFindHost``.
+        /// Over SwiftNIO, a failure has this code only if each address of the host has failed for this reason, and one of the addresses
+        /// is an IPv4 address. If the lookup of the host name fails because the device is offline, the code is ``cannotFindHost``.
         public static let notConnected = Code("not connected")
         /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was
         /// sent. The transport over SwiftNIO never uses this code.
@@ -65,7 +65,7 @@ public struct TransportError: RequestFailure {
     public var request: Request?
     /// The proxy that failed, or whose connection failed; `nil` if no proxy is known to be at fault.
     ///
-    /// If a proxy is set, ``errorDescription`` says that the proxy failed, not the server.
+    /// If `proxy` is not `nil`, ``errorDescription`` says "the proxy" in place of "the server".
     public var proxy: ProxyAddress?
     /// The problem with the credentials for the proxy; `nil` unless the credentials are known to be the reason for the proxy's
     /// refusal.

@@ -15,8 +15,12 @@ public import ErrandCore
 /// get many requests before half of the calls have failed. Therefore, the circuit also opens after 20 failures in succession
 /// (``CircuitBreakerPolicy/consecutiveFailures``).
 ///
-/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores a cancelled call, an
-/// invalid request, and a request whose deadline passes in a queue, because these outcomes say nothing about the server.
+/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes, which say
+/// nothing about the server:
+/// - a cancelled call
+/// - an invalid request
+/// - a request whose deadline passes in a queue
+/// - a failure because the device is offline
 ///
 /// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker, which does not count the request.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {

@@ -84,7 +84,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 
     /// Whether the device is certainly offline: the system has no network, or no route, for each of the addresses.
     ///
-    /// A device without IPv6 has no route to an IPv6 address either. Therefore one of the addresses must be an IPv4 address.
+    /// A device without IPv6 has no route to an IPv6 address either. Therefore, one of the addresses must be an IPv4 address.
     var showThatDeviceIsOffline: Bool {
         entries.contains { $0.address.protocol == .inet }
             && entries.allSatisfy { ($0.error as? IOError).map { isErrorOfOfflineDevice($0.errnoCode) } ?? false }
