@@ -57,7 +57,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     private mutating func add(
         _ host: Substring, _ digits: Substring, _ addresses: [String], _ entry: String
     ) throws(InvalidHostOverrideError) {
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else {
+        guard let port = Int(portDigits: digits.utf8) else {
             throw InvalidHostOverrideError(entry, "'\(digits)' is not a port (1 to 65535)")
         }
         var name = "*"
