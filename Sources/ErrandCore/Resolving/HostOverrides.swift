@@ -88,8 +88,17 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     ///
     /// - Throws: the error of the other resolver.
     public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
-        if let known = table[Target(host: host, port: port)] ?? table[Target(host: "*", port: port)] { return known }
+        if let replaced = replacedAddresses(of: host, port: port) { return replaced }
         return try await base.addresses(of: host, port: port)
+    }
+
+    /// Returns the addresses of the matching entry, or the addresses that the other resolver knows; `nil` if a lookup is necessary.
+    public func knownAddresses(of host: String, port: Int) -> [IPAddress]? {
+        replacedAddresses(of: host, port: port) ?? base.knownAddresses(of: host, port: port)
+    }
+
+    private func replacedAddresses(of host: String, port: Int) -> [IPAddress]? {
+        table[Target(host: host, port: port)] ?? table[Target(host: "*", port: port)]
     }
 
     /// Drops the addresses that the other resolver keeps for the host.
