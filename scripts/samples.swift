@@ -80,7 +80,7 @@ enum Repositories {
 }
 struct APIProblem: LocalizedError, Decodable { var reason: String }
 
-// MARK: What an app does
+// MARK: Code of an app
 func show(_ value: some Any) {}
 func showBanner(_ text: String) {}
 func showSignIn() {}

@@ -5,8 +5,6 @@ internal import Crypto
 package enum KeyedHash: Sendable, Hashable, CaseIterable {
     /// HMAC with SHA-256: 32 octets.
     case hmacSHA256
-    /// HMAC with SHA-512: 64 octets.
-    case hmacSHA512
 
     /// Returns the code of a message.
     ///
@@ -17,7 +15,6 @@ package enum KeyedHash: Sendable, Hashable, CaseIterable {
         let (message, key) = (Array(message), SymmetricKey(data: Array(key)))
         return switch self {
         case .hmacSHA256: Array(HMAC<SHA256>.authenticationCode(for: message, using: key))
-        case .hmacSHA512: Array(HMAC<SHA512>.authenticationCode(for: message, using: key))
         }
     }
 }

@@ -89,7 +89,7 @@ import Testing
         _ = try await Self.plain().wrapped(by: PassThroughMiddleware(place: place)).send(request)
     }
 
-    // MARK: What changes the exchange is in the key
+    // MARK: Options in the key
 
     private struct RecordingClock: Clock {
         let passage: RecordingList<String>

@@ -214,7 +214,7 @@ import Tracing
         #expect(sink.kinds.filter { $0 == .callEnd }.count == 1 && EventGrammar.violations(sink.events) == [])
     }
 
-    // MARK: What is left
+    // MARK: Kept references
 
     @Test func aReturnedResponseKeepsNoCallState() async throws {
         let client = client(.status(.ok, text: "7")) { $0.redirect().metrics(factory: metrics, clock: clock) }

@@ -9,7 +9,7 @@ import Foundation
 /// In SwiftUI, make `Conversation` `@Observable`, and call `ask(_:)` in a task of the view. When that task is cancelled, Errand
 /// closes the connection, so that the server stops writing. The conversation keeps the text received so far.
 enum StreamedChat {
-    // MARK: - What goes over the wire
+    // MARK: - Messages on the wire
 
     nonisolated struct Message: Codable, Sendable, Equatable {
         var role: String
@@ -48,7 +48,7 @@ enum StreamedChat {
     // If the server stays busy, the stream connects at most five more times
     static let policy = EventStreamPolicy(maxReconnects: 5, silenceTimeout: .seconds(60))
 
-    // MARK: - What the app shows
+    // MARK: - Values for the view
 
     enum State: Sendable, Equatable {
         case ready

@@ -75,7 +75,7 @@ public enum AuthenticationStop: String, Sendable, Hashable {
     case bodyCannotBeReplayed
     /// The request has the scheme's field (`Authorization`) itself, and the server has refused that field.
     case ownCredentials
-    /// The request is for another origin than the credentials.
+    /// The credentials belong to another origin.
     case otherOrigin
     /// The request's handler returned the response: ``ChallengeDisposition/returnResponse``.
     case declined

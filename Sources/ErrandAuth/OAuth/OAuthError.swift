@@ -29,7 +29,7 @@ public struct OAuthError: NumberedFailure, CustomStringConvertible, HidesStorage
 
         /// A parameter of the request is missing or invalid.
         public static let invalidRequest = Code("invalid_request")
-        /// The server does not know the client, or its secret is wrong.
+        /// The server does not know the client, or the client's secret is wrong.
         public static let invalidClient = Code("invalid_client")
         /// The code, the refresh token or the assertion is invalid, expired, revoked, or used before: a person must sign in again.
         public static let invalidGrant = Code("invalid_grant")

@@ -424,8 +424,7 @@ public final class TokenSource: Sendable {
     /// - Throws: the error with which requests fail, unless another process has changed the token.
     private func refreshFailed(_ error: any Error, of old: AccessToken?, account: Int) async throws {
         var isFinal = isFinal(error)
-        // If the store does not keep processes from refreshing at the same time, another process may have used up the refresh
-        // token.
+        // If the store lets two processes refresh at the same time, the other process may have used up the refresh token.
         var stored: AccessToken?
         if isFinal { stored = try? await store?.load() }
         let record = stored

@@ -6,10 +6,10 @@
 /// waiter.
 public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     /// The interval at which ``popNext()`` removes the longest waiter: every 10th call.
-    public static var oldestInterval: Int { 10 }
+    package static var oldestInterval: Int { 10 }
 
     /// The number of places that were examined or moved, for tests that count steps instead of measuring time.
-    public private(set) var steps = 0
+    private(set) var steps = 0
 
     private struct Lane: Sendable {
         var places: [Int] = []
@@ -60,7 +60,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     }
 
     /// Returns a waiter without removing it; `nil` if the waiter was removed.
-    public func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
+    package func peek(_ id: Int) -> Waiter? { waiters[id]?.waiter }
 
     /// Returns the number of waiters in the lanes up to `lane`. All these waiters come before a new waiter in that lane.
     public func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
@@ -86,7 +86,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
     /// Returns the waiter that has waited longest, without removing it.
-    public mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
+    package mutating func oldest() -> Waiter? { oldestPlace().flatMap { waiters[$0.id]?.waiter } }
 
     private mutating func oldestPlace() -> (id: Int, lane: Int)? {
         var oldest: (id: Int, lane: Int)?

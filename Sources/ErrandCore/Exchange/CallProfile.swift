@@ -127,7 +127,7 @@ public final class CallProfile: Sendable {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     /// A layer of the stack, and the time that the layer has taken so far.
     public struct Layer: Sendable, Hashable {

@@ -181,7 +181,7 @@ final class ObservedCall: CallObservation {
 
     private func end(_ outcome: CallOutcome, _ observer: some CallObserver) { observer.end(outcome, at: observer.mark()) }
 
-    // MARK: What inner layers report
+    // MARK: Reports of inner layers
 
     func refused(_ head: HTTPResponse, with error: any Error) {
         state.withLock { $0.refusal = Refusal(head: head, error: type(of: error)) }

@@ -14,7 +14,11 @@ public struct StatusError: RequestFailure {
     /// The maximum number of bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
 
-    public var request: Request?
+    /// The request of the response. Never `nil`: setting `nil` has no effect.
+    public var request: Request? {
+        get { refused.request }
+        set { if let newValue { refused.request = newValue } }
+    }
     /// The head: status and fields.
     public let head: HTTPResponse
     /// The first bytes of the body, at most ``bodyLimitBytes``; fewer if the body broke off.
@@ -48,7 +52,6 @@ public struct StatusError: RequestFailure {
     /// - Throws: `CancellationError`; ``TransportError`` if the deadline passes while the body is read. If the body breaks off for
     ///   another reason, the error keeps the bytes read so far, because the status is the more important fact.
     public init(reading response: Response) async throws {
-        request = response.request
         head = response.head
         attempts = response.metadata.attempts
         retryStop = response.metadata.retryStop

@@ -1,13 +1,9 @@
 /// How a cache of the app handled a request, in the terms of the field `Cache-Status`
 /// ([RFC 9211, section 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
-///
-/// ```swift
-/// print(response.metadata.cacheStatus ?? "no cache")     // hit; ttl=30
-/// ```
-public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
+package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// The reason why a cache sent a request to the server
     /// ([RFC 9211, section 2.2](https://www.rfc-editor.org/rfc/rfc9211#section-2.2)).
-    public enum ForwardReason: String, Sendable, Hashable, CaseIterable {
+    package enum ForwardReason: String, Sendable, Hashable, CaseIterable {
         /// The cache was configured not to handle the request.
         case bypass
         /// The method of the request requires a request to the server.
@@ -28,7 +24,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the cache returned a stored response without a request (`hit`), or why the cache sent the request to the server
     /// (`fwd`).
-    public enum Outcome: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
         /// The response comes from the cache, without a request.
         case hit
         /// The cache sent the request to the server.
@@ -36,16 +32,16 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the response comes from the cache, or why the cache sent the request to the server.
-    public var outcome: Outcome
+    package var outcome: Outcome
     /// The status of the server's response (`fwd-status`): 304 for a revalidation. `nil` if the cache sent no request, or the
     /// status is not known.
-    public var forwardedStatus: HTTPResponse.Status?
+    package var forwardedStatus: HTTPResponse.Status?
     /// Whether the cache has stored the response (`stored`).
-    public var isStored: Bool
+    package var isStored: Bool
     /// Whether the request shared the exchange of another request (`collapsed`).
-    public var isCollapsed: Bool
+    package var isCollapsed: Bool
     /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the time is not known.
-    public var timeToLive: Duration?
+    package var timeToLive: Duration?
 
     /// Creates a status.
     ///
@@ -55,7 +51,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     ///   - isStored: whether the cache has stored the response.
     ///   - isCollapsed: whether the request shared the exchange of another request.
     ///   - timeToLive: the time for which the response stays fresh; negative for a stale response.
-    public init(
+    package init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
         timeToLive: Duration? = nil
     ) {
@@ -64,16 +60,16 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the response comes from the cache without a request, fresh or stale.
-    public var isHit: Bool { outcome == .hit }
+    package var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although it is stale.
-    public var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
+    package var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
     /// Whether the server has confirmed the stored response (304), and the cache has returned the stored response.
-    public var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
+    package var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
     /// Whether the whole response comes from the server.
-    public var isMiss: Bool { !isHit && !isRevalidated && outcome != .forwarded(.partial) }
+    package var isMiss: Bool { !isHit && !isRevalidated && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
-    public var description: String {
+    package var description: String {
         var parts: [String] = []
         switch outcome {
         case .hit: parts.append("hit")
@@ -91,7 +87,7 @@ private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus?
 
 extension ResponseMetadata {
     /// How a cache of the stack handled the request; `nil` without a cache. Your own cache sets this property.
-    public var cacheStatus: CacheStatus? {
+    package var cacheStatus: CacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }
     }

@@ -100,17 +100,13 @@ extension Error {
         else { return self }
         request.restoreCall(of: outer)
         failure.request = request
-        guard var error = failure as? StatusError else { return failure }
-        error.refused.request.restoreCall(of: outer)
-        return error
+        return failure
     }
 
     /// The error without the state of its call. Sending the request of this error again begins a new call.
     var withoutCall: any Error {
         guard var failure = self as? any RequestFailure, failure.request != nil else { return self }
         failure.request?.leaveCall()
-        guard var error = failure as? StatusError else { return failure }
-        error.refused.request.leaveCall()
-        return error
+        return failure
     }
 }

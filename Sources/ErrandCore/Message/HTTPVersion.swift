@@ -33,10 +33,10 @@ public struct HTTPVersion: RawRepresentable, Sendable, Hashable, Codable, Custom
         let text = Array(rawValue.utf8)
         guard text.starts(with: "HTTP/".utf8) else { return nil }
         let zero = UInt8(ascii: "0")
-        func isDigit(_ octet: UInt8) -> Bool { octet >= zero && octet <= zero + 9 }
         switch text.count {
-        case 6 where isDigit(text[5]): (major, minor) = (text[5] - zero, 0)
-        case 8 where isDigit(text[5]) && text[6] == UInt8(ascii: ".") && isDigit(text[7]): (major, minor) = (text[5] - zero, text[7] - zero)
+        case 6 where text[5].isASCIIDigit: (major, minor) = (text[5] - zero, 0)
+        case 8 where text[5].isASCIIDigit && text[6] == UInt8(ascii: ".") && text[7].isASCIIDigit:
+            (major, minor) = (text[5] - zero, text[7] - zero)
         default: return nil
         }
     }

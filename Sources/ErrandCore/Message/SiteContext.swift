@@ -3,7 +3,7 @@
 ///
 /// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, every request counts as a
 /// same-site request.
-public enum SiteContext: Sendable, Hashable, CaseIterable {
+package enum SiteContext: Sendable, Hashable, CaseIterable {
     /// The request is made by a page of the target's site. Every cookie may be sent.
     case sameSite
     /// The request is made by a page of another site. Only cookies with `SameSite=None` may be sent.
@@ -21,7 +21,7 @@ private enum SiteContextKey: CrossOriginOptionKey {
 extension RequestOptions {
     /// The site from which the request is made. `nil`, the default: the app itself makes the request, which is treated as a
     /// same-site request.
-    public var siteContext: SiteContext? {
+    package var siteContext: SiteContext? {
         get { self[SiteContextKey.self] }
         set { self[SiteContextKey.self] = newValue }
     }

@@ -102,7 +102,7 @@ struct ProxyExceptions: Sendable {
         let afterBracket = part.utf8.lastIndex(of: UInt8(ascii: "]")) ?? part.startIndex
         guard let colon = part[afterBracket...].utf8.firstIndex(of: UInt8(ascii: ":")) else { return (part, nil) }
         let digits = part[part.utf8.index(after: colon)...]
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else { return nil }
+        guard let port = Int(portDigits: digits.utf8) else { return nil }
         return (part[..<colon], port)
     }
 

@@ -65,9 +65,9 @@ extension ProxySettings {
         // Neither the host nor the port is shown, because they may be a part of a password.
         guard let parts = Self.split(place) else { throw refused("its host has a colon: an IPv6 address must be in brackets") }
         guard !parts.host.isEmpty else { throw refused("it has no host") }
-        guard parts.port.utf8.allSatisfy(\.isASCIIDigit), let port = Int(parts.port.isEmpty ? kind.defaultPort : parts.port),
-            (1...65_535).contains(port)
-        else { throw refused("its port must be a number from 1 to 65535") }
+        guard let port = parts.port.isEmpty ? kind.defaultPort : Int(portDigits: parts.port.utf8) else {
+            throw refused("its port must be a number from 1 to 65535")
+        }
         do {
             let host = try Host.normalized(parts.host, in: "")
             self.init(kind, host.hasOctetPrefix("[") ? String(host.dropFirst().dropLast()) : host, port, credentials)
@@ -106,7 +106,7 @@ extension ProxySettings {
 
 extension ProxySettings.Kind {
     /// The port for a URL without a port.
-    fileprivate var defaultPort: Substring { self == .https ? "443" : "1080" }
+    fileprivate var defaultPort: Int { self == .https ? 443 : 1080 }
 }
 
 /// The error for settings of a proxy that are invalid, or that a transport does not support.

@@ -60,10 +60,11 @@ public final class CachedHostResolver: HostResolver {
         }
     }
 
-    /// Returns the kept addresses; `nil` if the other resolver must be asked.
-    package func knownAddresses(of host: String, port: Int) -> [IPAddress]? {
+    /// Returns the kept addresses, or the addresses that the other resolver knows; `nil` if a lookup is necessary.
+    public func knownAddresses(of host: String, port: Int) -> [IPAddress]? {
         let now = elapsed()
         return cache.withLock { $0.addresses(of: AddressCache.Key(host: host, port: port), at: now) }
+            ?? base.knownAddresses(of: host, port: port)
     }
 
     /// Drops the addresses of a host, so that the next connection looks the host up again.

@@ -57,7 +57,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     private mutating func add(
         _ host: Substring, _ digits: Substring, _ addresses: [String], _ entry: String
     ) throws(InvalidHostOverrideError) {
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else {
+        guard let port = Int(portDigits: digits.utf8) else {
             throw InvalidHostOverrideError(entry, "'\(digits)' is not a port (1 to 65535)")
         }
         var name = "*"
@@ -88,8 +88,17 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     ///
     /// - Throws: the error of the other resolver.
     public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
-        if let known = table[Target(host: host, port: port)] ?? table[Target(host: "*", port: port)] { return known }
+        if let replaced = replacedAddresses(of: host, port: port) { return replaced }
         return try await base.addresses(of: host, port: port)
+    }
+
+    /// Returns the addresses of the matching entry, or the addresses that the other resolver knows; `nil` if a lookup is necessary.
+    public func knownAddresses(of host: String, port: Int) -> [IPAddress]? {
+        replacedAddresses(of: host, port: port) ?? base.knownAddresses(of: host, port: port)
+    }
+
+    private func replacedAddresses(of host: String, port: Int) -> [IPAddress]? {
+        table[Target(host: host, port: port)] ?? table[Target(host: "*", port: port)]
     }
 
     /// Drops the addresses that the other resolver keeps for the host.

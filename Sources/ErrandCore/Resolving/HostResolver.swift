@@ -29,12 +29,27 @@ public protocol HostResolver: Sendable {
     ///   and with the thrown error as its cause.
     func addresses(of host: String, port: Int) async throws -> [IPAddress]
 
+    /// Returns the addresses of a host that are known without a lookup. Implement this function in a resolver that keeps addresses,
+    /// so that a connection to a known host needs no task for the lookup. Returns `nil` by default.
+    ///
+    /// The transport calls this function before ``addresses(of:port:)``, on the thread that opens the connection. The function must
+    /// not block.
+    ///
+    /// - Parameters:
+    ///   - host: the name of the host, in ASCII and lower case.
+    ///   - port: the port to connect to.
+    /// - Returns: the addresses, in the order of preference; `nil`, or an empty list, if the host must be looked up.
+    func knownAddresses(of host: String, port: Int) -> [IPAddress]?
+
     /// Drops the addresses of a host to which no connection could be opened. Implement this function in a resolver that keeps
     /// addresses. Does nothing by default.
     func discardAddresses(of host: String, port: Int)
 }
 
 extension HostResolver {
+    /// Returns `nil`: each host must be looked up.
+    public func knownAddresses(of host: String, port: Int) -> [IPAddress]? { nil }
+
     /// Does nothing.
     public func discardAddresses(of host: String, port: Int) {}
 

@@ -50,7 +50,7 @@ public struct Sensitivity: Sendable, Hashable {
         extraQueryNames.formUnion(other.extraQueryNames)
     }
 
-    // MARK: What is secret
+    // MARK: Rules
 
     /// Returns whether a field is secret by its name or by its never-index flag.
     public func isSensitive(_ field: HTTPField) -> Bool {
@@ -162,7 +162,7 @@ public struct Sensitivity: Sendable, Hashable {
 
     private static let urlFields: Set<HTTPField.Name> = [.location, .contentLocation, .referer, .known("Link"), .known("Refresh")]
 
-    // MARK: How it is shown
+    // MARK: Shown text
 
     /// Returns the text to show for a field: the value, or the placeholder if the field is secret. If the value is a URL
     /// (`Location`, `Referer`, …), the URL is shown without its secrets.

@@ -41,7 +41,7 @@ final class PhaseWatch: EventSink {
         return first + (second ?? .zero)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func record(_ event: ExchangeEvent) {
         switch event.kind {

@@ -5,10 +5,8 @@ extension Host {
     /// - Parameter normal: a host in its normal form.
     static func comparable(_ normal: String) -> String {
         guard normal.utf8.first == UInt8(ascii: "[") else { return normal.hasOctetSuffix(".") ? String(normal.dropLast()) : normal }
-        let address = normal.dropFirst().dropLast()
-        guard let gap = address.utf8.firstRange(of: "::".utf8) else { return shown(groups(address)) }
-        let (front, back) = (groups(address[..<gap.lowerBound]), groups(address[gap.upperBound...]))
-        return shown(front + Array(repeating: 0, count: max(0, 8 - front.count - back.count)) + back)
+        guard let groups = ipv6Groups(normal.dropFirst().dropLast()) else { return normal }
+        return groups.map { String($0, radix: 16) }.joined(separator: ":")
     }
 
     /// Returns the comparable form of a host that a person has written. An IPv6 address needs no brackets.
@@ -20,16 +18,6 @@ extension Host {
             return comparable(try normalized(isBare ? "[\(text)]"[...] : text, in: whole))
         } catch {
             throw TLSSettingsError(reason, of: whole, "\(error.reason)")
-        }
-    }
-
-    private static func shown(_ groups: [UInt16]) -> String { groups.map { String($0, radix: 16) }.joined(separator: ":") }
-
-    private static func groups(_ part: Substring) -> [UInt16] {
-        part.split(atOctet: UInt8(ascii: ":")).flatMap { field -> [UInt16] in
-            let octets = field.split(atOctet: UInt8(ascii: ".")).compactMap { UInt16($0) }
-            guard octets.count == 4 else { return [UInt16(field, radix: 16) ?? 0] }
-            return [octets[0] << 8 | octets[1], octets[2] << 8 | octets[3]]
         }
     }
 

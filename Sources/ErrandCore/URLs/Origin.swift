@@ -73,8 +73,7 @@ public struct Origin: Sendable {
         guard let colon = authority.utf8[afterBracket...].firstIndex(of: UInt8(ascii: ":")) else { return (authority[...], nil) }
         let digits = authority[authority.utf8.index(after: colon)...]
         if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, section 3.2.3: an empty port counts as missing
-        guard digits.utf8.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 5, let port = Int(digits), (1...65_535).contains(port)
-        else {
+        guard let port = Int(portDigits: digits.utf8) else {
             // Text that is not a number may be a part of a password that contains an unescaped slash.
             throw InvalidURLError(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
         }

@@ -33,7 +33,7 @@ struct PlainURL {
             if byte == dot {
                 guard (1...63).contains(index - label) else { return nil }
                 label = index + 1
-            } else if !((0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "-")) {
+            } else if !((0x61...0x7A).contains(byte) || byte.isASCIIDigit || byte == UInt8(ascii: "-")) {
                 break
             }
             index += 1
@@ -42,15 +42,11 @@ struct PlainURL {
         hostEnd = index
 
         if index < text.count, text[index] == colon {
-            index += 1
-            guard index < text.count, text[index] != UInt8(ascii: "0") else { return nil }
-            var number = 0
-            while index < text.count, index - hostEnd <= 5, (0x30...0x39).contains(text[index]) {
-                number = number * 10 + Int(text[index] - 0x30)
-                index += 1
-            }
-            guard (1...65_535).contains(number) else { return nil }
+            let digits = text[(index + 1)...].prefix { $0.isASCIIDigit }
+            // A port with leading zeros needs a change.
+            guard digits.first != UInt8(ascii: "0"), let number = Int(portDigits: digits) else { return nil }
             port = number
+            index = digits.endIndex
         } else {
             port = nil
         }

@@ -88,7 +88,7 @@ public struct JSONNumber: Sendable, Hashable {
         let text = description
         let exponent = text.utf8.firstIndex(of: UInt8(ascii: "e")) ?? text.utf8.endIndex
         let zero = UInt8(ascii: "0")
-        var digits = text.utf8[..<exponent].filter { (zero...UInt8(ascii: "9")).contains($0) }.drop { $0 == zero }.map { $0 - zero }
+        var digits = text.utf8[..<exponent].filter(\.isASCIIDigit).drop { $0 == zero }.map { $0 - zero }
         guard digits.count > limit else { return text }
         // The value of the last digit is the digit times ten to the power of `power`.
         let point = text.utf8[..<exponent].firstIndex(of: UInt8(ascii: "."))

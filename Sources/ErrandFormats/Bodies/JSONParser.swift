@@ -102,7 +102,7 @@ struct JSONParser {
         case UInt8(ascii: "t"): return try literal("true", .bool(true))
         case UInt8(ascii: "f"): return try literal("false", .bool(false))
         case UInt8(ascii: "n"): return try literal("null", .null)
-        case let byte? where byte == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
+        case let byte? where byte == UInt8(ascii: "-") || byte.isASCIIDigit:
             return .number(try number())
         default: throw error(next == nil ? "no value" : "an invalid value")
         }
@@ -153,7 +153,7 @@ struct JSONParser {
 
     private mutating func digits() throws(JSONParsingError) -> Range<Int> {
         let start = offset
-        while let next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { offset += 1 }
+        while let next, next.isASCIIDigit { offset += 1 }
         guard offset > start else { throw error("a missing digit") }
         return start..<offset
     }
@@ -228,39 +228,11 @@ struct JSONParser {
                 index += 1
                 continue
             }
-            // A backslash is never the last byte, because it would have escaped the closing quotation mark.
-            switch text[index + 1] {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(text[index + 1])
-            case UInt8(ascii: "b"): plain.append(0x08)
-            case UInt8(ascii: "f"): plain.append(0x0C)
-            case UInt8(ascii: "n"): plain.append(0x0A)
-            case UInt8(ascii: "r"): plain.append(0x0D)
-            case UInt8(ascii: "t"): plain.append(0x09)
-            case UInt8(ascii: "u"):
-                guard let first = unit(in: text, at: index) else { throw error("an invalid escape") }
-                var scalar = Unicode.Scalar(first)
-                if UTF16.isLeadSurrogate(first), let second = unit(in: text, at: index + 6), UTF16.isTrailSurrogate(second) {
-                    index += 6
-                    scalar = Unicode.Scalar(0x10000 + (UInt32(first) - 0xD800) << 10 + UInt32(second) - 0xDC00)
-                }
-                guard let scalar else { throw error("an unpaired surrogate") }
-                plain += String(Character(scalar)).utf8
-                index += 4
-            default: throw error("an invalid escape")
-            }
-            index += 2
+            guard let escape = JSONEscape(in: text, at: index) else { throw error("an invalid escape") }
+            guard escape.scalar != nil else { throw error("an unpaired surrogate") }
+            plain += escape.octets
+            index = escape.end
         }
         return plain
-    }
-
-    /// Returns the code unit of the escape `\u1234` at `index`; `nil` if no such escape begins there.
-    private func unit(in text: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt16? {
-        guard index + 6 <= text.endIndex, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
-        var unit: UInt16 = 0
-        for byte in text[(index + 2)..<(index + 6)] {
-            guard let digit = byte.hexValue else { return nil }
-            unit = unit << 4 | UInt16(digit)
-        }
-        return unit
     }
 }

@@ -55,11 +55,7 @@ public struct JSONPointer: Sendable, Hashable {
 
     /// Reads a token as the index of an element. `nil` unless the token consists of digits without a leading zero.
     static func index(_ token: String) -> Int? {
-        guard token.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            token.isExactly("0") || !token.hasOctetPrefix("0")
-        else {
-            return nil
-        }
+        guard token.utf8.allSatisfy(\.isASCIIDigit), token.isExactly("0") || !token.hasOctetPrefix("0") else { return nil }
         return Int(token)
     }
 }

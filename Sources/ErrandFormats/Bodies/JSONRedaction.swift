@@ -261,35 +261,24 @@ private struct JSONScanner {
     }
 
     /// Returns UTF-8 text with the escapes of JSON ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)) resolved.
-    /// Invalid escapes stay.
+    /// If an escape is invalid, only its backslash is removed, as in readers that accept such text.
     static func resolvingEscapes(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         let bytes = Array(bytes)
         guard bytes.contains(UInt8(ascii: "\\")) else { return bytes }
         var text: [UInt8] = []
-        var index = 0
-        func unit(at start: Int) -> UInt16? {
-            guard start + 6 <= bytes.count, bytes[start] == UInt8(ascii: "\\"), bytes[start + 1] == UInt8(ascii: "u") else { return nil }
-            return UInt16(String(decoding: bytes[(start + 2)..<(start + 6)], as: UTF8.self), radix: 16)
-        }
-        while index < bytes.count {
-            if let first = unit(at: index) {
-                var units = [first]
-                if UTF16.isLeadSurrogate(first), let second = unit(at: index + 6), UTF16.isTrailSurrogate(second) { units.append(second) }
-                text += String(decoding: units, as: UTF16.self).utf8
-                index += 6 * units.count
-            } else if bytes[index] == UInt8(ascii: "\\"), index + 1 < bytes.count {
-                switch bytes[index + 1] {
-                case UInt8(ascii: "n"): text.append(0x0A)
-                case UInt8(ascii: "r"): text.append(0x0D)
-                case UInt8(ascii: "t"): text.append(0x09)
-                case UInt8(ascii: "b"): text.append(0x08)
-                case UInt8(ascii: "f"): text.append(0x0C)
-                case let other: text.append(other)
+        bytes.withUnsafeBufferPointer { bytes in
+            var index = 0
+            while index < bytes.count {
+                if let escape = JSONEscape(in: bytes, at: index) {
+                    text += escape.octets
+                    index = escape.end
+                } else if bytes[index] == UInt8(ascii: "\\"), index + 1 < bytes.count {
+                    text.append(bytes[index + 1])
+                    index += 2
+                } else {
+                    text.append(bytes[index])
+                    index += 1
                 }
-                index += 2
-            } else {
-                text.append(bytes[index])
-                index += 1
             }
         }
         return text

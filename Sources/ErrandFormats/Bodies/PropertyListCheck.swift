@@ -105,7 +105,7 @@ private struct XMLList {
         let pattern = "0000-00-00T00:00:00Z".utf8
         return text.count == pattern.count
             && zip(text, pattern).allSatisfy { byte, wanted in
-                wanted == UInt8(ascii: "0") ? (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) : byte == wanted
+                wanted == UInt8(ascii: "0") ? byte.isASCIIDigit : byte == wanted
             }
     }
 

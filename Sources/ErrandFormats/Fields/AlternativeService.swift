@@ -66,9 +66,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     fileprivate static func authority(_ text: String) -> (host: String?, port: Int)? {
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { return nil }
         let (host, digits) = (text[..<colon], text[colon...].dropFirst())
-        guard digits.utf8.count <= 5, digits.utf8.allSatisfy(\.isASCIIDigit), let port = Int(digits), (1...65_535).contains(port) else {
-            return nil
-        }
+        guard let port = Int(portDigits: digits.utf8) else { return nil }
         if host.isEmpty { return (nil, port) }
         let isAddress = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
         let name = isAddress ? host.dropFirst().dropLast() : host

@@ -182,9 +182,7 @@ public struct RateLimitFields: Sendable, Hashable {
         let text = value.trimmingOptionalWhitespace()
         guard text.utf8.count <= 20 else { return nil }
         let parts = text.split(atOctet: UInt8(ascii: "."), omittingEmptyPieces: false)
-        guard parts.count <= 2,
-            parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } })
-        else { return nil }
+        guard parts.count <= 2, parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(\.isASCIIDigit) }) else { return nil }
         return Double(text)
     }
 }

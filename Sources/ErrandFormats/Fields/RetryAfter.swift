@@ -10,7 +10,7 @@ public enum RetryAfter {
     public static func wait(_ value: String, date: String?, now: HTTPDate) -> Duration? {
         guard value.utf8.count <= FieldLimits.shortValueBytes else { return nil }
         let value = value.trimmingOptionalWhitespace()
-        if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+        if !value.isEmpty, value.utf8.allSatisfy(\.isASCIIDigit) {
             return .seconds(Int64(value).map { min($0, 1 << 40) } ?? 1 << 40)  // with too many digits, the wait is endless in practice
         }
         guard let until = HTTPDate(value, now: now) else { return nil }

@@ -167,16 +167,7 @@ private struct Scanner {
         }
     }
 
-    /// Returns the code unit of the escape `\u1234`; `nil` if no such escape begins there.
-    private func unit(at place: Int) -> UInt32? {
-        guard place + 6 <= text.count, text[place] == UInt8(ascii: "\\"), text[place + 1] == UInt8(ascii: "u") else { return nil }
-        var value: UInt32 = 0
-        for index in (place + 2)..<(place + 6) {
-            guard let digit = text[index].hexValue else { return nil }
-            value = value << 4 | UInt32(digit)
-        }
-        return value
-    }
+    private func unit(at place: Int) -> UInt32? { JSONEscape.unit(in: text, at: place).map { UInt32($0) } }
 
     /// Reads a reference such as `&#769;` or `&#x301;`, with any number of leading zeros.
     private func reference(at place: Int) -> (Found, length: Int) {

@@ -101,7 +101,7 @@ final class ConnectAttempt: Sendable {
         enter(.dns)
         let found = loop.makePromise(of: [IPAddress].self)
         ready.futureResult.whenFailure { found.fail($0) }
-        if let known = (resolver as? CachedHostResolver)?.knownAddresses(of: host, port: port) {
+        if let known = resolver.knownAddresses(of: host, port: port), !known.isEmpty {
             found.succeed(known)
             return found.futureResult
         }

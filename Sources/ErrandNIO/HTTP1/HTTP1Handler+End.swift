@@ -49,14 +49,28 @@ extension HTTP1Handler {
 
     // MARK: - The end
 
-    /// Ends an exchange before its response is complete, and closes its connection.
-    func end(_ exchange: Exchange, because error: (any Error)?) {
-        guard let done = current, done.exchange === exchange, let connection else { return }
+    /// Removes the exchange in progress from this handler, and stops its upload.
+    ///
+    /// - Returns: the exchange as it was before its upload stopped, because the end of an upgraded stream needs the stream; `nil` if no
+    ///   exchange is in progress.
+    func takeCurrent() -> ActiveExchange? {
+        guard let done = current else { return nil }
         stopUpload()
         current = nil
-        connection.countEnd()
+        connection?.countEnd()
+        return done
+    }
+
+    /// Removes the connection from the pool, so that no further exchange uses the connection.
+    func leavePool() {
         _ = machine.close()
-        pool.remove(connection)
+        if let connection { pool.remove(connection) }
+    }
+
+    /// Ends an exchange before its response is complete, and closes its connection.
+    func end(_ exchange: Exchange, because error: (any Error)?) {
+        guard current?.exchange === exchange, let connection, let done = takeCurrent() else { return }
+        leavePool()
         done.settle(error, on: connection)
         close()
     }
@@ -106,13 +120,10 @@ extension HTTP1Handler {
         }
         let position = machine.close()
         guard let connection else { return close() }
-        guard let done = current, let position else {
+        guard let position, let done = takeCurrent() else {
             _ = pool.removeIfIdle(connection)
             return close()
         }
-        stopUpload()
-        current = nil
-        connection.countEnd()
         pool.remove(connection)
         if position.mayBeStale, done.exchange.moveOn(after: position.delivery) {
             done.exchange.events?.beginAgain(after: failure(of: done, at: position, because: error))
@@ -135,18 +146,15 @@ extension HTTP1Handler {
     func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
 
     private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {
-        guard let done = current, let connection else { return false }
+        guard let exchange = current?.exchange else { return false }
         // The upload stops first, so that its task can no longer open the body for this connection. Even if the request is not sent
         // again, the rest of its body is not needed.
         stopUpload()
-        guard mayMoveOn(done.exchange) else { return false }
-        current = nil
-        connection.countEnd()
-        _ = machine.close()
-        pool.remove(connection)
-        done.exchange.events?.beginAgain(after: CancellationError())
+        guard mayMoveOn(exchange), takeCurrent() != nil else { return false }
+        leavePool()
+        exchange.events?.beginAgain(after: CancellationError())
         close()
-        pool.send(done.exchange, isFresh: true)
+        pool.send(exchange, isFresh: true)
         return true
     }
 

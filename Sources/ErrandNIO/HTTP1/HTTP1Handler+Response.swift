@@ -127,11 +127,8 @@ extension HTTP1Handler {
     /// Completes the exchange in progress, and starts the next exchange.
     func finish(_ end: HTTP1Machine.End, _ trailers: HTTPFields? = nil) {
         if challengeBytes != nil { return sendAgain(end) }
-        stopUpload()
-        guard let connection, let done = current else { return }
-        current = nil
+        guard let connection, let done = takeCurrent() else { return }
         readOn()
-        connection.countEnd()
         let release = end == .reuse ? pool.release(connection, idleTime: idleTimeAfterResponse) : nil
         if end != .reuse { pool.remove(connection) }
         done.complete(trailers)

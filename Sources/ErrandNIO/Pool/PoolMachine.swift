@@ -75,7 +75,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var table = LinkTable<Key, Link>()
     /// The number of connections and attempts of all origins.
     var total = 0
-    /// The starved origins: their exchanges wait because of the limit on all connections.
+    /// The starved origins: their exchanges wait because of the limit on all connections. Some of these origins may no longer need a
+    /// connection.
     var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
@@ -402,8 +403,6 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var waiterCount: Int { groups.values.reduce(0) { $0 + $1.queue.count } }
     /// The number of queued exchanges of each key that has queued exchanges.
     var waiterCounts: [Key: Int] { groups.mapValues(\.queue.count).filter { $0.value > 0 } }
-    /// The number of origins in the queue of starved origins. Some of these origins may no longer need a connection.
-    var starvedCount: Int { starved.count }
     /// The number of idle connections.
     var idleCount: Int { table.idleCount }
 }

@@ -61,15 +61,11 @@ extension HTTP1Handler {
     /// - Parameter end: whether this connection can be used again.
     func sendAgain(_ end: HTTP1Machine.End) {
         challengeBytes = nil
-        guard let exchange = current?.exchange, let connection else { return }
-        stopUpload()
-        current = nil
+        guard let connection, let exchange = takeCurrent()?.exchange else { return }
         readOn()
-        connection.countEnd()
         exchange.leaveConnection()
         if end != .reuse {
-            _ = machine.close()
-            pool.remove(connection)
+            leavePool()
             close()
         }
         exchange.events?.beginAgain(after: exchange.challengeFailure)

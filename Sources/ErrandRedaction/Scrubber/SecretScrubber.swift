@@ -36,7 +36,7 @@ package struct SecretScrubber {
         }
         replacements = secrets.map { secret in
             // A number is replaced by a number, so that JSON stays valid.
-            let isNumber = secret.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let isNumber = secret.utf8.allSatisfy(\.isASCIIDigit)
             return isNumber ? [UInt8(ascii: "0")] : Array(Sensitivity.urlPlaceholder.utf8)
         }
         automaton = SecretAutomaton(secrets.map { Array($0.utf8) })
@@ -137,7 +137,7 @@ package struct SecretScrubber {
         return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))
     }
 
-    // MARK: - Where to look
+    // MARK: - Places of the search
 
     private struct Candidates {
         /// The first position at which a secret may begin; `nil` if there is no such position.

@@ -93,22 +93,11 @@ struct UnescapedText {
 
     /// Returns the value of the escape at `start`, and its end; `nil` if the escape is invalid.
     private static func resolve(_ bytes: [UInt8], at start: Int, _ syntax: Syntax) -> ([UInt8], end: Int)? {
-        guard syntax == .json else { return hex(bytes, start + 1, 2).map { ([UInt8($0)], start + 3) } }
-        guard start + 1 < bytes.count else { return nil }
-        switch bytes[start + 1] {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return ([bytes[start + 1]], start + 2)
-        case UInt8(ascii: "n"): return ([0x0A], start + 2)
-        case UInt8(ascii: "r"): return ([0x0D], start + 2)
-        case UInt8(ascii: "t"): return ([0x09], start + 2)
-        case UInt8(ascii: "b"): return ([0x08], start + 2)
-        case UInt8(ascii: "f"): return ([0x0C], start + 2)
-        default: break
+        guard syntax == .percent else {
+            return bytes.withUnsafeBufferPointer { JSONEscape(in: $0, at: start) }.map { (Array($0.octets), $0.end) }
         }
-        guard let first = unit(bytes, start) else { return nil }
-        if UTF16.isLeadSurrogate(first), let second = unit(bytes, start + 6), UTF16.isTrailSurrogate(second) {
-            return (Array(String(decoding: [first, second], as: UTF16.self).utf8), start + 12)
-        }
-        return (Array(String(decoding: [first], as: UTF16.self).utf8), start + 6)
+        guard start + 2 < bytes.count, let high = bytes[start + 1].hexValue, let low = bytes[start + 2].hexValue else { return nil }
+        return ([high << 4 | low], start + 3)
     }
 
     /// Whether an escape may continue after the end of the bytes.
@@ -118,20 +107,5 @@ struct UnescapedText {
         case .percent: rest.count < 2
         case .json: rest.isEmpty || (rest.first == UInt8(ascii: "u") && rest.count < 5)
         }
-    }
-
-    private static func unit(_ bytes: [UInt8], _ start: Int) -> UInt16? {
-        guard start + 6 <= bytes.count, bytes[start] == UInt8(ascii: "\\"), bytes[start + 1] == UInt8(ascii: "u") else { return nil }
-        return hex(bytes, start + 2, 4).map { UInt16($0) }
-    }
-
-    private static func hex(_ bytes: [UInt8], _ start: Int, _ count: Int) -> UInt32? {
-        guard start + count <= bytes.count else { return nil }
-        var value: UInt32 = 0
-        for index in start..<(start + count) {
-            guard let digit = bytes[index].hexValue else { return nil }
-            value = value << 4 | UInt32(digit)
-        }
-        return value
     }
 }

@@ -283,7 +283,7 @@ import Testing
         #expect(!text.contains("s3cret") && text.contains("REDACTED") && stub.requests.count == 2, "\(text)")
     }
 
-    // MARK: What is refused
+    // MARK: Refused pages
 
     @Test func aLoopIsFound() async throws {
         let stub = StubTransport(

@@ -148,7 +148,7 @@ internal import Testing
         #expect(outcomes.joined(separator: "\n") == row.outcomes)
     }
 
-    // MARK: What a table of single events does not show
+    // MARK: Series of events
 
     private static func receiving(bodyLength: Int64? = nil) -> Machine {
         var machine = Machine(holding: "owner")

@@ -199,7 +199,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization]?.prefix(6) } == [nil, "Digest"])
     }
 
-    // MARK: Who gets the credentials
+    // MARK: Receivers of the credentials
 
     @Test func aRedirectToAnotherOriginGetsNoCredentials() async throws {
         let stub = StubTransport(

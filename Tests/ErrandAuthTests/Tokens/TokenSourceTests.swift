@@ -18,7 +18,7 @@ import Testing
         func advance(by seconds: Double) { date.withLock { $0 += seconds } }
     }
 
-    // MARK: When
+    // MARK: The time of a refresh
 
     @Test func aTokenIsRefreshedBeforeItExpiresWhileItIsStillUsed() async throws {
         let dates = Dates()

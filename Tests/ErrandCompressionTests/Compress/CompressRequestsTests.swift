@@ -47,7 +47,7 @@ import Testing
         .stream { _ in ScriptedBodySource(chunks: stride(from: 0, to: data.count, by: 1000).map { Data(data.dropFirst($0).prefix(1000)) }) }
     }
 
-    // MARK: What is compressed
+    // MARK: Compressed bodies
 
     @Test(.enabled(if: Programs.find("python3") != nil, "there is no python3 on this machine"))
     func bytesInMemoryAreCompressedBeforeSending() async throws {

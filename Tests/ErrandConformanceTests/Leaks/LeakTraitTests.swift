@@ -41,7 +41,7 @@ struct LeakTraitTests {
         }
     }
 
-    // MARK: What is left
+    // MARK: Leaks
 
     #if NIO
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
@@ -157,7 +157,7 @@ struct LeakTraitTests {
         try await poll("the flight to end", value: { flight.count }) { $0 == 0 }
     }
 
-    // MARK: What is not
+    // MARK: Tests without leaks
 
     @Test(.enabled(if: isAlone, notAlone))
     func anEmptyTestPasses() async throws {
@@ -204,7 +204,7 @@ struct LeakTraitTests {
         }
     }
 
-    // MARK: How it is applied
+    // MARK: Applying the trait
 
     @Test func theErrorOfTheTestIsThrown() async throws {
         struct SomeError: Error {}

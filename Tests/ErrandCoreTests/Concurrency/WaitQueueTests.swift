@@ -1,6 +1,7 @@
-import ErrandCore
 import ErrandTesting
 import Testing
+
+@testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct WaitQueueTests {
     @Test func elementsLeaveByLaneAndThenByArrival() {

@@ -46,7 +46,7 @@ import Testing
 
     private func stub(_ status: HTTPResponse.Status) -> StubTransport { StubTransport(Stub().responds(.status(status, text: "no"))) }
 
-    // MARK: What a middleware reports
+    // MARK: Reports of a middleware
 
     @Test func everyObserverOfACallGetsTheHeadThatAMiddlewareRefuses() async throws {
         let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: Refusal())).wrapped(by: ObservingMiddleware(observer: observer))
@@ -118,7 +118,7 @@ import Testing
         #expect(outcome.response?.exchange.outcome?.description == "complete" && "\(outcome)" == "200, complete")
     }
 
-    // MARK: What an observer costs, and leaves
+    // MARK: Costs of an observer
 
     @Test func aCallWithoutAnObserverMakesNoObservation() async throws {
         let made = RecordingList<Bool>()

@@ -38,7 +38,7 @@ import Testing
 
     @Test func aListIsJoined() { #expect(Self.fields(.vary, "a", "b").single(.vary) == "a, b") }
 
-    // MARK: What reads them
+    // MARK: Readers
 
     private static func head(_ status: HTTPResponse.Status, _ name: HTTPField.Name, _ values: String...) -> HTTPResponse {
         var head = HTTPResponse(status: status)

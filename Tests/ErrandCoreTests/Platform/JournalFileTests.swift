@@ -64,7 +64,7 @@ import Testing
         #expect(mode == 0o600)
     }
 
-    // MARK: What a crash leaves
+    // MARK: Files after a crash
 
     @Test func aFileThatIsCutAnywhereHasTheWholeRecordsBeforeTheCut() throws {
         let whole = Self.file(Self.records)

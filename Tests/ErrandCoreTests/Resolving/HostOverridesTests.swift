@@ -26,6 +26,17 @@ import Testing
         #expect(try await addresses(overrides, "x.example", 80) == ["10.0.0.9"])
     }
 
+    @Test func anEntryIsKnownWithoutALookup() async throws {
+        let cache = SystemHostResolver().cached()
+        let overrides = try HostOverrides(["api.example:443:127.0.0.1"], else: cache)
+        #expect(overrides.knownAddresses(of: "api.example", port: 443)?.map(\.description) == ["127.0.0.1"])
+        #expect(overrides.knownAddresses(of: "localhost", port: 443) == nil)
+        let found = try await overrides.addresses(of: "localhost", port: 443)
+        #expect(overrides.knownAddresses(of: "localhost", port: 443) == found)
+        #expect(overrides.cached().knownAddresses(of: "api.example", port: 443)?.map(\.description) == ["127.0.0.1"])
+        #expect(FailingHostResolver().knownAddresses(of: "api.example", port: 443) == nil)
+    }
+
     @Test(
         arguments: [
             ("", "the form is"), ("a.example", "the form is"), ("a.example:443", "the form is"),

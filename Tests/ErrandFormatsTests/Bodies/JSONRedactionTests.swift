@@ -20,6 +20,8 @@ struct JSONRedactionTests {
             (#"{"token":{"a":"b","c":[{"d":"e"}]},"z":"z"}"#, #"{"token":{},"z":"z"}"#),
             (#"{"secret":["a","b"],"z":"z"}"#, #"{"secret":[],"z":"z"}"#),
             (#"[{"a":{"token":"1"}},{"token":"2"},"token"]"#, #"[{"a":{"token":"X"}},{"token":"X"},"token"]"#),
+            // A sign is not a hexadecimal digit, so the name is not `token`.
+            (#"{"t\u+06fken":"abc"}"#, #"{"t\u+06fken":"abc"}"#),
             (#"{"token":"1","token":"2"}"#, #"{"token":"X","token":"X"}"#), (#""token""#, #""token""#), ("", ""), ("7", "7"),
             ("\u{FEFF}{\"token\":\"a\"}", "\u{FEFF}{\"token\":\"X\"}"), (#"{"ä":"😀","token":"😀"}"#, #"{"ä":"😀","token":"X"}"#),
         ] as [(String, String)])

@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    // MARK: What reads values
+    // MARK: Readers of values
 
     private static let long = "a" + String(repeating: "\u{301}\u{316}", count: 65)
 

@@ -7,7 +7,7 @@ internal import Testing
 /// Typed calls, as httpbin saw them.
 @Suite(.enabled(if: RealServer.httpbin.isHere, Comment(rawValue: RealServer.httpbin.missing)), .timeLimit(.minutes(5)))
 struct HTTPBinCallTests {
-    // MARK: What is sent
+    // MARK: Requests
 
     @Test func aGetCarriesItsQueryAndItsFields() async throws {
         try await withClient(of: .httpbin) { client in

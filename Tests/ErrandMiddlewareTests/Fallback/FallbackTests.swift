@@ -157,7 +157,7 @@ import Testing
         #expect(passage.all == ["TransportError", "502"])
     }
 
-    // MARK: What is not sent twice
+    // MARK: Requests that are sent once
 
     @Test func aUsedOneShotBodyIsNotSentToAnotherSender() async throws {
         let mirror = StubTransport(Stub().responds(.status(.ok)))
@@ -203,7 +203,7 @@ import Testing
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
     }
 
-    // MARK: Where the other way fails
+    // MARK: Failures of the other way
 
     @Test func theFirstErrorIsThrownIfTheFallbackFails() async throws {
         let stub = StubTransport(Stub().responds(.failure(lost())))

@@ -88,6 +88,16 @@ import Testing
         #expect(!text.contains("\n") && !text.contains("\u{1b}"))
     }
 
+    @Test func anErrorAlwaysHasARequest() async throws {
+        var refused = try #require(try await error(.status(.notFound)))
+        let other = try Request(.get, url: "https://b.example/other")
+        refused.request = other
+        #expect(refused.request?.id == other.id)
+        #expect(refused.description.hasPrefix("GET https://b.example/other: status 404"))
+        refused.request = nil
+        #expect(refused.request?.id == other.id)
+    }
+
     @Test func noSecretIsShown() async throws {
         let stub = StubTransport(
             Stub().responds(.data(Data(#"{"password":"s3cret"}"#.utf8), status: .unauthorized, headers: [.setCookie: "id=s3cret"])))

@@ -158,7 +158,7 @@ import Testing
         expect(!idle.upgrade())
     }
 
-    // MARK: - Where an exchange was
+    // MARK: - The position of an exchange
 
     @Test func aRequestThatWasNotWrittenWasNotSent() {
         var machine = HTTP1Machine()

@@ -60,7 +60,7 @@ extension NIOTransportTests {
             server.requests.map { "\($0.head.authority?.prefix { $0 != "." } ?? "")\($0.connectionIndex)" }.joined(separator: " ")
         }
 
-        // MARK: - What shares
+        // MARK: - Shared connections
 
         @Test func twoHostsShareAConnection() async throws {
             let sink = RecordingEventSink()
@@ -175,7 +175,7 @@ extension NIOTransportTests {
             }
         }
 
-        // MARK: - What does not share
+        // MARK: - Separate connections
 
         /// The certificate of the open connection is not valid for the second host, whose own connection fails.
         @Test(arguments: [

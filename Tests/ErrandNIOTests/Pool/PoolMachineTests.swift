@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    // MARK: - Who waits
+    // MARK: - Queued exchanges
 
     @Test func anAttemptIsMadeForOneExchangeWhileItWaits() throws {
         var machine = machine()
@@ -270,9 +270,9 @@ import Testing
         _ = machine.connected(work.connect[0], link, on: loop, at: .zero)
         for number in 0..<100 {
             let (ticket, _) = try wait(lease(&machine, "y", "b\(number % 2)"))
-            #expect(machine.starvedCount == 1)
+            #expect(machine.starved.count == 1)
             _ = machine.withdraw(ticket)
-            #expect(machine.starvedCount == 0)
+            #expect(machine.starved.count == 0)
         }
         guard case .idle = machine.release(link, of: "a", idleTime: .seconds(60), at: .zero) else {
             Issue.record("closed although nobody waits")
@@ -295,7 +295,7 @@ import Testing
             Issue.record("closed although nobody waits")
             return
         }
-        #expect(machine.starvedCount == 0)
+        #expect(machine.starved.count == 0)
     }
 
     @Test func anUnusedPreconnectionMakesRoom() throws {
@@ -594,7 +594,7 @@ import Testing
             }
         }
         #expect(machine.waiterCount == 0)
-        #expect(machine.starvedCount == 0)
+        #expect(machine.starved.count == 0)
         #expect(served.count == next)
     }
 }

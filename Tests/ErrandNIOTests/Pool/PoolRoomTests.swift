@@ -47,7 +47,7 @@ import Testing
             #expect(work.connect.map(\.key) == ["b"])
         }
         #expect(machine.total == 4)
-        #expect(machine.starvedCount == 0)
+        #expect(machine.starved.count == 0)
     }
 
     @Test func waitingOriginsGetRoomAlternately() throws {
@@ -98,7 +98,7 @@ import Testing
         #expect(haveRoom == [false, false, true, true, true])
     }
 
-    // MARK: - What a connection takes
+    // MARK: - The room of a connection
 
     @Test(arguments: [
         // streams: exchanges that begin immediately, attempts after that

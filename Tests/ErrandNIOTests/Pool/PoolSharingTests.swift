@@ -224,7 +224,7 @@ import Testing
         expect(machine.share(link, with: "guest", at: .zero) == nil)
     }
 
-    // MARK: - What may be shared
+    // MARK: - Shared connections
 
     private func mayShare(_ route: Route, _ configure: (inout NIOTransport.Configuration) -> Void = { _ in }) -> Bool {
         var configuration = NIOTransport.Configuration()

@@ -342,7 +342,7 @@ import Testing
         history.finish(&machine)
         #expect(machine.waiterCount == 0)
         #expect(machine.total == 0)
-        #expect(machine.starvedCount == 0)
+        #expect(machine.starved.count == 0)
         #expect(history.served.count == history.asked)
     }
 }

@@ -25,7 +25,7 @@ extension NIOTransportTests {
             .http(host: "127.0.0.1", port: proxy.port).authenticated(by: ProxyAuthenticator(respond))
         }
 
-        // MARK: - What an authenticator returns
+        // MARK: - Results of an authenticator
 
         struct Value: Sendable, CustomTestStringConvertible {
             let testDescription: String

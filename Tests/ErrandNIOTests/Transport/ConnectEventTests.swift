@@ -56,6 +56,33 @@ extension NIOTransportTests {
             #expect(resolver.asked.value == ["service.example:\(server.port)"])
         }
 
+        /// A resolver of an app that keeps addresses.
+        private struct KnowingResolver: HostResolver {
+            let known: [IPAddress]?
+
+            func addresses(of host: String, port: Int) async throws -> [IPAddress] { throw HostNotFoundError(host, reason: "looked up") }
+            func knownAddresses(of host: String, port: Int) -> [IPAddress]? { known }
+        }
+
+        @Test func aKnownHostIsNotLookedUp() async throws {
+            let server = try RawServer.ok()
+            defer { server.stop() }
+            let address = try IPAddress("127.0.0.1")
+            for (known, isFound) in [([address], true), ([], false), (nil, false)] as [([IPAddress]?, Bool)] {
+                try await withNIO {
+                    $0.resolver = KnowingResolver(known: known)
+                } _: { transport in
+                    let found = try await events(transport, "http://service.example:\(server.port)/")
+                    #expect((found.error == nil) == isFound)
+                    if isFound {
+                        #expect(found.kinds == "dnsStart dnsEnd connectStart connectEnd " + Self.exchange)
+                    } else {
+                        #expect((found.error as? TransportError)?.code == .cannotFindHost)
+                    }
+                }
+            }
+        }
+
         @Test func anAddressIsNotLookedUp() async throws {
             let server = try RawServer.ok()
             defer { server.stop() }

@@ -247,7 +247,7 @@ extension NIOTransportTests {
             }
         }
 
-        // MARK: - What is refused
+        // MARK: - Refused upgrades
 
         @Test(arguments: ["Upgrade: h2c", "Upgrade: websocket, h2c", "X: y"])
         func a101WithoutTheProtocolIsAFailure(field: String) async throws {

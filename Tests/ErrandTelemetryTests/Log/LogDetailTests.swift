@@ -129,7 +129,7 @@ import Testing
         #expect(lines.all.count == 2)
     }
 
-    // MARK: - What kind of bytes
+    // MARK: - Kinds of bytes
 
     @Test(
         arguments: [
@@ -172,7 +172,7 @@ import Testing
         #expect(try await Self.texts(request(.put, body: file), .status(.ok), detail: .body())[0].hasSuffix(" | body: file, 7 bytes"))
     }
 
-    // MARK: - How far a body was read
+    // MARK: - The read part of a body
 
     @Test func anUnreadBodyIsLoggedAsUnread() async throws {
         let (logger, lines) = recordingLogger()

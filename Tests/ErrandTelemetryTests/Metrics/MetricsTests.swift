@@ -84,7 +84,7 @@ import Testing
         #expect(metrics.values(Self.sent).isEmpty && metrics.values(Self.received) == [0])
     }
 
-    // MARK: - What is sent again
+    // MARK: - Repeated requests
 
     @Test func eachAttemptIsMeasured() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), TelemetryCase.transport(.cannotConnect), .status(.ok)))

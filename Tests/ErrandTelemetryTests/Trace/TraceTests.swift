@@ -47,7 +47,7 @@ import Tracing
         #expect(tracer.spans.map(\.endCount) == [1])
     }
 
-    // MARK: - What is told
+    // MARK: - Attributes
 
     @Test func theNameIsTheTemplateAndNeverThePath() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
@@ -165,7 +165,7 @@ import Tracing
         #expect(lines.all.last?.metadata["error.type"] == "timeout" && tracer.spans.first?.texts["error.type"] == "timeout")
     }
 
-    // MARK: - What is sent again
+    // MARK: - Repeated requests
 
     @Test func eachAttemptHasASpanWithItsCount() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), TelemetryCase.transport(.cannotConnect), .status(.ok)))

@@ -179,7 +179,7 @@ public enum DemoServer {
         }
     }
 
-    // MARK: - What goes wrong
+    // MARK: - Faults
 
     private static func addTrouble(to router: Router<BasicRequestContext>) {
         let turns = Mutex(0)

@@ -99,7 +99,7 @@ struct ArgumentRewriterTests {
         #expect(names("option", "long") == OptionTable.longOptionsWithValues)
     }
 
-    // MARK: - What is sent
+    // MARK: - Requests
 
     @Test(arguments: [
         ["-XPOST", "-sS", "-j", "a=1", "URL/"], ["--curl", "post", "URL/", "-ja=1"], ["-s", "post", "-ja=1", "URL/"],

@@ -252,7 +252,7 @@ import Testing
         }
     }
 
-    // MARK: - What is sent
+    // MARK: - Requests
 
     @Test func fieldsAreSentAsJSON() async throws {
         try await withDemoServer { (url: String) async throws in
@@ -283,7 +283,7 @@ import Testing
         }
     }
 
-    // MARK: - What is shown
+    // MARK: - Output
 
     @Test func aDownloadAppearsWhenItIsWhole() async throws {
         let file = temporary("whole")
@@ -373,7 +373,7 @@ import Testing
         }
     }
 
-    // MARK: - What --write-out shows of a failure
+    // MARK: - Failures in --write-out
 
     /// As curl has it.
     @Test func writeOutShowsAFailure() async throws {

@@ -375,7 +375,7 @@ import Testing
         }
     }
 
-    // MARK: - What is shown
+    // MARK: - Output
 
     /// Each line that is shown was sent, and each line that was sent is shown.
     @Test func verboseShowsTheSentHead() async throws {

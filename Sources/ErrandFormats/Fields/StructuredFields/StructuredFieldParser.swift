@@ -95,7 +95,8 @@ struct StructuredFieldParser {
     private mutating func bareItem() throws(StructuredFieldError) -> StructuredBareItem {
         guard let next else { throw error("a missing value") }
         switch next {
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "-"): return try number()
+        case _ where next.isASCIIDigit: return try number()
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: ":"): return .byteSequence(try byteSequence())
         case UInt8(ascii: "?"): return .boolean(try boolean())
@@ -127,7 +128,7 @@ struct StructuredFieldParser {
     private mutating func digits() throws(StructuredFieldError) -> (value: Int64, count: Int) {
         let start = offset
         var value: Int64 = 0
-        while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+        while let byte = next, byte.isASCIIDigit {
             if offset - start < 15 { value = value * 10 + Int64(byte - UInt8(ascii: "0")) }
             offset += 1
         }
@@ -216,9 +217,7 @@ extension UInt8 {
     private var isLowerLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
 
     var beginsStructuredKey: Bool { isLowerLetter || self == UInt8(ascii: "*") }
-    var continuesStructuredKey: Bool {
-        isLowerLetter || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) || "_-.*".utf8.contains(self)
-    }
+    var continuesStructuredKey: Bool { isLowerLetter || isASCIIDigit || "_-.*".utf8.contains(self) }
     var beginsStructuredToken: Bool {
         isLowerLetter || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) || self == UInt8(ascii: "*")
     }
