@@ -225,7 +225,7 @@ import Testing
     }
 
     private static func authenticationErrors() throws -> [any Error] {
-        let reasons: [AuthenticationError.Reason] = [
+        let reasons: [AuthenticationError.Code] = [
             .signedOut, .refreshRefused, .refreshFailed, .tooManyRefreshes, .storeFailed, .accountChanged, .withinRefresh,
             .invalidCredentials("7"), .init("example.own7", "own 7"),
         ]
@@ -246,7 +246,7 @@ import Testing
 
     private static func layerErrors() throws -> [any Error] {
         let (get, head) = (try request(), HTTPResponse(status: .found))
-        let redirects: [RedirectError.Reason] = [
+        let redirects: [RedirectError.Code] = [
             .tooManyHops(7), .invalidLocation(InvalidURLError("7", .missingHost)), .severalLocations, .downgrade,
         ]
         let options = UnsupportedOptionError(HedgeOfTestKey.self, missing: .middleware(.hedge), request: get)
@@ -322,7 +322,7 @@ import Testing
         let kinds = try Self.declarations().filter { !$0.contains(": protocol ") }
         let protocols = Set(try Self.declarations().compactMap { $0.wholeMatch(of: /([\w.]+): protocol .*/)?.1 }.map(String.init))
         let declared = kinds.compactMap { $0.wholeMatch(of: /([\w.]+) conforms to (?:.*, )?Error(?:,.*)?/)?.1 }.map(String.init)
-        let types = Set(declared).subtracting(protocols).subtracting(["ErrandCompression.ContentDecodingError.Reason"])
+        let types = Set(declared).subtracting(protocols).subtracting(["ErrandCompression.ContentDecodingError.Code"])
         let failures = try await Self.everyFailure()
         #expect(Set(failures.map { String(reflecting: type(of: $0)) }) == types)
         for failure in failures { #expect(failure is any NumberedFailure, "\(failure)") }

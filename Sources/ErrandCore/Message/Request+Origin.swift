@@ -42,7 +42,7 @@ extension Request {
             named = try HTTPURL(url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
             // The error leaves out the text, which may contain secrets that the error does not recognize.
-            throw .invalid(error.reason)
+            throw .invalid(error.code)
         }
         guard [origin, originOfCall].contains(named.origin) || origins.contains(named.origin) else { throw .foreign(named.origin) }
         return named
@@ -98,14 +98,14 @@ extension Request {
 /// The reason why the app must not request a URL from a response.
 public enum NamedURLError: NumberedFailure, SafelyDescribedError, Hashable {
     /// The text is not the URL of an HTTP resource.
-    case invalid(InvalidURLError.Reason)
+    case invalid(InvalidURLError.Code)
     /// The origin of the URL is not allowed.
     case foreign(Origin)
 
     /// The reason in words, without the URL.
     public var description: String {
         switch self {
-        case .invalid(let reason): "the URL that the response names is not valid: \(reason)"
+        case .invalid(let code): "the URL that the response names is not valid: \(code)"
         case .foreign(let origin): "the response names a URL at \(origin), which is not allowed"
         }
     }

@@ -369,7 +369,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.status(.ok)))
         func check(_ scheme: some AuthenticationScheme) async throws {
             let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(scheme).send(try request()) }
-            #expect(error?.reason == .invalidCredentials("") && error?.request != nil && error?.delivery == .notSent)
+            #expect(error?.code == .invalidCredentials("") && error?.request != nil && error?.delivery == .notSent)
         }
         try await check(.basic(user: "j:oe", password: "secret"))
         try await check(.basic(user: "joe", password: "sec\r\nret"))

@@ -78,7 +78,7 @@ import Testing
         #expect(both.contains("localhost") && both.contains("a.example"))
         for text in ["*.a.example", "*", "", "a.example:443", "https://a.example", "a b"] {
             let error = #expect(throws: TLSSettingsError.self) { try TLSSettings.UncheckedHosts.hosts(text) }
-            #expect(error?.reason == .invalidHost)
+            #expect(error?.code == .invalidHost)
         }
     }
 

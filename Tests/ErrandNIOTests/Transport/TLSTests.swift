@@ -157,7 +157,7 @@ extension NIOTransportTests {
             configuration.tls.clientCertificate = .init(
                 chainPEMFile: server.file("client.pem"), keyPEMFile: server.file("badclient.key"))
             let error = #expect(throws: TLSSettingsError.self) { try NIOTransport(configuration) }
-            #expect(error?.reason == .unreadableFile)
+            #expect(error?.code == .unreadableFile)
             #expect(error?.subject == server.file("badclient.key"))
             #expect(error?.message == "the private key does not belong to the certificate")
         }
@@ -171,14 +171,14 @@ extension NIOTransportTests {
                 return try #require(#expect(throws: TLSSettingsError.self) { try NIOTransport(configuration) })
             }
             let missing = try refused { $0.extraRootsPEMFiles = [root, "/nowhere/ca.pem"] }
-            #expect(missing.reason == .unreadableFile && missing.subject == "/nowhere/ca.pem")
+            #expect(missing.code == .unreadableFile && missing.subject == "/nowhere/ca.pem")
             #expect(missing.message == "no such file or folder")
             let folder = try refused { $0.extraRootsPEMFiles = ["/"] }
             #expect(folder.message.contains("folder"), "\(folder)")
             let other = try refused { $0.extraRootsPEMFiles = [key] }
-            #expect(other.reason == .unreadableFile && other.subject == key)
+            #expect(other.code == .unreadableFile && other.subject == key)
             let noKey = try refused { $0.clientCertificate = .init(chainPEMFile: server.file("client.pem"), keyPEMFile: root) }
-            #expect(noKey.reason == .unreadableFile && noKey.subject == root)
+            #expect(noKey.code == .unreadableFile && noKey.subject == root)
             for error in [missing, other, noKey] { #expect(!"\(error)".contains("PRIVATE"), "\(error)") }
         }
 
