@@ -280,7 +280,7 @@ import Testing
             Stub(.get, "/second").matching("for this path") { $0.headers[.authorization]?.contains(#"uri="/second""#) == true }.responds(
                 .status(.ok)),
             Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])))
-        let stack = HTTPStack.ordered(around: stub).redirect().authenticate(.digest(user: "joe", password: "secret"))
+        let stack = HTTPStack.sorted(around: stub).redirect().authenticate(.digest(user: "joe", password: "secret"))
         #expect(try await stack.send(try request("https://a.example/first")).status == .ok)
     }
 
