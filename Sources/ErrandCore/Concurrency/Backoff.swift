@@ -28,37 +28,37 @@ public struct Backoff: Sendable, CustomStringConvertible {
         return Backoff(description: "constant \(wait.inWords)") { _ in wait }
     }
 
-    /// Returns a backoff whose wait grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
+    /// Returns a backoff whose wait grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `maxDelay`.
     ///
     /// - Parameters:
     ///   - base: the wait after the first attempt, at least zero. Default: 100 ms.
     ///   - factor: the factor of growth, at least 1. Default: 2.
-    ///   - cap: the longest wait, at least zero. Default: 20 s.
+    ///   - maxDelay: the longest wait, at least zero. Default: 20 s.
     public static func exponential(
-        base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
+        base: Duration = .milliseconds(100), factor: Double = 2, maxDelay: Duration = .seconds(20)
     ) -> Backoff {
         precondition(base >= .zero, "base must be at least zero (is \(base.inWords))")
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
-        precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
-        return Backoff(description: "\(base.inWords) to \(cap.inWords)") { attempt in
-            // Any larger product is above the cap, and might be infinite.
+        precondition(maxDelay >= .zero, "maxDelay must be at least zero (is \(maxDelay.inWords))")
+        return Backoff(description: "\(base.inWords) to \(maxDelay.inWords)") { attempt in
+            // Any larger product is above `maxDelay`, and might be infinite.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
-            return base / .seconds(1) * power >= cap / .seconds(1) ? cap : base * power
+            return base / .seconds(1) * power >= maxDelay / .seconds(1) ? maxDelay : base * power
         }
     }
 
-    /// Returns a backoff whose wait grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
+    /// Returns a backoff whose wait grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `maxDelay`.
     ///
     /// - Parameters:
     ///   - unit: the wait after the first attempt, at least zero. Default: 100 ms.
-    ///   - cap: the longest wait, at least zero. Default: 20 s.
-    public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
+    ///   - maxDelay: the longest wait, at least zero. Default: 20 s.
+    public static func fibonacci(unit: Duration = .milliseconds(100), maxDelay: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit.inWords))")
-        precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
-        return Backoff(description: "fibonacci of \(unit.inWords) to \(cap.inWords)") { attempt in
+        precondition(maxDelay >= .zero, "maxDelay must be at least zero (is \(maxDelay.inWords))")
+        return Backoff(description: "fibonacci of \(unit.inWords) to \(maxDelay.inWords)") { attempt in
             var (number, next) = (Int32(1), Int32(1))
             for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }
-            return min(cap, unit.bounded * number)
+            return min(maxDelay, unit.bounded * number)
         }
     }
 

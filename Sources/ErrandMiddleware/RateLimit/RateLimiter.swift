@@ -10,7 +10,7 @@ final class RateLimiter: Sendable {
     struct Settings: Sendable {
         var limit: RateLimit?
         var maxWait: Duration?
-        var longestServerWait: Duration
+        var maxServerWait: Duration
         var storeFailure: RateLimitMiddleware.StoreFailure
     }
 
@@ -29,7 +29,7 @@ final class RateLimiter: Sendable {
 
     /// The longest time after which a leader that waits for the server asks the store again. A shared store may have newer fields.
     static let longestSleep = Duration.seconds(60)
-    /// The time for which a server's wait is obeyed. If the settings' `longestServerWait` is longer, that wait applies.
+    /// The time for which a server's wait is obeyed. If the settings' `maxServerWait` is longer, that wait applies.
     private static let longestBelief = Duration.seconds(3600)
 
     let settings: Settings
@@ -43,7 +43,7 @@ final class RateLimiter: Sendable {
         (self.settings, self.store, self.clock) = (settings, store, clock)
         immediate = store.immediate
         elapsed = makeStopwatch(on: clock)
-        keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.longestServerWait, Self.longestBelief))))
+        keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.maxServerWait, Self.longestBelief))))
     }
 
     /// Returns the number of queued requests, including the leader.
@@ -183,7 +183,7 @@ final class RateLimiter: Sendable {
         let isTooLong =
             settings.maxWait.map { $0 == .zero || elapsed() - call.arrived + wait > $0 } ?? false
             || call.request.deadline.map { wait > $0.remaining } ?? false
-            || cause == .server && wait > settings.longestServerWait
+            || cause == .server && wait > settings.maxServerWait
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 

@@ -5,9 +5,9 @@ import Testing
     static let backoffs: [(Backoff, [Double])] = [
         (.immediate, [0, 0, 0, 0]), (.constant(.seconds(2)), [2, 2, 2, 2]),
         (.exponential(), [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20]),
-        (.exponential(base: .seconds(1), factor: 3, cap: .seconds(10)), [1, 3, 9, 10]),
+        (.exponential(base: .seconds(1), factor: 3, maxDelay: .seconds(10)), [1, 3, 9, 10]),
         (.exponential(base: .zero), [0, 0, 0]), (.exponential(base: .seconds(1), factor: 1), [1, 1, 1]),
-        (.fibonacci(unit: .seconds(1), cap: .seconds(10)), [1, 1, 2, 3, 5, 8, 10, 10]),
+        (.fibonacci(unit: .seconds(1), maxDelay: .seconds(10)), [1, 1, 2, 3, 5, 8, 10, 10]),
         (.custom("half seconds") { .milliseconds($0 * 500) }, [0.5, 1, 1.5]), (.custom("negative") { _ in .seconds(-1) }, [0, 0]),
     ]
 
@@ -28,8 +28,8 @@ import Testing
     @Test func hugeDurationsAreCappedAndDoNotOverflow() {
         let huge = Duration.seconds(Int64.max)
         for attempt in [1, 45, 64, .max] {
-            #expect(Backoff.fibonacci(unit: huge, cap: .seconds(20)).wait(afterAttempt: attempt) == .seconds(20))
-            #expect(Backoff.exponential(base: huge, factor: 1e300, cap: .seconds(20)).wait(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.fibonacci(unit: huge, maxDelay: .seconds(20)).wait(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.exponential(base: huge, factor: 1e300, maxDelay: .seconds(20)).wait(afterAttempt: attempt) == .seconds(20))
         }
     }
 }
