@@ -241,11 +241,11 @@ extension NIOTransportTests {
         func anUncheckedHostMayHaveAnyCertificate(name: String) async throws {
             let server = try await BadTLSServer.shared()
             var settings = TLSSettings()
-            settings.trustsAnyCertificateForTesting = try .hosts("LOCALHOST")
+            settings.uncheckedHostsForTesting = try .hosts("LOCALHOST")
             #expect(try await get(server.url(name), settings) == "ok")
             let other = try await failure(server.url(name, host: "127.0.0.1"), settings)
             #expect(other.code == .tls)
-            settings.trustsAnyCertificateForTesting = .loopback
+            settings.uncheckedHostsForTesting = .loopback
             #expect(try await get(server.url(name, host: "127.0.0.1"), settings) == "ok")
         }
 
@@ -256,7 +256,7 @@ extension NIOTransportTests {
                 }
                 let unchecked = try TLSSettings.UncheckedHosts.hosts("localhost")
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = unchecked
+                    $0.tls.uncheckedHostsForTesting = unchecked
                 } _: { transport in
                     let there = try await transport.send(Request(.get, url: server.url("/there"))).body.collect()
                     #expect(there == Data("there".utf8))
