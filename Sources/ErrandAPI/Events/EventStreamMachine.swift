@@ -81,7 +81,7 @@ struct EventStreamMachine: Sendable {
         guard isAllowed, canReplay, policy.maxReconnects != 0 else { return end == .complete ? .finish : .fail }
         if let maxReconnects = policy.maxReconnects, reconnects >= maxReconnects { return .fail }
         reconnects += 1
-        let backoff = policy.jitter.applied(to: policy.backoff.wait(afterAttempt: reconnects).bounded, random: random)
+        let backoff = policy.jitter.applied(to: policy.backoff.delay(afterAttempt: reconnects).bounded, random: random)
         return .connect(after: max(reconnectionTime.bounded + backoff, floor).bounded)
     }
 }

@@ -48,8 +48,8 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - attempt: the number of the previous request, from 1.
     ///   - retryAfter: the wait that the server asks for.
-    func wait(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
+    func delay(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
         if let retryAfter, min(retryAfter, maxRetryAfter) > .zero { return min(retryAfter, maxRetryAfter).bounded }
-        return jitter.applied(to: backoff.wait(afterAttempt: attempt).bounded, random: random)
+        return jitter.applied(to: backoff.delay(afterAttempt: attempt).bounded, random: random)
     }
 }

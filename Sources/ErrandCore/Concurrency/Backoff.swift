@@ -1,4 +1,4 @@
-/// The wait before each further attempt, without jitter.
+/// The delay before each further attempt, without jitter.
 ///
 /// ```swift
 /// RetryPolicy(maxAttempts: 5, backoff: .fibonacci(unit: .milliseconds(200)))
@@ -6,34 +6,34 @@
 public struct Backoff: Sendable, CustomStringConvertible {
     /// The backoff in words, for the stack's description.
     public let description: String
-    private let wait: @Sendable (Int) -> Duration
+    private let delay: @Sendable (Int) -> Duration
 
     /// Returns your own backoff.
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.
-    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait is treated as zero.
-    public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
-        Backoff(description: description) { max(.zero, wait($0)) }
+    ///   - delay: returns the delay after the attempt with this number, from 1. A negative delay is treated as zero.
+    public static func custom(_ description: String, _ delay: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
+        Backoff(description: description) { max(.zero, delay($0)) }
     }
 
-    /// No wait.
+    /// No delay.
     public static let immediate = Backoff(description: "immediate") { _ in .zero }
 
-    /// Returns a backoff with the same wait each time.
+    /// Returns a backoff with the same delay each time.
     ///
-    /// - Parameter wait: the wait; at least zero.
-    public static func constant(_ wait: Duration) -> Backoff {
-        precondition(wait >= .zero, "wait must be at least zero (is \(wait.inWords))")
-        return Backoff(description: "constant \(wait.inWords)") { _ in wait }
+    /// - Parameter delay: the delay; at least zero.
+    public static func constant(_ delay: Duration) -> Backoff {
+        precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
+        return Backoff(description: "constant \(delay.inWords)") { _ in delay }
     }
 
-    /// Returns a backoff whose wait grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `maxDelay`.
+    /// Returns a backoff whose delay grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `maxDelay`.
     ///
     /// - Parameters:
-    ///   - base: the wait after the first attempt, at least zero. Default: 100 ms.
+    ///   - base: the delay after the first attempt, at least zero. Default: 100 ms.
     ///   - factor: the factor of growth, at least 1. Default: 2.
-    ///   - maxDelay: the longest wait, at least zero. Default: 20 s.
+    ///   - maxDelay: the longest delay, at least zero. Default: 20 s.
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, maxDelay: Duration = .seconds(20)
     ) -> Backoff {
@@ -47,11 +47,11 @@ public struct Backoff: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Returns a backoff whose wait grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `maxDelay`.
+    /// Returns a backoff whose delay grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `maxDelay`.
     ///
     /// - Parameters:
-    ///   - unit: the wait after the first attempt, at least zero. Default: 100 ms.
-    ///   - maxDelay: the longest wait, at least zero. Default: 20 s.
+    ///   - unit: the delay after the first attempt, at least zero. Default: 100 ms.
+    ///   - maxDelay: the longest delay, at least zero. Default: 20 s.
     public static func fibonacci(unit: Duration = .milliseconds(100), maxDelay: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit.inWords))")
         precondition(maxDelay >= .zero, "maxDelay must be at least zero (is \(maxDelay.inWords))")
@@ -62,15 +62,15 @@ public struct Backoff: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Returns the wait after an attempt, without jitter.
+    /// Returns the delay after an attempt, without jitter.
     ///
     /// - Parameter attempt: the number of the attempt; at least 1.
-    public func wait(afterAttempt attempt: Int) -> Duration {
+    public func delay(afterAttempt attempt: Int) -> Duration {
         precondition(attempt >= 1, "attempt must be at least 1 (is \(attempt))")
-        return wait(attempt)
+        return delay(attempt)
     }
 
-    private init(description: String, wait: @escaping @Sendable (Int) -> Duration) {
-        (self.description, self.wait) = (description, wait)
+    private init(description: String, delay: @escaping @Sendable (Int) -> Duration) {
+        (self.description, self.delay) = (description, delay)
     }
 }

@@ -175,7 +175,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
         guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
         guard wait != nil || floor <= maxRetryAfter else { return .stop(.retryAfterTooLong) }
-        let delay = wait ?? floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: random())
+        let delay = wait ?? floor + jitter.applied(to: backoff.delay(afterAttempt: situation.attempt), random: random())
         if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
         return .retry(after: delay, countsAsAttempt: counts)
     }

@@ -41,7 +41,7 @@ extension ResponseValidator {
                 codes.contains(code)
             else { return .next }
             let asked = response.head.headerFields.retryAfter ?? .zero
-            let wait = max(backoff.wait(afterAttempt: retries + 1), asked)
+            let wait = max(backoff.delay(afterAttempt: retries + 1), asked)
             // Without a further attempt, the client throws the error of the back end.
             guard asked <= maxRetryAfter, request.deadline.map({ wait < $0.remaining }) ?? true else { return .next }
             return .retry(.constant(wait), atMost: atMost)

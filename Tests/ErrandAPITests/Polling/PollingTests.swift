@@ -249,7 +249,7 @@ import Testing
             var policy = PollingPolicy(backoff: .constant(max(.zero, wait)), jitter: jitter, timeout: nil)
             policy.maxRetryAfter = wait
             for retryAfter in [nil, wait, .seconds(5)] as [Duration?] {
-                let wait = policy.wait(afterAttempt: 1, retryAfter: retryAfter, random: 0.5)
+                let wait = policy.delay(afterAttempt: 1, retryAfter: retryAfter, random: 0.5)
                 #expect(wait >= .zero && wait <= .seconds(Int64(100 * 366 * 86_400)))
             }
         }

@@ -13,23 +13,23 @@ import Testing
 
     @Test(arguments: backoffs) func eachBackoffGrowsAsDeclared(_ backoff: Backoff, _ seconds: [Double]) {
         for (index, expected) in seconds.enumerated() {
-            let wait = backoff.wait(afterAttempt: index + 1) / .seconds(1)
+            let wait = backoff.delay(afterAttempt: index + 1) / .seconds(1)
             #expect(abs(wait - expected) < 1e-9, "\(backoff), attempt \(index + 1): \(wait)")
         }
     }
 
     @Test func backoffsKeepTheirCap() {
         for attempt in [64, 65, 1_000, Int(Int32.max), .max] {
-            #expect(Backoff.exponential().wait(afterAttempt: attempt) == .seconds(20))
-            #expect(Backoff.fibonacci().wait(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.exponential().delay(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.fibonacci().delay(afterAttempt: attempt) == .seconds(20))
         }
     }
 
     @Test func hugeDurationsAreCappedAndDoNotOverflow() {
         let huge = Duration.seconds(Int64.max)
         for attempt in [1, 45, 64, .max] {
-            #expect(Backoff.fibonacci(unit: huge, maxDelay: .seconds(20)).wait(afterAttempt: attempt) == .seconds(20))
-            #expect(Backoff.exponential(base: huge, factor: 1e300, maxDelay: .seconds(20)).wait(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.fibonacci(unit: huge, maxDelay: .seconds(20)).delay(afterAttempt: attempt) == .seconds(20))
+            #expect(Backoff.exponential(base: huge, factor: 1e300, maxDelay: .seconds(20)).delay(afterAttempt: attempt) == .seconds(20))
         }
     }
 }
