@@ -86,8 +86,8 @@ import Testing
         Row(.bodyAlreadyUsed, 3032, "bodyAlreadyUsed", "The content cannot be read a second time."),
         Row(.structuredField, 3040, "structuredField", "A field of the message is not valid."),
         Row(.repeatedField, 3041, "repeatedField", "A field of the message is not valid."),
-        Row(.namedURLInvalid, 3042, "namedURLInvalid", "The server gave an address that is not valid."),
-        Row(.namedURLForeign, 3043, "namedURLForeign", "The server gave an address that is not allowed."),
+        Row(.urlReferenceInvalid, 3042, "urlReferenceInvalid", "The server gave an address that is not valid."),
+        Row(.urlReferenceForeign, 3043, "urlReferenceForeign", "The server gave an address that is not allowed."),
         Row(.pageLoop, 3050, "pageLoop", "The list could not be read to its end."),
         Row(.tooManyPages, 3051, "tooManyPages", "The list could not be read to its end."),
         Row(.pageAtForeignOrigin, 3052, "pageAtForeignOrigin", "The list could not be read to its end."),
@@ -217,7 +217,7 @@ import Testing
             EventStreamError.silent(for: .seconds(7), fromStart: true, request: get, head),
             EventStreamError.endedBeforeTerminator(request: get, head), EventTooLargeError(.bytes(7)), MultipartError(.missingEnd, "7"),
             UnconsumedInputError(byteCount: 7), BodyAlreadyUsedError(), StructuredFieldError(message: "7", offset: 7),
-            RepeatedFieldError(name: .location), NamedURLError.invalid(.missingHost), NamedURLError.foreign(try #require(get.origin)),
+            RepeatedFieldError(name: .location), URLReferenceError.invalid(.missingHost), URLReferenceError.foreign(try #require(get.origin)),
         ]
         for code in pages { errors.append(PaginationError(code, "page 7", request: get, head)) }
         for code in polls { errors.append(PollingError(code, "7 polls", request: get, head)) }

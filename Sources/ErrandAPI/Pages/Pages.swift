@@ -132,7 +132,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     private func position(_ text: String, from request: Request, originOfCall: Origin?, _ head: HTTPResponse?) throws -> PagePosition {
         do {
-            return .url(try request.url(named: text, originOfCall: originOfCall, allowing: policy.allowedOrigins).description)
+            return .url(try request.resolvedURL(of: text, originOfCall: originOfCall, allowing: policy.allowedOrigins).description)
         } catch .invalid(let reason) {
             throw PaginationError(.invalidURL, reason.description, request: request, head)
         } catch .foreign(let origin) {
