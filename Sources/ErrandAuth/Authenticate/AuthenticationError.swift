@@ -139,11 +139,11 @@ extension AuthenticationError: DependentFailure {
 
 extension AuthenticationError: SignInFailure {
     /// Whether a person must sign in.
-    public var failureNeedsSignIn: Bool {
+    public var isFailureOfMissingSignIn: Bool {
         switch code {
         case .signedOut, .refreshRefused: true
         // The refresh itself may need a sign-in at another server. A sign-in also replaces a file without a token.
-        case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
+        case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.isFailureOfMissingSignIn ?? false
         default: false
         }
     }

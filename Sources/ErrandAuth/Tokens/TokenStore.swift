@@ -208,6 +208,6 @@ extension TokenFileError: SafelyDescribedError {}
 
 extension TokenFileError: SignInFailure {
     /// Whether the file has no readable token.
-    public var failureNeedsSignIn: Bool { isCorrupt }
+    public var isFailureOfMissingSignIn: Bool { isCorrupt }
 }
 #endif
