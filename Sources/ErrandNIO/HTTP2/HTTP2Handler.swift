@@ -49,7 +49,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     /// The code of the GOAWAY that was sent. If the server breaks the rules of frames, `NIOHTTP2Handler` chooses the code.
     var sentGoAway: HTTP2Code?
 
-    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), behind frameGuard: FrameGuard? = nil) {
+    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), after frameGuard: FrameGuard? = nil) {
         (self.pool, self.machine, self.frameGuard) = (pool, machine, frameGuard)
     }
 
