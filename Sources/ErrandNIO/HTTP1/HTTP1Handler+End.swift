@@ -99,7 +99,7 @@ extension HTTP1Handler {
         if machine.isUpgraded { return loseUpgraded(error) }
         if challengeBytes != nil, current != nil { return sendAgain(.close) }
         if error == nil, endsWithConnection, current?.head != nil {
-            machine.connectionEnds()
+            machine.recordEndOfConnection()
             if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {
                 return finish(trailers, hasMore: false)
             }

@@ -171,7 +171,7 @@ struct HTTP1Machine: Sendable {
     }
 
     /// Records the end of the connection, which is also the end of the response.
-    mutating func connectionEnds() { isDraining = true }
+    mutating func recordEndOfConnection() { isDraining = true }
 
     // MARK: Another protocol
 

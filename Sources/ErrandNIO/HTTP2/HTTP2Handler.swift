@@ -175,7 +175,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
         exchange.events?.record(.requestHeadSent)
         guard isActive(exchange, number) else { return }  // a sink has ended it
         switch body.kind {
-        case .none: requestLeaves(left, of: exchange, AttemptID(number))
+        case .none: reportRequestSent(after: left, of: exchange, AttemptID(number))
         case .present: startUpload(body, of: exchange, number, on: connection)
         case .afterContinue: active.change(number) { $0.continueDue = .now() + .seconds(1) }
         }
