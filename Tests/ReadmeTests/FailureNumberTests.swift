@@ -217,7 +217,8 @@ import Testing
             EventStreamError.silent(for: .seconds(7), fromStart: true, request: get, head),
             EventStreamError.endedBeforeTerminator(request: get, head), EventTooLargeError(.bytes(7)), MultipartError(.missingEnd, "7"),
             UnconsumedInputError(byteCount: 7), BodyAlreadyUsedError(), StructuredFieldError(message: "7", offset: 7),
-            RepeatedFieldError(name: .location), URLReferenceError.invalid(.missingHost), URLReferenceError.foreign(try #require(get.origin)),
+            RepeatedFieldError(name: .location), URLReferenceError.invalid(.missingHost),
+            URLReferenceError.foreign(try #require(get.origin)),
         ]
         for code in pages { errors.append(PaginationError(code, "page 7", request: get, head)) }
         for code in polls { errors.append(PollingError(code, "7 polls", request: get, head)) }

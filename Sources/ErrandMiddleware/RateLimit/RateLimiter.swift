@@ -152,7 +152,9 @@ final class RateLimiter: Sendable {
                     (queue.leader, queue.opening) = (call.lane, nil)
                     return .success(.lead)
                 }
-                if let (wait, cause) = knownWait(call, key, in: queue), let refusal = refusal(call, wait, cause) { return .failure(refusal) }
+                if let (wait, cause) = knownWait(call, key, in: queue), let refusal = refusal(call, wait, cause) {
+                    return .failure(refusal)
+                }
                 ticket.place = queue.waiters.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
                 return nil
             }
