@@ -24,7 +24,7 @@ private func codings(_ setting: UInt8) -> [ContentCoding]? {
     return codings.count == names.count ? codings : nil
 }
 
-private typealias Outcome = (output: [UInt8], error: ContentDecodingError.Reason?)
+private typealias Outcome = (output: [UInt8], error: ContentDecodingError.Code?)
 
 private func transformed(_ chunks: [[UInt8]], _ transform: some BodyTransform) throws -> Outcome {
     var transform = transform
@@ -40,7 +40,7 @@ private func transformed(_ chunks: [[UInt8]], _ transform: some BodyTransform) t
         }
         while let made = try transform.finish(&input) { add(made) }
     } catch let error as ContentDecodingError {
-        return (output, error.reason)
+        return (output, error.code)
     }
     return (output, nil)
 }

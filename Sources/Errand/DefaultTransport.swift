@@ -6,14 +6,14 @@ extension HTTPStack {
     /// The whole process has one such transport, with one connection pool, which is never shut down. For other settings or a shorter
     /// lifetime, create a `NIOTransport`. Today the platform's transport is `NIOTransport` on every platform.
     ///
-    /// Write modifiers in any order: the stack puts each layer in its place (``/ErrandCore/HTTPStack/ordered(around:defaults:)``). If
+    /// Write modifiers in any order: the stack puts each layer in its place (``/ErrandCore/HTTPStack/sorted(around:defaults:)``). If
     /// you add `userAgent`, `redirect` or `decompress`, your layer replaces the default layer.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.authenticate(.bearer(tokens)).metrics().retry()
     /// print(stack)        // userAgent(Errand/0.1) > retry(…) > redirect(…) > authenticate(bearer) > decompress > metrics > NIOTransport
     /// ```
-    public static let `default` = ordered(around: bare) {
+    public static let `default` = sorted(around: bare) {
         UserAgentMiddleware()
         RedirectMiddleware()
         DecompressMiddleware()

@@ -52,7 +52,7 @@ extension NIOTransportTests {
             try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1_1])) { server in
                 try await withNIO {
                     // Reading the roots of the system takes 100 ms.
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
@@ -65,7 +65,7 @@ extension NIOTransportTests {
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs, .tls(certificate)) { server in
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                     #expect(server.requests.allSatisfy { $0.httpVersion == .http2 })
@@ -127,7 +127,7 @@ extension NIOTransportTests {
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs, .tls(certificate, protocols: [.http1_1])) { server in
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                     $0.proxy = .all(proxy)
                 } _: { transport in
                     try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))

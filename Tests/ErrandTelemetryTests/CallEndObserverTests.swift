@@ -220,7 +220,7 @@ import Tracing
         let client = client(.status(.ok, text: "7")) { $0.redirect().metrics(factory: metrics, clock: clock) }
         let response = try await client.response(Endpoint<Int>.get("/x"))
         #expect(!response.request.options.call.awaitsDecoding && response.request.options.call.passedStatusRule == nil)
-        #expect(!response.request.options.mayFollowRedirects && response.metadata.callEnd == nil)
+        #expect(!response.request.options.redirectsAreFollowed && response.metadata.callEnd == nil)
     }
 
     @Test func aCallWithoutAnObserverMakesNoCallEnd() async throws {

@@ -15,7 +15,7 @@ func readReportOfAtMost100MB() async throws -> Data {
     request.options.decompress = .use(DecompressionLimits(maxBytes: 100_000_000))
     do {
         return try await HTTPStack.default.send(request).data()
-    } catch let error as ContentDecodingError where error.reason.isLimit {
+    } catch let error as ContentDecodingError where error.code.isLimit {
         print(error)  // GET https://a.example/report: status 200, the body can't be decoded: it has more than …
         throw error
     }

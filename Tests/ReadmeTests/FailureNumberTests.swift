@@ -86,8 +86,8 @@ import Testing
         Row(.bodyAlreadyUsed, 3032, "bodyAlreadyUsed", "The content cannot be read a second time."),
         Row(.structuredField, 3040, "structuredField", "A field of the message is not valid."),
         Row(.repeatedField, 3041, "repeatedField", "A field of the message is not valid."),
-        Row(.namedURLInvalid, 3042, "namedURLInvalid", "The server gave an address that is not valid."),
-        Row(.namedURLForeign, 3043, "namedURLForeign", "The server gave an address that is not allowed."),
+        Row(.urlReferenceInvalid, 3042, "urlReferenceInvalid", "The server gave an address that is not valid."),
+        Row(.urlReferenceForeign, 3043, "urlReferenceForeign", "The server gave an address that is not allowed."),
         Row(.pageLoop, 3050, "pageLoop", "The list could not be read to its end."),
         Row(.tooManyPages, 3051, "tooManyPages", "The list could not be read to its end."),
         Row(.pageAtForeignOrigin, 3052, "pageAtForeignOrigin", "The list could not be read to its end."),
@@ -217,7 +217,8 @@ import Testing
             EventStreamError.silent(for: .seconds(7), fromStart: true, request: get, head),
             EventStreamError.endedBeforeTerminator(request: get, head), EventTooLargeError(.bytes(7)), MultipartError(.missingEnd, "7"),
             UnconsumedInputError(byteCount: 7), BodyAlreadyUsedError(), StructuredFieldError(message: "7", offset: 7),
-            RepeatedFieldError(name: .location), NamedURLError.invalid(.missingHost), NamedURLError.foreign(try #require(get.origin)),
+            RepeatedFieldError(name: .location), URLReferenceError.invalid(.missingHost),
+            URLReferenceError.foreign(try #require(get.origin)),
         ]
         for code in pages { errors.append(PaginationError(code, "page 7", request: get, head)) }
         for code in polls { errors.append(PollingError(code, "7 polls", request: get, head)) }
@@ -225,7 +226,7 @@ import Testing
     }
 
     private static func authenticationErrors() throws -> [any Error] {
-        let reasons: [AuthenticationError.Reason] = [
+        let reasons: [AuthenticationError.Code] = [
             .signedOut, .refreshRefused, .refreshFailed, .tooManyRefreshes, .storeFailed, .accountChanged, .withinRefresh,
             .invalidCredentials("7"), .init("example.own7", "own 7"),
         ]
@@ -246,7 +247,7 @@ import Testing
 
     private static func layerErrors() throws -> [any Error] {
         let (get, head) = (try request(), HTTPResponse(status: .found))
-        let redirects: [RedirectError.Reason] = [
+        let redirects: [RedirectError.Code] = [
             .tooManyHops(7), .invalidLocation(InvalidURLError("7", .missingHost)), .severalLocations, .downgrade,
         ]
         let options = UnsupportedOptionError(HedgeOfTestKey.self, missing: .middleware(.hedge), request: get)
@@ -322,7 +323,7 @@ import Testing
         let kinds = try Self.declarations().filter { !$0.contains(": protocol ") }
         let protocols = Set(try Self.declarations().compactMap { $0.wholeMatch(of: /([\w.]+): protocol .*/)?.1 }.map(String.init))
         let declared = kinds.compactMap { $0.wholeMatch(of: /([\w.]+) conforms to (?:.*, )?Error(?:,.*)?/)?.1 }.map(String.init)
-        let types = Set(declared).subtracting(protocols).subtracting(["ErrandCompression.ContentDecodingError.Reason"])
+        let types = Set(declared).subtracting(protocols).subtracting(["ErrandCompression.ContentDecodingError.Code"])
         let failures = try await Self.everyFailure()
         #expect(Set(failures.map { String(reflecting: type(of: $0)) }) == types)
         for failure in failures { #expect(failure is any NumberedFailure, "\(failure)") }

@@ -36,7 +36,7 @@ import Testing
         let folder = try TestFolder("guide")
         let stub = StubTransport(Stub().responds(.json(["secret": 7, "card": 8])))
         for count in 1...2 {
-            try await exportSession(over: .ordered(around: stub), to: folder.file("session.har")) { api in
+            try await exportSession(over: .sorted(around: stub), to: folder.file("session.har")) { api in
                 _ = try await api.data(Endpoint<Void>.get("/tickets", query: ["api_key": "k"]))
             }
             #expect(stub.requests.count == count, "the mode all sends each request")
@@ -73,7 +73,7 @@ import Testing
         let stub = StubTransport(
             Stub(.get, "/seats/1").responds(.json(Seat(row: 1))), Stub(.get, "/seats/2").responds(.status(.noContent)),
             Stub(.get, "/seats/3").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>Sign in</html>")))
-        let hall = makeHall(.ordered(around: stub))
+        let hall = makeHall(.sorted(around: stub))
         #expect(try await findSeat(1, with: hall) == Seat(row: 1))
         #expect(try await findSeat(2, with: hall) == nil)
         await #expect(throws: WrongContentError.self) { try await findSeat(3, with: hall) }
@@ -84,7 +84,7 @@ import Testing
             Stub(.post, "/seats").json(["row": 1]).responds(.json(["code": 50_300]), .json(["code": 0])),
             Stub(.post, "/seats").json(["row": 2]).responds(.json(["reason": "Taken."], status: .conflict)),
             Stub(.post, "/seats").responds(.json(["code": 50_300])))
-        let open = makeOpenHall(.ordered(around: busy), clock: clock)
+        let open = makeOpenHall(.sorted(around: busy), clock: clock)
         try await clock.advancingToSleepers { try await open.post("/seats", body: .json(Seat(row: 1))) }
         #expect(busy.requests.count == 2)
         let problem = await #expect(throws: HallProblem.self) { try await open.post("/seats", body: .json(Seat(row: 2))) }
@@ -103,7 +103,7 @@ import Testing
             Stub(.put, "/press").responds(.json(["code": 50_300]), .json(["code": 0])),
             Stub(.get, "/printings/{id}").responds(
                 .json(["isDone": false], headers: [.retryAfter: "1"]), .json(["isDone": true])))
-        let network = HTTPStack.ordered(around: stub)
+        let network = HTTPStack.sorted(around: stub)
         let patient = makePatient(network)
         try await send("text", with: patient)
         #expect(stub.requests.count == 2)
@@ -128,7 +128,7 @@ import Testing
     @Test func aSignInOverTheClientThatAuthenticatesNeedsAnOption() async throws {
         let issued = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)
         let stub = StubTransport(Stub(.post, "/v1/session").responds(.json(issued)))
-        let club = Club(over: .ordered(around: stub), store: MemoryTokenStore())
+        let club = Club(over: .sorted(around: stub), store: MemoryTokenStore())
         let credentials = Credentials(email: "ada@club.example", password: "right")
         let error = await #expect(throws: AuthenticationError.self) { try await club.api.value(ClubAPI.signIn(credentials)) }
         try Self.show("\(try #require(error))", in: "SigningIn.md")
@@ -139,7 +139,7 @@ import Testing
     @Test func aServerEndsASession() async throws {
         let issued = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)
         let stub = StubTransport(Stub(.post, "/v1/session").responds(.json(issued)), Stub().responds(.status(.unauthorized)))
-        let account = await AccountModel(Club(over: .ordered(around: stub), store: MemoryTokenStore()))
+        let account = await AccountModel(Club(over: .sorted(around: stub), store: MemoryTokenStore()))
         let following = Task { await account.followAccount() }
         await account.signIn(email: "ada@club.example", password: "right")
         #expect(await account.loadMember() == nil)
@@ -152,7 +152,7 @@ import Testing
     @Test func anOfflineMemberStaysSignedIn() async throws {
         let stub = StubTransport(Stub(.get, "/v1/me").responds(.offline))
         let store = MemoryTokenStore(AccessToken("a1"))
-        let account = await AccountModel(Club(over: .ordered(around: stub), store: store))
+        let account = await AccountModel(Club(over: .sorted(around: stub), store: store))
         await account.start()
         #expect(await account.loadMember() == nil)
         #expect(await account.screen == .member)
@@ -163,7 +163,7 @@ import Testing
     @Test func eachEndpointHasItsMetrics() async throws {
         let metrics = TextMetrics()
         let stub = StubTransport(Stub().responds(.json(["id": 7])))
-        let api = measuredByEndpoint(.ordered(around: stub), factory: metrics)
+        let api = measuredByEndpoint(.sorted(around: stub), factory: metrics)
         for id in 1...2 { _ = try await api.data(Endpoint<Void>.get("/notes/\(id, "id")")) }
         let line = try #require(metrics.text.split(separator: "\n").first { $0.hasPrefix("http_client_request_duration_count") })
         try Self.show("\(line)", in: "MetricsPerEndpoint.md")

@@ -16,22 +16,6 @@ import Testing
         var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code)) }
     }
 
-    /// Changes the protocol; the exchange goes on.
-    private struct UpgradingSender: HTTPSender {
-        struct Stream: DuplexStream {
-            var incoming: any BodySource { ScriptedBodySource(then: .stall) }
-            func write(_ data: Data) async throws {}
-            func finishWriting() async throws {}
-            func close() {}
-        }
-
-        func send(_ request: Request) async throws -> Response {
-            Response(
-                head: HTTPResponse(status: .switchingProtocols), body: ResponseBody(), request: request, exchange: ExchangeLifetime(),
-                upgrade: Stream())
-        }
-    }
-
     /// One kind of end.
     struct End: Sendable, CustomTestStringConvertible {
         let testDescription: String

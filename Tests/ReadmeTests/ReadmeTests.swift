@@ -580,7 +580,7 @@ import Testing
 
     @Test func aTransientFailureIsRetried() async throws {
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .status(.badGateway), .status(.ok)))
-        let stack = HTTPStack.ordered(around: stub).wrapped(by: TryAgainMiddleware(wait: .milliseconds(1))).validateStatus()
+        let stack = HTTPStack.sorted(around: stub).wrapped(by: TryAgainMiddleware(wait: .milliseconds(1))).validateStatus()
         let response = try await stack.send(Request(.get, url: "https://a.example/"))
         #expect(response.metadata.attempts.map(\.description) == ["attempt 1: 503, then waited 1 ms", "attempt 2: 502, then waited 1 ms"])
         #expect(stub.requests.map(\.request.options.resendCount) == [0, 1, 2])

@@ -126,7 +126,7 @@ func signIn(over api: APIClient, _ credentials: Credentials) async throws -> Acc
         Stub(.get, "/v1/me").header(.authorization, "Bearer a2").responds(.json(Member(name: "Ada"))),
         Stub(.get, "/v1/me").responds(.status(.unauthorized)))
     let store = MemoryTokenStore()
-    let account = AccountModel(Club(over: .ordered(around: stub), store: store))
+    let account = AccountModel(Club(over: .sorted(around: stub), store: store))
     await account.start()
     #expect(account.screen == .signIn)
     await account.signIn(email: "ada@club.example", password: "wrong")

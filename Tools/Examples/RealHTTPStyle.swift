@@ -158,7 +158,7 @@ enum RealHTTPStyle {
     static let strategies: [RetryPolicy] = [
         RetryPolicy(maxAttempts: 3, backoff: .immediate),
         RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none),
-        RetryPolicy(maxAttempts: 5, backoff: .exponential(base: .milliseconds(100), cap: .seconds(10))),
+        RetryPolicy(maxAttempts: 5, backoff: .exponential(base: .milliseconds(100), maxDelay: .seconds(10))),
         RetryPolicy(maxAttempts: 5, backoff: .fibonacci(unit: .milliseconds(100))),
         RetryPolicy(maxAttempts: 4, backoff: .custom("linear") { attempt in .milliseconds(100 * attempt) }),
         RetryPolicy.standard.deciding { attempt in

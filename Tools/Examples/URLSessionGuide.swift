@@ -151,7 +151,7 @@ enum URLSessionGuide {
 
     static func patient(_ server: URL, isWaiting: @escaping @Sendable () -> Void) async throws {
         let stack = HTTPStack.default
-            .retry(RetryPolicy(maxAttempts: 10, backoff: .exponential(base: .milliseconds(20), cap: .seconds(5))))
+            .retry(RetryPolicy(maxAttempts: 10, backoff: .exponential(base: .milliseconds(20), maxDelay: .seconds(5))))
             .timeout(.seconds(60))
             .events(to: WaitReport(isWaiting: isWaiting))
             .server(server)

@@ -55,7 +55,7 @@ struct EventStreamMachine: Sendable {
     /// Records the last event ID and the reconnection time of the stream.
     mutating func record(lastEventID: String, reconnectionTime: Duration?) {
         self.lastEventID = lastEventID
-        if let reconnectionTime { self.reconnectionTime = min(reconnectionTime, policy.retryAfterCap) }
+        if let reconnectionTime { self.reconnectionTime = min(reconnectionTime, policy.maxRetryAfter) }
     }
 
     /// Records that the app gets an event.
@@ -76,12 +76,12 @@ struct EventStreamMachine: Sendable {
         case .complete, .silent: mayBeProcessed = true
         case .failed(let isPossible, let retryAfter): (mayBeProcessed, floor) = (isPossible, retryAfter ?? .zero)
         }
-        guard floor <= policy.retryAfterCap else { return .fail }
+        guard floor <= policy.maxRetryAfter else { return .fail }
         let isAllowed = isIdempotent || policy.resendsNonIdempotent || !mayBeProcessed || !lastEventID.isEmpty
         guard isAllowed, canReplay, policy.maxReconnects != 0 else { return end == .complete ? .finish : .fail }
         if let maxReconnects = policy.maxReconnects, reconnects >= maxReconnects { return .fail }
         reconnects += 1
-        let backoff = policy.jitter.applied(to: policy.backoff.wait(afterAttempt: reconnects).bounded, random: random)
+        let backoff = policy.jitter.applied(to: policy.backoff.delay(afterAttempt: reconnects).bounded, random: random)
         return .connect(after: max(reconnectionTime.bounded + backoff, floor).bounded)
     }
 }

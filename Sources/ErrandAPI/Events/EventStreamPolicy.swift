@@ -8,7 +8,7 @@ public import ErrandFormats
 /// ```
 ///
 /// The wait before a connection is the reconnection time plus the backoff with its jitter. If the server sends `Retry-After`, the wait is
-/// at least that long, up to ``retryAfterCap``.
+/// at least that long, up to ``maxRetryAfter``.
 public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The largest number of successive reconnects without an event. `nil`: the number is not limited. An event resets the count.
     ///
@@ -18,7 +18,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var reconnectionTime: Duration
     /// The longest wait that the server may ask for. A longer `Retry-After` ends the stream with the error of its response. A longer
     /// `retry` field is reduced to this wait.
-    public var retryAfterCap: Duration
+    public var maxRetryAfter: Duration
     /// The additional wait, which grows with each successive connection without an event.
     public var backoff: Backoff
     /// The random part of the backoff. Jitter keeps the clients of a restarted server from connecting at the same time.
@@ -48,7 +48,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - maxReconnects: at least 0. Default: `nil`, no limit.
     ///   - reconnectionTime: at least zero. Default: 3 s.
-    ///   - retryAfterCap: at least zero. Default: an hour.
+    ///   - maxRetryAfter: at least zero. Default: an hour.
     ///   - backoff: the growing part of the wait. Default: 1 s, doubled up to 30 s.
     ///   - jitter: the random part of the wait. Default: full.
     ///   - silenceTimeout: more than zero. Default: 5 minutes.
@@ -57,15 +57,15 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - resendsNonIdempotent: whether a request may be processed twice. Default: `false`, because a second POST to a language
     ///     model returns a different text.
     public init(
-        maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), retryAfterCap: Duration = .seconds(3_600),
-        backoff: Backoff = .exponential(base: .seconds(1), factor: 2, cap: .seconds(30)), jitter: Backoff.Jitter = .full,
+        maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), maxRetryAfter: Duration = .seconds(3_600),
+        backoff: Backoff = .exponential(base: .seconds(1), factor: 2, maxDelay: .seconds(30)), jitter: Backoff.Jitter = .full,
         silenceTimeout: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes,
         retriedStatuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
         resendsNonIdempotent: Bool = false
     ) {
         precondition(maxReconnects ?? 0 >= 0, "maxReconnects must be at least 0, or nil (is \(maxReconnects ?? 0))")
         precondition(reconnectionTime >= .zero, "reconnectionTime must be at least zero (is \(reconnectionTime.inWords))")
-        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap.inWords))")
+        precondition(maxRetryAfter >= .zero, "maxRetryAfter must be at least zero (is \(maxRetryAfter.inWords))")
         precondition(
             silenceTimeout.map { $0 > .zero } ?? true,
             "silenceTimeout must be more than zero, or nil (is \((silenceTimeout ?? .zero).inWords))")
@@ -74,7 +74,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
         self.reconnectionTime = reconnectionTime
         self.backoff = backoff
         self.jitter = jitter
-        self.retryAfterCap = retryAfterCap
+        self.maxRetryAfter = maxRetryAfter
         (self.silenceTimeout, self.maxEventBytes) = (silenceTimeout, maxEventBytes)
         (self.retriedStatuses, self.resendsNonIdempotent) = (retriedStatuses, resendsNonIdempotent)
     }

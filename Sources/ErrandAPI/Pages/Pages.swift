@@ -94,7 +94,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     private func response(at position: PagePosition, originOfCall: Origin?) async throws -> TypedResponse<Output> {
         func invalid(_ error: InvalidURLError) throws -> PaginationError {
-            PaginationError(.invalidURL, error.reason.description, request: try client.request(for: endpoint), nil)
+            PaginationError(.invalidURL, error.code.description, request: try client.request(for: endpoint), nil)
         }
         let request: Request
         do {
@@ -106,7 +106,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             return try await client.mappedCall(request, in: client.envelopeReader(for: endpoint)) { response in
                 TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
             }
-        } catch let error as InvalidURLError where position != .first && error.reason == .tooManyOctets {
+        } catch let error as InvalidURLError where position != .first && error.code == .tooManyOctets {
             // The error means that the target with the base URL is too long.
             throw try invalid(error)
         }
@@ -132,7 +132,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     private func position(_ text: String, from request: Request, originOfCall: Origin?, _ head: HTTPResponse?) throws -> PagePosition {
         do {
-            return .url(try request.url(named: text, originOfCall: originOfCall, allowing: policy.allowedOrigins).description)
+            return .url(try request.resolvedURL(of: text, originOfCall: originOfCall, allowing: policy.allowedOrigins).description)
         } catch .invalid(let reason) {
             throw PaginationError(.invalidURL, reason.description, request: request, head)
         } catch .foreign(let origin) {

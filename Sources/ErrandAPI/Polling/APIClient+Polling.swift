@@ -66,7 +66,7 @@ extension APIClient {
             case .failure(let error):
                 wait = (error as? StatusError)?.retryAfter
             }
-            let pause = policy.wait(afterAttempt: poll.count, retryAfter: wait, random: random())
+            let pause = policy.delay(afterAttempt: poll.count, retryAfter: wait, random: random())
             if let timeout = policy.timeout, elapsed() + pause >= timeout {
                 let message =
                     "not done after \(elapsed().inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"

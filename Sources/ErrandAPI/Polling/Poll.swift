@@ -96,7 +96,7 @@ struct Poll: Sendable {
 
     private func url(of location: String, from sent: Request, _ head: HTTPResponse, _ policy: PollingPolicy) throws -> HTTPURL {
         do {
-            return try sent.url(named: location, originOfCall: originOfCall, allowing: policy.allowedOrigins)
+            return try sent.resolvedURL(of: location, originOfCall: originOfCall, allowing: policy.allowedOrigins)
         } catch .invalid(let reason) {
             throw PollingError(.invalidLocation, reason.description, request: sent, head)
         } catch .foreign(let origin) {

@@ -69,5 +69,5 @@ public struct PollingError: RequestFailure, NumberedFailure {
 
 extension PollingError: TimeoutFailure {
     /// Whether the timeout of the policy has passed.
-    public var failureIsTimeout: Bool { code == .timedOut }
+    public var isFailureOfTimeout: Bool { code == .timedOut }
 }

@@ -12,7 +12,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     public var timeout: Duration?
     /// The longest `Retry-After` that is obeyed: at least zero, 5 minutes by default. If a server asks for a longer wait, the next
     /// request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.
-    public var retryAfterCap: Duration
+    public var maxRetryAfter: Duration
     /// The largest number of successive failures that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500,
     /// 502, 503 and 504. At least 0, 5 by default.
     public var maxFailures: Int
@@ -24,16 +24,16 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     ///
     /// - Precondition: the durations and `maxFailures` are at least zero.
     public init(
-        backoff: Backoff = .exponential(base: .seconds(1), factor: 1.5, cap: .seconds(30)), jitter: Backoff.Jitter = .equal,
-        timeout: Duration? = .seconds(600), retryAfterCap: Duration = .seconds(300), maxFailures: Int = 5, allowedOrigins: Set<Origin> = []
+        backoff: Backoff = .exponential(base: .seconds(1), factor: 1.5, maxDelay: .seconds(30)), jitter: Backoff.Jitter = .equal,
+        timeout: Duration? = .seconds(600), maxRetryAfter: Duration = .seconds(300), maxFailures: Int = 5, allowedOrigins: Set<Origin> = []
     ) {
         precondition(timeout ?? .zero >= .zero, "timeout must be at least zero (is \(timeout ?? .zero))")
-        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(retryAfterCap))")
+        precondition(maxRetryAfter >= .zero, "maxRetryAfter must be at least zero (is \(maxRetryAfter))")
         precondition(maxFailures >= 0, "maxFailures must be at least 0 (is \(maxFailures))")
         self.backoff = backoff
         self.jitter = jitter
         self.timeout = timeout
-        self.retryAfterCap = retryAfterCap
+        self.maxRetryAfter = maxRetryAfter
         (self.maxFailures, self.allowedOrigins) = (maxFailures, allowedOrigins)
     }
 
@@ -48,8 +48,8 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - attempt: the number of the previous request, from 1.
     ///   - retryAfter: the wait that the server asks for.
-    func wait(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
-        if let retryAfter, min(retryAfter, retryAfterCap) > .zero { return min(retryAfter, retryAfterCap).bounded }
-        return jitter.applied(to: backoff.wait(afterAttempt: attempt).bounded, random: random)
+    func delay(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
+        if let retryAfter, min(retryAfter, maxRetryAfter) > .zero { return min(retryAfter, maxRetryAfter).bounded }
+        return jitter.applied(to: backoff.delay(afterAttempt: attempt).bounded, random: random)
     }
 }

@@ -97,7 +97,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         while true {
             var response = try await attempts.send(proof.map { current.carrying($0) } ?? current, to: next)
             guard author.isChallenge(response.head) else {
-                if let proof { author.noteAccepted(proof, for: request, by: response.head) }
+                if let proof { author.recordAcceptance(of: proof, for: request, by: response.head) }
                 response = attempts.adding(to: response)
                 if response.head.status == .forbidden { response.noteMissingScope() }
                 return response

@@ -8,46 +8,46 @@ public import ErrandCore
 /// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure, NumberedFailure {
-    /// The reason for which a request can't be authenticated. Other reasons may be added.
-    public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the reason, by which reasons are compared.
+    /// The kind of a failure. An open set: new codes may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the code, by which codes are compared.
         private let name: String
-        /// The reason in words.
+        /// The code in words.
         public let description: String
 
-        /// Creates your own reason.
+        /// Creates your own code.
         ///
         /// - Parameters:
-        ///   - name: identifies the reason. The library never uses reverse-DNS names.
-        ///   - description: the reason in words, without secrets.
+        ///   - name: identifies the code. The library never uses reverse-DNS names.
+        ///   - description: the code in words, without secrets.
         public init(_ name: String, _ description: String) { (self.name, self.description) = (name, description) }
 
         /// The user, the password, the key or the token can't be sent.
-        public static func invalidCredentials(_ why: String) -> Reason { Reason("invalidCredentials", why) }
+        public static func invalidCredentials(_ why: String) -> Code { Code("invalidCredentials", why) }
         /// Nobody is signed in: there is no token, and none can be obtained without a person.
-        public static let signedOut = Reason("signedOut", "nobody is signed in")
+        public static let signedOut = Code("signedOut", "nobody is signed in")
         /// The authorization server has refused to refresh the token: a person must sign in again.
-        public static let refreshRefused = Reason("refreshRefused", "the token is not valid any more, and the server gives no new token")
+        public static let refreshRefused = Code("refreshRefused", "the token is not valid any more, and the server gives no new token")
         /// The token could not be refreshed, but a later refresh may succeed. ``AuthenticationError/underlying`` says why.
-        public static let refreshFailed = Reason("refreshFailed", "no new token could be obtained")
+        public static let refreshFailed = Code("refreshFailed", "no new token could be obtained")
         /// The token was refreshed too often in a short time: servers refuse the new tokens too, or the refresh fails repeatedly.
         /// ``AuthenticationError/underlying`` is the error of the last refresh; `nil` if that refresh succeeded.
-        public static let tooManyRefreshes = Reason("tooManyRefreshes", "the token was refreshed too often in a short time")
+        public static let tooManyRefreshes = Code("tooManyRefreshes", "the token was refreshed too often in a short time")
         /// The store could not load or save the token. ``AuthenticationError/underlying`` says why.
-        public static let storeFailed = Reason("storeFailed", "the token could not be loaded or saved")
+        public static let storeFailed = Code("storeFailed", "the token could not be loaded or saved")
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
-        public static let accountChanged = Reason("accountChanged", "another account has signed in meanwhile")
+        public static let accountChanged = Code("accountChanged", "another account has signed in meanwhile")
         /// The code that refreshes or stores a token has requested the same token.
-        public static let withinRefresh = Reason("withinRefresh", "the refresh of the token requested the same token")
+        public static let withinRefresh = Code("withinRefresh", "the refresh of the token requested the same token")
 
-        /// Returns whether the names of two reasons are equal.
-        public static func == (first: Reason, second: Reason) -> Bool { first.name == second.name }
+        /// Returns whether the names of two codes are equal.
+        public static func == (first: Code, second: Code) -> Bool { first.name == second.name }
         /// Hashes the name.
         public func hash(into hasher: inout Hasher) { hasher.combine(name) }
     }
 
     /// The reason for which the request can't be authenticated.
-    public let reason: Reason
+    public let code: Code
     /// The error of the refresh or of the store; `nil` if there is none.
     public let underlying: (any Error)?
     public var request: Request?
@@ -58,13 +58,13 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - reason: the reason for which the request can't be authenticated.
+    ///   - code: the reason for which the request can't be authenticated.
     ///   - underlying: the error of the refresh or of the store; `nil` if there is none. A description shows the text of this
     ///     library's errors. For other errors, the description shows only the type, because their texts may have secrets.
     ///   - request: the request in its last form.
     ///   - response: the head of the response that asked for credentials.
-    public init(_ reason: Reason, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
-        self.reason = reason
+    public init(_ code: Code, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
+        self.code = code
         self.underlying = underlying
         self.request = request
         self.response = response
@@ -74,19 +74,19 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     public var delivery: Delivery { response == nil ? attempts.delivery : .sent }
 
     public var description: String {
-        var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(reason)"
+        var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(code)"
         if let underlying { text += ": \(SafeText.error(underlying))" }
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
 
     /// A hint about the option that a sign-in through the same client must set, because its request has no credentials yet.
-    private var hint: String { reason == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
+    private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// The number of the reason. If a request that obtains the credentials failed, such as a refresh, the number of the failure of
+    /// The number of the code. If a request that obtains the credentials failed, such as a refresh, the number of the failure of
     /// that request. The sentence for people then describes the same failure: `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }
-        return switch reason {
+        return switch code {
         case .signedOut: .signedOut
         case .refreshRefused: .refreshRefused
         case .refreshFailed: .refreshFailed
@@ -98,12 +98,12 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         default: .authentication
         }
     }
-    public var failureReason: String? { SafeText.sentence(reason.description) }
+    public var failureReason: String? { SafeText.sentence(code.description) }
     /// The step that a person can take; `nil` if only a developer can help. If a request that obtains the credentials failed, such
     /// as a refresh, the value is the step for that failure.
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
-        return switch reason {
+        return switch code {
         case .signedOut, .refreshRefused: "Sign in again, then try again."
         case .accountChanged: "Try again."
         case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
@@ -127,10 +127,10 @@ extension AuthenticationError {
 }
 
 extension AuthenticationError: DependentFailure {
-    /// The failure of the refresh, or of a request of the store. `nil` for the reasons `signedOut`, `refreshRefused` and
-    /// `accountChanged`: for these reasons, the properties describe this error itself.
+    /// The failure of the refresh, or of a request of the store. `nil` for the codes `signedOut`, `refreshRefused` and
+    /// `accountChanged`: for these codes, the properties describe this error itself.
     public var decidingFailure: (any RequestFailure)? {
-        switch reason {
+        switch code {
         case .signedOut, .refreshRefused, .accountChanged: nil
         default: underlying as? any RequestFailure
         }
@@ -139,11 +139,11 @@ extension AuthenticationError: DependentFailure {
 
 extension AuthenticationError: SignInFailure {
     /// Whether a person must sign in.
-    public var failureNeedsSignIn: Bool {
-        switch reason {
+    public var isFailureOfMissingSignIn: Bool {
+        switch code {
         case .signedOut, .refreshRefused: true
         // The refresh itself may need a sign-in at another server. A sign-in also replaces a file without a token.
-        case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.failureNeedsSignIn ?? false
+        case .refreshFailed, .tooManyRefreshes, .storeFailed: (underlying as? any SignInFailure)?.isFailureOfMissingSignIn ?? false
         default: false
         }
     }

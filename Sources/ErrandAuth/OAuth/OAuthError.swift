@@ -122,6 +122,6 @@ extension OAuthError: SafelyDescribedError {}
 
 extension OAuthError: SignInFailure {
     /// Whether a person must sign in again: ``isFinal``.
-    public var failureNeedsSignIn: Bool { isFinal }
+    public var isFailureOfMissingSignIn: Bool { isFinal }
 }
 #endif

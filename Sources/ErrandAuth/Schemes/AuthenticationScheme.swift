@@ -54,7 +54,7 @@ public protocol AuthenticationScheme: Sendable {
     var sendsRequests: Bool { get }
 
     /// Records a response that accepts a proof of this scheme: a response that is not a challenge. By default, does nothing.
-    func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
+    func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
 }
 
 extension AuthenticationScheme {
@@ -67,7 +67,7 @@ extension AuthenticationScheme {
     /// True.
     public var sendsRequests: Bool { true }
     /// Does nothing.
-    public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
+    public func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
 }
 
 /// The fields and query items that prove the identity of a request's account. The description shows only names.
@@ -86,7 +86,7 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     /// differ each time, such as Digest, needs its own fingerprint.
     public let fingerprint: AuthenticationFingerprint
     /// The data that the scheme keeps with the proof, for ``ServerChallenge/refused`` and
-    /// ``AuthenticationScheme/noteAccepted(_:for:by:)``.
+    /// ``AuthenticationScheme/recordAcceptance(of:for:by:)``.
     var context: Context?
 
     enum Context: Sendable {

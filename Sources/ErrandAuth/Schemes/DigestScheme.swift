@@ -84,7 +84,7 @@ public struct DigestScheme: AuthenticationScheme {
     }
 
     /// Keeps the accepted nonce for later requests. If `Authentication-Info` has a next nonce, keeps that nonce instead.
-    public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
+    public func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
         guard let origin = request.origin, case .digest(let digest, let isFresh) = proof.context else { return }
         if isFresh { sessions.note(digest, at: origin) }
         guard let value = response.headerFields[.authenticationInfo],

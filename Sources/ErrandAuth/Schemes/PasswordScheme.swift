@@ -67,8 +67,8 @@ public struct PasswordScheme: AuthenticationScheme {
     }
 
     /// Takes the next nonce of Digest from `Authentication-Info`.
-    public func noteAccepted(_ proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
-        digest.noteAccepted(proof, for: request, by: response)
+    public func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
+        digest.recordAcceptance(of: proof, for: request, by: response)
     }
 }
 

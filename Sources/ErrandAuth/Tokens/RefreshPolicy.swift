@@ -15,7 +15,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// processes of a service from refreshing at the same time.
     public var jitter: Double
     /// The maximum number of refreshes within ``window``, successful or not: at least 1, 5 by default. If a request needs another
-    /// refresh, the request fails with ``AuthenticationError`` and the reason `tooManyRefreshes`.
+    /// refresh, the request fails with ``AuthenticationError`` and the code `tooManyRefreshes`.
     public var limit: Int
     /// The time in which refreshes are counted: at least zero, 30 s by default.
     public var window: Duration

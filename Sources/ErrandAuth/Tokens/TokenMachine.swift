@@ -29,7 +29,7 @@ struct TokenMachine: Sendable {
         case use(Issued, refreshing: RefreshID?)
         /// Wait for a refresh.
         case refresh(RefreshID)
-        case fail(AuthenticationError.Reason, underlying: (any Error)?)
+        case fail(AuthenticationError.Code, underlying: (any Error)?)
     }
 
     private struct Failure: Sendable {

@@ -33,14 +33,14 @@ internal import Synchronization
 ///
 /// **Store:** the first request loads the token. A new token is saved before any request uses it. If the store can't save the new
 /// token, no refresh begins until the save succeeds. Each request tries to save the new token. A request that needs the new token
-/// fails with the reason `storeFailed`.
+/// fails with the code `storeFailed`.
 ///
 /// With a ``FileTokenStore``, processes that share the file refresh one after the other. Each process uses the token that another
 /// process has obtained. If another process has signed in or out, this source signs in or out too at its next refresh.
 ///
 /// **Signing out** cancels a refresh in progress: the result of the refresh is dropped, and the waiting requests fail immediately.
 /// A request that began for one account never gets the token of another account: the request fails with ``AuthenticationError`` and
-/// the reason `accountChanged`.
+/// the code `accountChanged`.
 ///
 /// Each account needs a separate source. Descriptions and mirrors show no token.
 public final class TokenSource: Sendable {
@@ -105,7 +105,7 @@ public final class TokenSource: Sendable {
 
     /// Creates a source for an account that signs in.
     ///
-    /// While nobody is signed in, requests fail with ``AuthenticationError`` and the reason `signedOut`, and `refresh` is not called. For
+    /// While nobody is signed in, requests fail with ``AuthenticationError`` and the code `signedOut`, and `refresh` is not called. For
     /// a program that needs no sign-in, use ``obtaining(_:store:account:policy:isFinal:now:random:executor:_:)``.
     ///
     /// - Parameters:
@@ -117,7 +117,7 @@ public final class TokenSource: Sendable {
     ///     may sign in with this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
     ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
-    ///     expired or was refused is dropped, and requests fail with the reason `refreshRefused`. By default
+    ///     expired or was refused is dropped, and requests fail with the code `refreshRefused`. By default
     ///     ``isFinalRefreshError(_:)``.
     ///   - now: returns the current date.
     ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
@@ -229,7 +229,7 @@ public final class TokenSource: Sendable {
     /// This function sends no request: the token may have expired. Call this function when an app starts, to show whether somebody
     /// is signed in.
     ///
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`; `CancellationError`.
+    /// - Throws: ``AuthenticationError`` with the code `storeFailed`; `CancellationError`.
     public func load() async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) { try await wait(for: .load, by: nil, nil) { [self] in try await readStore() } }
         return current
@@ -275,7 +275,7 @@ public final class TokenSource: Sendable {
                 issued.isNew = hasWaited
                 if let id, !hasUnsaved { flights.begin(.refresh(id)) { [self] in try await performRefresh(id) } }
                 return issued
-            case .fail(let reason, let underlying): throw AuthenticationError(reason, underlying: underlying, request: request)
+            case .fail(let code, let underlying): throw AuthenticationError(code, underlying: underlying, request: request)
             case .refresh(let id):
                 // Until the save succeeds, the store holds a refresh token that is used up.
                 if hasUnsaved, let storeError { throw storeError }
@@ -472,7 +472,7 @@ public final class TokenSource: Sendable {
     /// Signs in: uses the token from now on, and saves the token. A refresh in progress is cancelled. If the task is cancelled, the
     /// token is still saved.
     ///
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`. After the error, the token is used, and each request tries
+    /// - Throws: ``AuthenticationError`` with the code `storeFailed`. After the error, the token is used, and each request tries
     ///   to save the token.
     public func signIn(_ token: AccessToken) async throws {
         var token = token.belonging(to: nil)
@@ -482,10 +482,10 @@ public final class TokenSource: Sendable {
     }
 
     /// Signs out: removes the token from the store, even if the task is cancelled. A refresh in progress is cancelled. Requests
-    /// that wait for the refresh fail with ``AuthenticationError`` and the reason `signedOut`.
+    /// that wait for the refresh fail with ``AuthenticationError`` and the code `signedOut`.
     ///
     /// - Returns: the latest token, for example to revoke the token; `nil` if there was no token, or if the store could not be read.
-    /// - Throws: ``AuthenticationError`` with the reason `storeFailed`, if the store can't be emptied. After the error, nobody is
+    /// - Throws: ``AuthenticationError`` with the code `storeFailed`, if the store can't be emptied. After the error, nobody is
     ///   signed in.
     @discardableResult
     public func signOut() async throws -> AccessToken? { try await signOut(clearing: []) }
@@ -501,7 +501,7 @@ public final class TokenSource: Sendable {
     /// to remove.
     ///
     /// - Returns: the latest token, as ``signOut()`` does.
-    /// - Throws: the first error, after the last store: ``AuthenticationError`` with the reason `storeFailed`, or the error of a
+    /// - Throws: the first error, after the last store: ``AuthenticationError`` with the code `storeFailed`, or the error of a
     ///   store. After the error, nobody is signed in.
     @discardableResult
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {

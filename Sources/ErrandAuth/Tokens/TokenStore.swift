@@ -16,7 +16,7 @@ public protocol TokenStore: Sendable {
     /// example because the keychain is locked, throw an error.
     ///
     /// - Throws: any error if the token can't be read. Requests that need the store then fail with ``AuthenticationError`` and the
-    ///   reason `storeFailed`.
+    ///   code `storeFailed`.
     func load() async throws -> AccessToken?
     /// Replaces the token. When this function returns, the token must be stored durably. Only then does the source use the token.
     func save(_ token: AccessToken) async throws
@@ -32,7 +32,7 @@ public protocol TokenStore: Sendable {
     /// ``exclusively(_:)``, the store must release the reserved space that the refresh has not used.
     ///
     /// - Throws: any error if the store can't keep a token, for example because the disk is full. The requests fail with
-    ///   ``AuthenticationError`` and the reason `storeFailed`, and the source keeps its token.
+    ///   ``AuthenticationError`` and the code `storeFailed`, and the source keeps its token.
     func prepareToSave() async throws
     /// Runs `work`, a whole refresh, while no other process refreshes. By default, runs `work` without a lock. Within `work`, the
     /// source also calls ``prepareToSave()`` and ``atomically(_:)``.
@@ -81,7 +81,7 @@ public final class MemoryTokenStore: TokenStore {
 /// Several processes may share the file: their refreshes run one after the other. The empty files `PATH.lock` and `PATH.write-lock`
 /// beside the file are the locks. The lock files are never removed.
 /// - A process uses the token that another process has obtained.
-/// - If another process has signed in, earlier requests fail with the reason `accountChanged`. Later requests belong to the new account.
+/// - If another process has signed in, earlier requests fail with the code `accountChanged`. Later requests belong to the new account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
 /// The file contains the token and a random identifier of the sign-in, as JSON. A file of an earlier version has no identifier, and
@@ -208,6 +208,6 @@ extension TokenFileError: SafelyDescribedError {}
 
 extension TokenFileError: SignInFailure {
     /// Whether the file has no readable token.
-    public var failureNeedsSignIn: Bool { isCorrupt }
+    public var isFailureOfMissingSignIn: Bool { isCorrupt }
 }
 #endif

@@ -50,12 +50,12 @@ enum ContentCoding: String, CaseIterable, Sendable {
     ///
     /// - Parameter input: the first bytes, at least ``bytesToBegin``.
     /// - Throws: `.corrupt` if a body can't begin with these bytes, or if there is not enough memory for the decoder.
-    func decoder(for input: Data) throws(ContentDecodingError.Reason) -> any Codec {
+    func decoder(for input: Data) throws(ContentDecodingError.Code) -> any Codec {
         guard let decoder = try newDecoder(for: input) else { throw .corrupt(self, "there is not enough memory") }
         return decoder
     }
 
-    private func newDecoder(for input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
+    private func newDecoder(for input: Data) throws(ContentDecodingError.Code) -> (any Codec)? {
         switch self {
         case .gzip: return Self.zlib(.decode, windowBits: 31)
         case .deflate:
@@ -132,7 +132,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// - Throws: `.tooManyCodings` for more than `limit` codings.
     static func toDecode(
         _ head: HTTPResponse, to method: HTTPRequest.Method, atMost limit: Int
-    ) throws(ContentDecodingError.Reason) -> [ContentCoding] {
+    ) throws(ContentDecodingError.Code) -> [ContentCoding] {
         let status = head.status.code
         guard method != .head, status >= 200, ![204, 206, 304].contains(status),
             head.headerFields[.contentLength].map({ $0.isExactly("0") }) != true

@@ -27,7 +27,7 @@ struct CodingDecoder: Sendable {
     init(_ coding: ContentCoding) { self.coding = coding }
 
     /// Returns the next decoded bytes, and removes the used bytes from the front of `input`. Returns `nil` if more bytes are needed.
-    mutating func decode(_ input: inout Data) throws(ContentDecodingError.Reason) -> Data? {
+    mutating func decode(_ input: inout Data) throws(ContentDecodingError.Code) -> Data? {
         while !input.isEmpty || mayHoldMore {
             if isAtEnd {
                 guard let codec else { return nil }
@@ -69,7 +69,7 @@ struct CodingDecoder: Sendable {
     }
 
     /// Returns the codec; `nil` if `input` is too short to choose a codec.
-    private mutating func begun(on input: Data) throws(ContentDecodingError.Reason) -> (any Codec)? {
+    private mutating func begun(on input: Data) throws(ContentDecodingError.Code) -> (any Codec)? {
         if let codec { return codec }
         guard input.count >= coding.bytesToBegin else { return nil }
         let begun = try coding.decoder(for: input)

@@ -14,7 +14,7 @@ struct ContentDecoder: BodyTransform {
         /// The unused bytes from the previous stage. The first stage uses the bytes of the body instead.
         var input = Data()
 
-        mutating func decode() throws(ContentDecodingError.Reason) -> Data? { try decoder.decode(&input) }
+        mutating func decode() throws(ContentDecodingError.Code) -> Data? { try decoder.decode(&input) }
     }
 
     init(_ codings: [ContentCoding], _ limits: DecompressionLimits, request: Request, response: HTTPResponse) {
@@ -46,7 +46,7 @@ struct ContentDecoder: BodyTransform {
     }
 
     /// Returns the next bytes of a stage; `nil` if more input is needed.
-    private mutating func output(of index: Int, _ input: inout Data) throws(ContentDecodingError.Reason) -> Data? {
+    private mutating func output(of index: Int, _ input: inout Data) throws(ContentDecodingError.Code) -> Data? {
         while true {
             let output: Data?
             if index == 0 {
@@ -57,7 +57,7 @@ struct ContentDecoder: BodyTransform {
                 output = try stages[index].decode()
             }
             if let output {
-                if let reason = limits.exceeded(decoded: stages[index].decoder.decodedBytes, received: receivedBytes) { throw reason }
+                if let code = limits.exceeded(decoded: stages[index].decoder.decodedBytes, received: receivedBytes) { throw code }
                 return output
             }
             guard index > 0, let more = try self.output(of: index - 1, &input) else { return nil }

@@ -6,30 +6,30 @@ public import ErrandCore
 /// GET https://a.example/: status 200, the body can't be decoded: gzip: the body ends early
 /// ```
 public struct ContentDecodingError: RequestFailure, NumberedFailure {
-    /// The problem of the body. Reasons may be added: match only the reasons that you handle.
-    public struct Reason: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The reason in words, such as `gzip: the body ends early`.
+    /// The problem of the body. Codes may be added: match only the codes that you handle.
+    public struct Code: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The code in words, such as `gzip: the body ends early`.
         public let description: String
         /// Whether the body exceeds one of the ``DecompressionLimits``.
         public let isLimit: Bool
 
         private init(_ description: String, isLimit: Bool = false) { (self.description, self.isLimit) = (description, isLimit) }
 
-        static func truncated(_ coding: ContentCoding) -> Reason { Reason("\(coding.rawValue): the body ends early") }
-        static func corrupt(_ coding: ContentCoding, _ detail: String) -> Reason { Reason("\(coding.rawValue): \(detail)") }
-        static func trailing(_ coding: ContentCoding) -> Reason { Reason("\(coding.rawValue): there are bytes after the end") }
-        static func tooLarge(limitBytes: Int) -> Reason { Reason("it has more than \(limitBytes) bytes (maxBytes)", isLimit: true) }
-        static func expandsTooMuch(maxRatio: Int) -> Reason {
-            Reason("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
+        static func truncated(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): the body ends early") }
+        static func corrupt(_ coding: ContentCoding, _ detail: String) -> Code { Code("\(coding.rawValue): \(detail)") }
+        static func trailing(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): there are bytes after the end") }
+        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes) bytes (maxBytes)", isLimit: true) }
+        static func expandsTooMuch(maxRatio: Int) -> Code {
+            Code("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
         }
-        static func tooManyEmptyMembers(_ coding: ContentCoding, limit: Int) -> Reason {
-            Reason("\(coding.rawValue): it has more than \(limit) members in a row without content", isLimit: true)
+        static func tooManyEmptyMembers(_ coding: ContentCoding, limit: Int) -> Code {
+            Code("\(coding.rawValue): it has more than \(limit) members in a row without content", isLimit: true)
         }
-        static func tooManyCodings(limit: Int) -> Reason { Reason("it has more than \(limit) content codings (maxCodings)", isLimit: true) }
+        static func tooManyCodings(limit: Int) -> Code { Code("it has more than \(limit) content codings (maxCodings)", isLimit: true) }
     }
 
     /// The problem of the body.
-    public let reason: Reason
+    public let code: Code
     public var request: Request?
     /// The head of the response, as the server sent it.
     public let response: HTTPResponse?
@@ -39,15 +39,15 @@ public struct ContentDecodingError: RequestFailure, NumberedFailure {
     public var phase: ExchangePhase { .body }
     public var delivery: Delivery { .sent }
 
-    init(_ reason: Reason, request: Request, response: HTTPResponse) {
-        (self.reason, self.request, self.response) = (reason, request, response)
+    init(_ code: Code, request: Request, response: HTTPResponse) {
+        (self.code, self.request, self.response) = (code, request, response)
     }
 
     public var description: String { "\(request.map { "\($0): " } ?? "")\(happened)\(shownAttempts)" }
 
-    private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(reason)" }
+    private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(code)" }
 
-    public var failureNumber: FailureNumber { reason.isLimit ? .decodedBodyTooLarge : .contentDecoding }
+    public var failureNumber: FailureNumber { code.isLimit ? .decodedBodyTooLarge : .contentDecoding }
     public var failureReason: String? { happened.asSentence }
     public var recoverySuggestion: String? { nil }
 }

@@ -39,7 +39,7 @@ public struct DecompressionLimits: Sendable, Hashable {
     /// - Parameters:
     ///   - decoded: the number of bytes that one coding has produced so far.
     ///   - received: the number of bytes of the body that were used so far.
-    func exceeded(decoded: Int, received: Int) -> ContentDecodingError.Reason? {
+    func exceeded(decoded: Int, received: Int) -> ContentDecodingError.Code? {
         if let maxBytes, decoded > maxBytes { return .tooLarge(limitBytes: maxBytes) }
         guard let maxRatio, decoded > ratioThresholdBytes else { return nil }
         let (allowed, overflow) = received.multipliedReportingOverflow(by: maxRatio)

@@ -228,7 +228,7 @@ extension MiddlewareBehavior {
 
 /// A stream that is never read.
 private struct NoStream: DuplexStream {
-    var incoming: any BodySource { StubBodySource { nil } }
+    var incoming: any BodySource { ClosureBodySource { nil } }
     func write(_ data: Data) async throws {}
     func finishWriting() async throws {}
     func close() {}

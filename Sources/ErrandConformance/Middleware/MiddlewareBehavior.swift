@@ -256,7 +256,7 @@ extension MiddlewareBehavior {
             let (hasFirst, release) = (Signal(), Signal())
             defer { release.signal() }
             let isFirst = Mutex(true)
-            let source = StubBodySource {
+            let source = ClosureBodySource {
                 let isNow = isFirst.withLock { isFirst in
                     defer { isFirst = false }
                     return isFirst

@@ -84,7 +84,7 @@ extension TransportBehavior {
             "RequestBodyFailure", "A request body that fails makes the request fail, and is never sent as complete.",
             [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
-            let body = RequestBody.stream { _ in StubBodySource { throw SourceBroke() } }
+            let body = RequestBody.stream { _ in ClosureBodySource { throw SourceBroke() } }
             let failure = try await subject.failure(.post, body: body)
             #expect(failure?.code == .requestBody && failure?.underlying is SourceBroke)
             for declared in [Int64(3), 30] {
@@ -127,7 +127,7 @@ extension TransportBehavior {
     static func stream(of bytes: Data, pieceBytes: Int) -> RequestBody {
         .stream { _ in
             let source = WrittenPieces(bytes, pieceBytes: pieceBytes)
-            return StubBodySource { source.next() }
+            return ClosureBodySource { source.next() }
         }
     }
 

@@ -30,7 +30,7 @@ extension TransportBehavior {
                         let hasGreeted = Mutex(false)
                         return (
                             HTTPResponse(status: .ok),
-                            StubBodySource {
+                            ClosureBodySource {
                                 let isFirst = hasGreeted.withLock { hasGreeted in
                                     defer { hasGreeted = true }
                                     return !hasGreeted
@@ -101,7 +101,7 @@ extension TransportBehavior {
             for hasDeadline in [true, false] {
                 let (isRead, isReleased) = (Signal(), Signal())
                 let body = RequestBody.stream { _ in
-                    StubBodySource {
+                    ClosureBodySource {
                         isRead.signal()
                         try await untilCancelled()
                     } onAbandon: {
@@ -264,7 +264,7 @@ extension TransportBehavior {
     private static let hanging = StubResponse.streaming { _, incoming in
         (
             HTTPResponse(status: .ok),
-            StubBodySource {
+            ClosureBodySource {
                 try await untilCancelled()
             } onAbandon: {
                 incoming.abandon()

@@ -50,7 +50,7 @@ extension TransportBehavior {
             let hanging = StubResponse.streaming { _, _ in
                 (
                     HTTPResponse(status: .ok),
-                    StubBodySource {
+                    ClosureBodySource {
                         try await released.wait()
                         return nil
                     }
@@ -95,7 +95,7 @@ extension TransportBehavior {
             let large = StubResponse.streaming { _, _ in
                 (
                     HTTPResponse(status: .ok),
-                    StubBodySource {
+                    ClosureBodySource {
                         guard produced.value < pieces else { return nil }
                         produced.add()
                         return piece

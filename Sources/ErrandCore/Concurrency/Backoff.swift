@@ -1,4 +1,4 @@
-/// The wait before each further attempt, without jitter.
+/// The delay before each further attempt, without jitter.
 ///
 /// ```swift
 /// RetryPolicy(maxAttempts: 5, backoff: .fibonacci(unit: .milliseconds(200)))
@@ -6,71 +6,71 @@
 public struct Backoff: Sendable, CustomStringConvertible {
     /// The backoff in words, for the stack's description.
     public let description: String
-    private let wait: @Sendable (Int) -> Duration
+    private let delay: @Sendable (Int) -> Duration
 
     /// Returns your own backoff.
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.
-    ///   - wait: returns the wait after the attempt with this number, from 1. A negative wait is treated as zero.
-    public static func custom(_ description: String, _ wait: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
-        Backoff(description: description) { max(.zero, wait($0)) }
+    ///   - delay: returns the delay after the attempt with this number, from 1. A negative delay is treated as zero.
+    public static func custom(_ description: String, _ delay: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
+        Backoff(description: description) { max(.zero, delay($0)) }
     }
 
-    /// No wait.
+    /// No delay.
     public static let immediate = Backoff(description: "immediate") { _ in .zero }
 
-    /// Returns a backoff with the same wait each time.
+    /// Returns a backoff with the same delay each time.
     ///
-    /// - Parameter wait: the wait; at least zero.
-    public static func constant(_ wait: Duration) -> Backoff {
-        precondition(wait >= .zero, "wait must be at least zero (is \(wait.inWords))")
-        return Backoff(description: "constant \(wait.inWords)") { _ in wait }
+    /// - Parameter delay: the delay; at least zero.
+    public static func constant(_ delay: Duration) -> Backoff {
+        precondition(delay >= .zero, "delay must be at least zero (is \(delay.inWords))")
+        return Backoff(description: "constant \(delay.inWords)") { _ in delay }
     }
 
-    /// Returns a backoff whose wait grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `cap`.
+    /// Returns a backoff whose delay grows: `base` · `factor`^(*n* - 1) after attempt *n*, at most `maxDelay`.
     ///
     /// - Parameters:
-    ///   - base: the wait after the first attempt, at least zero. Default: 100 ms.
+    ///   - base: the delay after the first attempt, at least zero. Default: 100 ms.
     ///   - factor: the factor of growth, at least 1. Default: 2.
-    ///   - cap: the longest wait, at least zero. Default: 20 s.
+    ///   - maxDelay: the longest delay, at least zero. Default: 20 s.
     public static func exponential(
-        base: Duration = .milliseconds(100), factor: Double = 2, cap: Duration = .seconds(20)
+        base: Duration = .milliseconds(100), factor: Double = 2, maxDelay: Duration = .seconds(20)
     ) -> Backoff {
         precondition(base >= .zero, "base must be at least zero (is \(base.inWords))")
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
-        precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
-        return Backoff(description: "\(base.inWords) to \(cap.inWords)") { attempt in
-            // Any larger product is above the cap, and might be infinite.
+        precondition(maxDelay >= .zero, "maxDelay must be at least zero (is \(maxDelay.inWords))")
+        return Backoff(description: "\(base.inWords) to \(maxDelay.inWords)") { attempt in
+            // Any larger product is above `maxDelay`, and might be infinite.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
-            return base / .seconds(1) * power >= cap / .seconds(1) ? cap : base * power
+            return base / .seconds(1) * power >= maxDelay / .seconds(1) ? maxDelay : base * power
         }
     }
 
-    /// Returns a backoff whose wait grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `cap`.
+    /// Returns a backoff whose delay grows: `unit` times 1, 1, 2, 3, 5, 8, …, at most `maxDelay`.
     ///
     /// - Parameters:
-    ///   - unit: the wait after the first attempt, at least zero. Default: 100 ms.
-    ///   - cap: the longest wait, at least zero. Default: 20 s.
-    public static func fibonacci(unit: Duration = .milliseconds(100), cap: Duration = .seconds(20)) -> Backoff {
+    ///   - unit: the delay after the first attempt, at least zero. Default: 100 ms.
+    ///   - maxDelay: the longest delay, at least zero. Default: 20 s.
+    public static func fibonacci(unit: Duration = .milliseconds(100), maxDelay: Duration = .seconds(20)) -> Backoff {
         precondition(unit >= .zero, "unit must be at least zero (is \(unit.inWords))")
-        precondition(cap >= .zero, "cap must be at least zero (is \(cap.inWords))")
-        return Backoff(description: "fibonacci of \(unit.inWords) to \(cap.inWords)") { attempt in
+        precondition(maxDelay >= .zero, "maxDelay must be at least zero (is \(maxDelay.inWords))")
+        return Backoff(description: "fibonacci of \(unit.inWords) to \(maxDelay.inWords)") { attempt in
             var (number, next) = (Int32(1), Int32(1))
             for _ in 1..<min(max(attempt, 1), 45) { (number, next) = (next, number + next) }
-            return min(cap, unit.bounded * number)
+            return min(maxDelay, unit.bounded * number)
         }
     }
 
-    /// Returns the wait after an attempt, without jitter.
+    /// Returns the delay after an attempt, without jitter.
     ///
     /// - Parameter attempt: the number of the attempt; at least 1.
-    public func wait(afterAttempt attempt: Int) -> Duration {
+    public func delay(afterAttempt attempt: Int) -> Duration {
         precondition(attempt >= 1, "attempt must be at least 1 (is \(attempt))")
-        return wait(attempt)
+        return delay(attempt)
     }
 
-    private init(description: String, wait: @escaping @Sendable (Int) -> Duration) {
-        (self.description, self.wait) = (description, wait)
+    private init(description: String, delay: @escaping @Sendable (Int) -> Duration) {
+        (self.description, self.delay) = (description, delay)
     }
 }

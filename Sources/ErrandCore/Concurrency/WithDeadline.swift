@@ -1,4 +1,4 @@
-private enum Finisher<Result: Sendable>: Sendable {
+private enum RaceEnd<Result: Sendable>: Sendable {
     case result(Result)
     case expiry(TransportError)
 }
@@ -18,7 +18,7 @@ public func withExpiry<Result: Sendable>(
     discard: @escaping @Sendable (Result) -> Void,
     operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-    try await withThrowingTaskGroup(of: Finisher<Result>.self) { group in
+    try await withThrowingTaskGroup(of: RaceEnd<Result>.self) { group in
         group.addTask { .result(try await operation()) }
         group.addTask { .expiry(try await expiry()) }
         let first = await group.nextResult()

@@ -72,7 +72,7 @@ extension Error {
     /// be refreshed because of such a failure. False for the statuses 408 and 504, because the server responded.
     public var isTimeout: Bool {
         let error = decidingError
-        return (error as? TransportError)?.code == .timedOut || (error as? any TimeoutFailure)?.failureIsTimeout == true
+        return (error as? TransportError)?.code == .timedOut || (error as? any TimeoutFailure)?.isFailureOfTimeout == true
     }
 
     /// Whether the call was cancelled: true for `CancellationError`.
@@ -105,7 +105,7 @@ extension Error {
     ///     showSignIn()
     /// }
     /// ```
-    public var needsSignIn: Bool { (self as? any SignInFailure)?.failureNeedsSignIn ?? isUnauthorized }
+    public var needsSignIn: Bool { (self as? any SignInFailure)?.isFailureOfMissingSignIn ?? isUnauthorized }
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
@@ -140,11 +140,11 @@ public protocol DependentFailure: RequestFailure {
 /// A failure whose cause may be a deadline or a timeout. Error types of other modules conform to this protocol.
 public protocol TimeoutFailure: RequestFailure {
     /// Whether a deadline or a timeout of the client was the cause.
-    var failureIsTimeout: Bool { get }
+    var isFailureOfTimeout: Bool { get }
 }
 
 /// A failure that knows whether a person must sign in. Error types of other modules conform to this protocol.
 public protocol SignInFailure: Error {
     /// Whether the call can succeed only after a person has signed in.
-    var failureNeedsSignIn: Bool { get }
+    var isFailureOfMissingSignIn: Bool { get }
 }

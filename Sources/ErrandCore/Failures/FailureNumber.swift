@@ -157,9 +157,9 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     /// A field occurs several times with different values.
     public static let repeatedField = FailureNumber(3041)
     /// A URL that a response names is invalid.
-    public static let namedURLInvalid = FailureNumber(3042)
+    public static let urlReferenceInvalid = FailureNumber(3042)
     /// A URL that a response names is at an origin that is not allowed.
-    public static let namedURLForeign = FailureNumber(3043)
+    public static let urlReferenceForeign = FailureNumber(3043)
     /// A page of a list leads to an earlier page.
     public static let pageLoop = FailureNumber(3050)
     /// A list has more pages than its policy allows.

@@ -6,21 +6,21 @@
 /// invalid value of the header field X-Tenant: the octet 0xA at position 4 is not allowed
 /// ```
 public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStringConvertible, SafelyDescribedError {
-    /// The kind of problem. An open set: new reasons may be added.
-    public struct Reason: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the reason.
+    /// The kind of problem. An open set: new codes may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the code.
         public let description: String
 
         /// The name is empty, or has an octet that a name can't have, such as a space or a colon
         /// ([RFC 9110, section 5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)).
-        public static let invalidName = Reason(description: "invalidName")
+        public static let invalidName = Code(description: "invalidName")
         /// The value has an octet that a value can't have, such as a line break, or begins or ends with a space or a tab
         /// ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
-        public static let invalidValue = Reason(description: "invalidValue")
+        public static let invalidValue = Code(description: "invalidValue")
     }
 
     /// The problem.
-    public let reason: Reason
+    public let code: Code
     /// The name of the field; `nil` if the name is invalid. The error does not keep an invalid name, which may be a misplaced secret.
     public let name: HTTPField.Name?
     /// The position of the first invalid octet in the text as UTF-8, from 0.
@@ -29,8 +29,8 @@ public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStri
     public let octet: UInt8?
     private let isEmpty: Bool
 
-    init(_ reason: Reason, of name: HTTPField.Name?, in text: String, at position: Int, isSecret: Bool = false) {
-        (self.reason, self.name, self.position, isEmpty) = (reason, name, position, text.isEmpty)
+    init(_ code: Code, of name: HTTPField.Name?, in text: String, at position: Int, isSecret: Bool = false) {
+        (self.code, self.name, self.position, isEmpty) = (code, name, position, text.isEmpty)
         let hidesOctet = isSecret || name.map { Sensitivity.standard.isSensitive($0) } == true
         octet = hidesOctet ? nil : text.utf8.dropFirst(position).first
     }
@@ -45,7 +45,7 @@ public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStri
         if isEmpty { return "it is empty" }
         guard let octet else { return "the octet at position \(position) is not allowed" }
         let hex = String(octet, radix: 16, uppercase: true)
-        let isSpace = reason == .invalidValue && (octet == 0x20 || octet == 0x09)
+        let isSpace = code == .invalidValue && (octet == 0x20 || octet == 0x09)
         return "the octet 0x\(hex) at position \(position) is not allowed" + (isSpace ? " at the beginning or the end" : "")
     }
 

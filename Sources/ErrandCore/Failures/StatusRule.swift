@@ -73,7 +73,7 @@ extension Request {
             }
         guard let rule else { return response.metadata.isStatusAccepted ? true : nil }
         let status = response.head.status
-        return rule.accepts(status) || (options.call.mayFollowRedirects && status.kind == .redirection)
+        return rule.accepts(status) || (options.call.redirectsAreFollowed && status.kind == .redirection)
     }
 
     /// Returns whether the status of a response is a failure. A status is a failure if the call's rule refuses it. Without a

@@ -10,8 +10,8 @@ package struct CallState: Sendable {
     package var hasAttemptDeadline = false
     /// Whether the response will be decoded, so that the call ends later than its exchange: see ``CallObserver``.
     package var awaitsDecoding = false
-    /// Whether an outer layer may follow a redirect that a response asks for.
-    var mayFollowRedirects = false
+    /// Whether an outer layer follows a redirect that a response asks for.
+    var redirectsAreFollowed = false
     /// Whether no layer may follow a redirect, because the body has secrets for the first server only.
     var forbidsRedirects = false
     /// The rule of the `validateStatus` middleware that the request has passed: see ``Request/accepts(_:)``.

@@ -59,13 +59,13 @@ extension RequestOptions {
 }
 
 extension RequestOptions {
-    /// Whether an outer layer may follow the redirect of a response.
+    /// Whether an outer layer follows the redirect of a response. For a layer of your own that follows redirects.
     ///
     /// A middleware that follows redirects sets this property for its inner layers, so that observers don't record a redirect as
     /// a failure. When the middleware returns, the property has its earlier value again.
-    public var mayFollowRedirects: Bool {
-        get { call.mayFollowRedirects }
-        set { call.mayFollowRedirects = newValue }
+    public var redirectsAreFollowed: Bool {
+        get { call.redirectsAreFollowed }
+        set { call.redirectsAreFollowed = newValue }
     }
 
     /// Whether no layer may follow a redirect, because the request has secrets for the first server alone.

@@ -32,20 +32,20 @@ extension Request {
     ///     browsers, except that a backslash is percent-encoded.
     ///   - originOfCall: the origin of the call (``originOfCall``); `nil` if the origin is not known.
     ///   - origins: the other origins that may be requested.
-    /// - Throws: ``NamedURLError``.
-    public func url(
-        named reference: String, originOfCall: Origin?, allowing origins: Set<Origin>
-    ) throws(NamedURLError) -> HTTPURL {
-        let named: HTTPURL
+    /// - Throws: ``URLReferenceError``.
+    public func resolvedURL(
+        of reference: String, originOfCall: Origin?, allowing origins: Set<Origin>
+    ) throws(URLReferenceError) -> HTTPURL {
+        let resolved: HTTPURL
         do {
             let reference = try URLReference(received: reference)
-            named = try HTTPURL(url.map { reference.resolved(against: URLReference($0)) } ?? reference)
+            resolved = try HTTPURL(url.map { reference.resolved(against: URLReference($0)) } ?? reference)
         } catch {
             // The error leaves out the text, which may contain secrets that the error does not recognize.
-            throw .invalid(error.reason)
+            throw .invalid(error.code)
         }
-        guard [origin, originOfCall].contains(named.origin) || origins.contains(named.origin) else { throw .foreign(named.origin) }
-        return named
+        guard [origin, originOfCall].contains(resolved.origin) || origins.contains(resolved.origin) else { throw .foreign(resolved.origin) }
+        return resolved
     }
 
     /// Returns the origin that may get credentials if the response to this request names a URL of that origin.
@@ -96,24 +96,24 @@ extension Request {
 }
 
 /// The reason why the app must not request a URL from a response.
-public enum NamedURLError: NumberedFailure, SafelyDescribedError, Hashable {
+public enum URLReferenceError: NumberedFailure, SafelyDescribedError, Hashable {
     /// The text is not the URL of an HTTP resource.
-    case invalid(InvalidURLError.Reason)
+    case invalid(InvalidURLError.Code)
     /// The origin of the URL is not allowed.
     case foreign(Origin)
 
     /// The reason in words, without the URL.
     public var description: String {
         switch self {
-        case .invalid(let reason): "the URL that the response names is not valid: \(reason)"
+        case .invalid(let code): "the URL that the response names is not valid: \(code)"
         case .foreign(let origin): "the response names a URL at \(origin), which is not allowed"
         }
     }
 
     public var failureNumber: FailureNumber {
         switch self {
-        case .invalid: .namedURLInvalid
-        case .foreign: .namedURLForeign
+        case .invalid: .urlReferenceInvalid
+        case .foreign: .urlReferenceForeign
         }
     }
 

@@ -88,12 +88,12 @@ package struct RequestTarget: Sendable {
     /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, or contains an octet that must be
     ///   percent-encoded.
     static func check(_ text: String) throws(InvalidURLError) {
-        if let reason = text.withUTF8Bytes({ problem(in: $0).reason }) { throw InvalidURLError(text, reason) }
+        if let code = text.withUTF8Bytes({ problem(in: $0).code }) { throw InvalidURLError(text, code) }
     }
 
     /// Checks a path and query while the base URL is not known. Returns the problem, if there is one, and the length of the
     /// path in bytes.
-    static func problem(in text: UnsafeBufferPointer<UInt8>) -> (reason: InvalidURLError.Reason?, pathBytes: Int) {
+    static func problem(in text: UnsafeBufferPointer<UInt8>) -> (code: InvalidURLError.Code?, pathBytes: Int) {
         if text.count > limitBytes { return (.tooManyOctets, 0) }
         var pathBytes = text.count
         for (index, byte) in text.enumerated() {
@@ -187,7 +187,7 @@ extension Request {
         do {
             knownTarget = try RequestTarget(reading: head)
         } catch {
-            throw options.urlTemplate.map { InvalidURLError($0, error.reason) } ?? error
+            throw options.urlTemplate.map { InvalidURLError($0, error.code) } ?? error
         }
         if knownTarget == nil, head.path != "*" { throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
     }

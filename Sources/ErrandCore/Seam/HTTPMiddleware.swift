@@ -40,7 +40,7 @@ public protocol HTTPMiddleware: Sendable {
     /// The rules for the order of this middleware relative to other middleware; none by default.
     ///
     /// A stack that sorts its layers finds the place of this layer by the rules of the layer: see
-    /// ``HTTPStack/ordered(around:defaults:)``. The description of any stack reports an order that breaks a rule: see
+    /// ``HTTPStack/sorted(around:defaults:)``. The description of any stack reports an order that breaks a rule: see
     /// ``HTTPStack/orderProblems``.
     ///
     /// ```swift

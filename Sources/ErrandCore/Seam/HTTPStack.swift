@@ -9,7 +9,7 @@
 ///
 /// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on.
 ///   The last modifier is the outermost layer: it sees the request first and the response last.
-/// - `HTTPStack.default` and every stack from ``ordered(around:defaults:)`` sort their layers. The order in which you write the
+/// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order in which you write the
 ///   modifiers has no effect.
 ///
 /// If the order of two layers makes one of them useless, the description of the stack reports the pair. All stacks have the same
@@ -49,7 +49,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// modifiers has no effect.
     ///
     /// ```swift
-    /// let stack = HTTPStack.ordered(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))
+    /// let stack = HTTPStack.sorted(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))
     /// print(stack)    // server(https://api.example/) > timeout(30 s) > retry(…) > metrics > StubTransport
     /// ```
     ///
@@ -70,7 +70,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     ///   - defaults: the initial layers. A later layer of the same place replaces a layer of `defaults`. If the later layer has a
     ///     condition, it replaces the layer for the requests that meet the condition. A layer that
     ///     ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` adds replaces no layer.
-    public static func ordered(
+    public static func sorted(
         around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
     ) -> HTTPStack {
         let base = (sender as? HTTPStack).map(LayerBase.init(stack:)) ?? LayerBase(sender)
@@ -78,7 +78,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     }
 
     /// The same layers in a stack that does not sort: each later modifier wraps the whole stack.
-    public var keepingOrder: HTTPStack { HTTPStack(top: top, list.keepingOrder) }
+    public var unsorted: HTTPStack { HTTPStack(top: top, list.unsorted) }
 
     /// Returns the same stack, which does not report ``orderProblems``.
     ///
@@ -179,7 +179,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// requests to another sender (``HTTPMiddleware/mayBypassInnerLayers``).
     public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 
-    /// Whether the stack sorts its layers: see ``ordered(around:defaults:)``.
+    /// Whether the stack sorts its layers: see ``sorted(around:defaults:)``.
     public var isSorted: Bool { list.isSorted }
 
     /// The problems in the order of the layers, each as a sentence; empty if there is no problem.
@@ -203,7 +203,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 extension HTTPSender {
     /// Wraps this sender in `middleware`, which sees the request before this sender and the response after this sender.
     ///
-    /// A stack that sorts its layers puts the middleware at its place: see ``HTTPStack/ordered(around:defaults:)``.
+    /// A stack that sorts its layers puts the middleware at its place: see ``HTTPStack/sorted(around:defaults:)``.
     public func wrapped(by middleware: some HTTPMiddleware) -> HTTPStack { HTTPStack(self).adding([LayerEntry(middleware)]) }
 
     /// Adds `middleware` directly inside a place of the canonical order, in a stack that sorts its layers.

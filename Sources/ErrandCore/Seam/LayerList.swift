@@ -57,7 +57,7 @@ final class LayerList: Sendable {
     func claimOrderReport() -> Bool { !hasReportedOrder.exchange(true, ordering: .relaxed) }
 
     /// The same layers in a list that does not sort.
-    var keepingOrder: LayerList { LayerList(entries, around: base, isSorted: false, reportsOrder: reportsOrder) }
+    var unsorted: LayerList { LayerList(entries, around: base, isSorted: false, reportsOrder: reportsOrder) }
 
     /// The same layers, whose order problems are not reported.
     var ignoringOrderProblems: LayerList { LayerList(entries, around: base, isSorted: isSorted, reportsOrder: false) }

@@ -14,7 +14,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case neither
         /// Neither side, but only in a stack that sorts its layers. In any other stack, several layers of the same place are
         /// valid.
-        case neitherWhenOrdered
+        case neitherWhenSorted
     }
 
     /// The side of ``place`` on which the middleware that declares this rule must be.
@@ -47,11 +47,11 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     }
 
     /// Requires the middleware to be the only middleware of its place in a stack that sorts its layers
-    /// (``HTTPStack/ordered(around:defaults:)``). In such a stack, two middleware of one place would directly wrap each other.
+    /// (``HTTPStack/sorted(around:defaults:)``). In such a stack, two middleware of one place would directly wrap each other.
     /// The rule ignores middleware with a condition.
     ///
     /// - Parameter reason: the problem that a second middleware causes, for the stack's description.
-    public static func onceWhenOrdered(because reason: String) -> MiddlewareNeighbor {
-        MiddlewareNeighbor(side: .neitherWhenOrdered, place: nil, reason: reason)
+    public static func onceWhenSorted(because reason: String) -> MiddlewareNeighbor {
+        MiddlewareNeighbor(side: .neitherWhenSorted, place: nil, reason: reason)
     }
 }

@@ -22,7 +22,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The canonical order of middleware, outermost first. A stack that sorts its layers keeps them in this order: see
-    /// ``HTTPStack/ordered(around:defaults:)``.
+    /// ``HTTPStack/sorted(around:defaults:)``.
     ///
     /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without its own rules.
     /// Such a layer sees each call once, with the whole URL and within the deadline. The layer sees every response, with any

@@ -111,8 +111,8 @@ private struct HostPattern: Sendable {
             preconditionFailure("each of hosts must be a name or an address, with a port or without (is '\(text)')")
         }
         host = (isForNamesBelow ? "." : "") + url.host
-        let behindAddress = name.hasPrefix("[") ? name.drop { $0 != "]" } : name
-        port = !Host.isIPv6(name) && behindAddress.contains(":") ? url.effectivePort : nil
+        let afterAddress = name.hasPrefix("[") ? name.drop { $0 != "]" } : name
+        port = !Host.isIPv6(name) && afterAddress.contains(":") ? url.effectivePort : nil
     }
 
     func matches(_ origin: Origin) -> Bool {

@@ -15,7 +15,7 @@
 /// Servers are always verified: the chain of certificates, its dates and the host's name. With ``/ErrandNIO/NIOTransport``, the
 /// name is compared by [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate matches one whole
 /// label, and the common name is ignored. The only servers without verification are the hosts of
-/// ``trustsAnyCertificateForTesting``. If a transport does not support one of the settings, creating the transport throws
+/// ``uncheckedHostsForTesting``. If a transport does not support one of the settings, creating the transport throws
 /// ``TLSSettingsError``. Descriptions and mirrors show neither private keys nor the paths of their files.
 public struct TLSSettings: Sendable, Hashable {
     /// The certificate authorities to trust in addition to the authorities of the system: paths of PEM files with one or more
@@ -38,7 +38,7 @@ public struct TLSSettings: Sendable, Hashable {
     ///
     /// If ``pins`` match such a host, the pins are still checked. For such a host, the pins are compared only with the server's
     /// own certificate, because the signatures of the chain are not verified.
-    public var trustsAnyCertificateForTesting = UncheckedHosts.none
+    public var uncheckedHostsForTesting = UncheckedHosts.none
 
     /// Creates settings that trust the system's authorities and present no certificate.
     public init() {}
@@ -78,7 +78,7 @@ extension TLSSettings: CustomStringConvertible, HidesStorage {
         }
         if clientCertificate != nil { parts.append("a client certificate") }
         if let pins { parts.append("\(pins)") }
-        if trustsAnyCertificateForTesting != .none { parts.append("ANY CERTIFICATE of \(trustsAnyCertificateForTesting)") }
+        if uncheckedHostsForTesting != .none { parts.append("ANY CERTIFICATE of \(uncheckedHostsForTesting)") }
         return parts.joined(separator: ", ")
     }
 }

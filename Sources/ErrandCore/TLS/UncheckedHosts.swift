@@ -1,9 +1,9 @@
 extension TLSSettings {
-    /// Hosts whose certificates are not checked: see ``TLSSettings/trustsAnyCertificateForTesting``. Only for tests.
+    /// Hosts whose certificates are not checked: see ``TLSSettings/uncheckedHostsForTesting``. Only for tests.
     ///
     /// ```swift
-    /// configuration.tls.trustsAnyCertificateForTesting = .loopback
-    /// configuration.tls.trustsAnyCertificateForTesting = try .hosts("staging.a.example", "192.0.2.7")
+    /// configuration.tls.uncheckedHostsForTesting = .loopback
+    /// configuration.tls.uncheckedHostsForTesting = try .hosts("staging.a.example", "192.0.2.7")
     /// ```
     ///
     /// Hosts are compared without the port, in their ASCII form and lower case, without a dot at the end.

@@ -11,13 +11,13 @@ extension Host {
 
     /// Returns the comparable form of a host that a person has written. An IPv6 address needs no brackets.
     static func comparable(
-        written text: Substring, in whole: String, _ reason: TLSSettingsError.Reason
+        written text: Substring, in whole: String, _ code: TLSSettingsError.Code
     ) throws(TLSSettingsError) -> String {
         let isBare = isIPv6(text)
         do {
             return comparable(try normalized(isBare ? "[\(text)]"[...] : text, in: whole))
         } catch {
-            throw TLSSettingsError(reason, of: whole, "\(error.reason)")
+            throw TLSSettingsError(code, of: whole, "\(error.code)")
         }
     }
 

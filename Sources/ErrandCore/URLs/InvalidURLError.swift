@@ -4,8 +4,8 @@
 /// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
 /// .server("https://…") to the stack`.
 public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of problem. An open set: new reasons may be added.
-    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+    /// The kind of problem. An open set: new codes may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The problem, and the remedy for the developer.
         public var description: String { problem + (remedy.map { "; \($0)" } ?? "") }
         /// The problem.
@@ -25,74 +25,74 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
             self.isMistakeOfTheApp = isMistakeOfTheApp
         }
 
-        /// The same reason, for a text that the app has built.
-        var ofTheApp: Reason {
-            var reason = self
-            reason.isMistakeOfTheApp = true
-            return reason
+        /// The same code, for a text that the app has built.
+        var ofTheApp: Code {
+            var code = self
+            code.isMistakeOfTheApp = true
+            return code
         }
 
-        func shown(for text: String) -> Reason {
+        func shown(for text: String) -> Code {
             guard let plain, Credentials.mayStand(in: text) else { return self }
-            var reason = self
-            reason.problem = plain
-            return reason
+            var code = self
+            code.problem = plain
+            return code
         }
 
-        public static func == (first: Reason, second: Reason) -> Bool { first.description == second.description }
+        public static func == (first: Code, second: Code) -> Bool { first.description == second.description }
         public func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
         /// The text is empty.
-        public static let empty = Reason("it is empty", remedy: "write http:// or https:// and a host")
+        public static let empty = Code("it is empty", remedy: "write http:// or https:// and a host")
         /// There is no scheme: `a.example/x`.
-        public static let missingScheme = Reason("it has no scheme", remedy: "write http:// or https://")
+        public static let missingScheme = Code("it has no scheme", remedy: "write http:// or https://")
         /// There is no host, and no `server` in the stack that adds a host: `/users`.
-        public static let missingHost = Reason(
+        public static let missingHost = Code(
             "it has no host", remedy: #"give a whole URL, or add .server("https://…") to the stack"#, isMistakeOfTheApp: true)
         /// There is a user name or a password: `https://joe:secret@a.example`
         /// ([RFC 9110, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.4)).
-        public static let credentials = Reason(
+        public static let credentials = Code(
             "it holds credentials", remedy: "send credentials with an authentication scheme (RFC 9110, section 4.2.4)")
         /// A value is empty, but must fill a whole segment of the path.
-        public static let emptySegment = Reason("a segment of the path is empty, and servers may drop it", isMistakeOfTheApp: true)
+        public static let emptySegment = Code("a segment of the path is empty, and servers may drop it", isMistakeOfTheApp: true)
         /// A value fills a whole segment of the path, and is `.` or `..`.
-        public static let dotSegment = Reason(
+        public static let dotSegment = Code(
             "a segment of the path is '.' or '..', which servers and proxies resolve", isMistakeOfTheApp: true)
         /// There is a fragment: `/x#top`.
-        public static let fragment = Reason("it has a fragment, which is never sent", remedy: "write '#' within data as %23")
+        public static let fragment = Code("it has a fragment, which is never sent", remedy: "write '#' within data as %23")
         /// There is a scheme or an authority in a text that must be a path.
-        public static let absolute = Reason(
+        public static let absolute = Code(
             "it has a scheme or an authority, but must be a path", remedy: "for a whole URL in a typed call, write .url(url)",
             isMistakeOfTheApp: true)
         /// There is a path or a query in a text that must be an origin.
-        public static let notAnOrigin = Reason(
+        public static let notAnOrigin = Code(
             "it has a path or a query, but an origin has only a scheme, a host and a port", isMistakeOfTheApp: true)
         /// The target of a request begins with neither `/` nor `?`.
-        public static let invalidTarget = Reason(
+        public static let invalidTarget = Code(
             "its target begins with neither '/' nor '?', and would become a part of the host", isMistakeOfTheApp: true)
         /// The text is longer than 65,535 octets.
-        public static let tooManyOctets = Reason("it is longer than 65,535 octets")
+        public static let tooManyOctets = Code("it is longer than 65,535 octets")
         /// The scheme is neither `http` nor `https`.
-        public static func unsupportedScheme(_ scheme: String) -> Reason {
-            Reason("the scheme '\(scheme.shownSafely(limit: 20))' is neither http nor https", plain: "the scheme is neither http nor https")
+        public static func unsupportedScheme(_ scheme: String) -> Code {
+            Code("the scheme '\(scheme.shownSafely(limit: 20))' is neither http nor https", plain: "the scheme is neither http nor https")
         }
         /// A component contains an octet that must be percent-encoded.
-        public static func invalidOctet(_ octet: UInt8, component: String) -> Reason {
+        public static func invalidOctet(_ octet: UInt8, component: String) -> Code {
             if octet >= 0x80 {
-                return Reason(
+                return Code(
                     "its \(component) holds text that is not ASCII, which must be percent-encoded",
                     remedy: #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#)
             }
             let hex = String(octet, radix: 16, uppercase: true)
-            return Reason("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
+            return Code("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
         /// The host is not a name and not an address, for the reason `why`.
-        public static func invalidHost(_ why: String) -> Reason {
-            Reason("its host is invalid: \(why.shownSafely())", plain: "its host is invalid")
+        public static func invalidHost(_ why: String) -> Code {
+            Code("its host is invalid: \(why.shownSafely())", plain: "its host is invalid")
         }
         /// The port is not a number from 1 to 65535.
-        public static func invalidPort(_ port: String) -> Reason {
-            Reason("'\(port.shownSafely(limit: 20))' is not a port (1 to 65535)", plain: "'…' is not a port (1 to 65535)")
+        public static func invalidPort(_ port: String) -> Code {
+            Code("'\(port.shownSafely(limit: 20))' is not a port (1 to 65535)", plain: "'…' is not a port (1 to 65535)")
         }
     }
 
@@ -100,31 +100,31 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
     /// values are replaced. A port that is not a number is left out too, because it may be a password.
     public let text: String
     /// The problem of the text.
-    public let reason: Reason
+    public let code: Code
 
     /// Creates an error for a text.
     ///
     /// - Parameters:
     ///   - text: the invalid text. Its secrets are removed.
-    ///   - reason: the problem of the text.
-    public init(_ text: String, _ reason: Reason) {
+    ///   - code: the problem of the text.
+    public init(_ text: String, _ code: Code) {
         var shown = Credentials.removed(fromInvalidURL: text)
-        switch reason {
+        switch code {
         case .invalidPort("…"): shown = Credentials.withoutPort(shown)
         case .fragment: shown = String(Substring(shown.utf8.prefix { $0 != UInt8(ascii: "#") })) + "#…"
         default: break
         }
         self.text = Sensitivity.standard.redactedURL(shown).shownSafely()
-        self.reason = reason.shown(for: text)
+        self.code = code.shown(for: text)
     }
 
     /// The text without secrets, and the reason.
-    public var description: String { "invalid URL '\(text)': \(reason)" }
+    public var description: String { "invalid URL '\(text)': \(code)" }
     public var failureNumber: FailureNumber { .invalidURL }
     /// The problem, without the remedy for the developer.
-    public var failureReason: String? { reason.problem.asSentence }
+    public var failureReason: String? { code.problem.asSentence }
     /// The remedy for a person who typed the address; `nil` if the app has built the address incorrectly.
-    public var recoverySuggestion: String? { reason.isMistakeOfTheApp ? nil : "Correct the address, then try again." }
+    public var recoverySuggestion: String? { code.isMistakeOfTheApp ? nil : "Correct the address, then try again." }
 }
 
 extension InvalidURLError: SafelyDescribedError {}

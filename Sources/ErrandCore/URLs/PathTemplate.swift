@@ -123,7 +123,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
         if Self.hasEmptySegment(text, at: emptyValues) { throw InvalidURLError(description, .emptySegment) }
         // The error shows the template, because the text contains the values.
-        if let reason = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURLError(description, reason.ofTheApp) }
+        if let code = text.withUTF8Bytes({ Self.problem(in: $0) }) { throw InvalidURLError(description, code.ofTheApp) }
         let first = text.utf8.first
         let isWhole = first == nil || first == UInt8(ascii: "/") || first == UInt8(ascii: "?")
         if isWhole, query.isEmpty { return Resolved(target: text, template: template) }
@@ -148,12 +148,12 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
     }
 
-    private static func problem(in text: UnsafeBufferPointer<UInt8>) -> InvalidURLError.Reason? {
-        let (reason, pathBytes) = RequestTarget.problem(in: text)
-        return reason ?? problem(inSegmentsOf: UnsafeBufferPointer(rebasing: text[..<pathBytes]))
+    private static func problem(in text: UnsafeBufferPointer<UInt8>) -> InvalidURLError.Code? {
+        let (code, pathBytes) = RequestTarget.problem(in: text)
+        return code ?? problem(inSegmentsOf: UnsafeBufferPointer(rebasing: text[..<pathBytes]))
     }
 
-    private static func problem(inSegmentsOf path: UnsafeBufferPointer<UInt8>) -> InvalidURLError.Reason? {
+    private static func problem(inSegmentsOf path: UnsafeBufferPointer<UInt8>) -> InvalidURLError.Code? {
         var start = 0
         while true {
             let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
@@ -259,10 +259,10 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     }
 }
 
-extension InvalidURLError.Reason {
+extension InvalidURLError.Code {
     /// The path begins with an interpolated value that begins with a slash. Probably a whole path was interpolated, and its
     /// slashes would become `%2F`.
-    public static let interpolatedPath = InvalidURLError.Reason(
+    public static let interpolatedPath = InvalidURLError.Code(
         "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F",
         remedy: "for a whole path in a variable, write PathTemplate(verbatim: path)", isMistakeOfTheApp: true)
 }

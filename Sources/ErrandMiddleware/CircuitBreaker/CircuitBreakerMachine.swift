@@ -134,7 +134,7 @@ package struct CircuitBreakerMachine: Sendable {
     }
 
     private mutating func open(at now: Duration, for retryAfter: Duration?) {
-        move(to: .open(until: now + min(policy.longestBreak, max(policy.breakTime, retryAfter ?? .zero)).bounded))
+        move(to: .open(until: now + min(policy.maxBreakTime, max(policy.breakTime, retryAfter ?? .zero)).bounded))
     }
 
     private mutating func move(to state: State) {

@@ -24,7 +24,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// outcome for this duration.
     public var breakTime: Duration
     /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
-    public var longestBreak: Duration
+    public var maxBreakTime: Duration
     /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
     public var probeCount: Int
     /// The shortest duration of a slow call; `nil`, the default: no call is treated as slow.
@@ -35,10 +35,10 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// Creates a policy. For each parameter, see the property of the same name.
     ///
     /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1. `minimumCalls`, `consecutiveFailures` and `probeCount` are at
-    ///   least 1. `window` and `breakTime` are more than zero. `longestBreak` is at least `breakTime`.
+    ///   least 1. `window` and `breakTime` are more than zero. `maxBreakTime` is at least `breakTime`.
     public init(
         failureRatio: Double = 0.5, minimumCalls: Int = 20, consecutiveFailures: Int? = 20, window: Duration = .seconds(30),
-        breakTime: Duration = .seconds(5), longestBreak: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil,
+        breakTime: Duration = .seconds(5), maxBreakTime: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil,
         slowCallRatio: Double = 0.5
     ) {
         precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
@@ -49,7 +49,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         precondition(window > .zero, "window must be more than zero (is \(window.inWords))")
         precondition(breakTime > .zero, "breakTime must be more than zero (is \(breakTime.inWords))")
         precondition(
-            longestBreak >= breakTime, "longestBreak must be at least breakTime, which is \(breakTime.inWords) (is \(longestBreak.inWords))"
+            maxBreakTime >= breakTime, "maxBreakTime must be at least breakTime, which is \(breakTime.inWords) (is \(maxBreakTime.inWords))"
         )
         precondition(probeCount >= 1, "probeCount must be at least 1 (is \(probeCount))")
         precondition((0...1).contains(slowCallRatio), "slowCallRatio must be from 0 to 1 (is \(slowCallRatio))")
@@ -58,7 +58,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.consecutiveFailures = consecutiveFailures
         self.window = window
         self.breakTime = breakTime
-        self.longestBreak = longestBreak
+        self.maxBreakTime = maxBreakTime
         self.probeCount = probeCount
         self.slowCallThreshold = slowCallThreshold
         self.slowCallRatio = slowCallRatio

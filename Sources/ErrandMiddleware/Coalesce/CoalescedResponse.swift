@@ -117,7 +117,7 @@ private final class BodyView: BodySource {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             if caller.isTooLate { throw caller.timedOut(.body, .sent) }
             // A buffered chunk is taken directly, because a race against the deadline costs more.
-            if let chunk = seat.exchange.chunkAtHand(for: seat.member) { return chunk }
+            if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
             seat.leave(error is CancellationError ? .abandoned : .failed(error))

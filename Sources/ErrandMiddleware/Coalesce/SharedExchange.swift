@@ -155,7 +155,7 @@ final class SharedExchange: Sendable {
     }
 
     /// Takes the member's next chunk, if a chunk is buffered.
-    func chunkAtHand(for member: Int) -> Data? { state.withLock { $0.takeChunk(member) } }
+    func takeBufferedChunk(for member: Int) -> Data? { state.withLock { $0.takeChunk(member) } }
 
     private var fellBehind: SlowReaderError {
         SlowReaderError(limitBytes: limitBytes, request: nil, response: state.withLock(\.head))

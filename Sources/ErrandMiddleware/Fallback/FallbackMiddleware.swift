@@ -21,7 +21,7 @@ public import ErrandCore
 /// ```
 ///
 /// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
-/// `HTTPStack.ordered(around: transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside
+/// `HTTPStack.sorted(around: transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside
 /// both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time

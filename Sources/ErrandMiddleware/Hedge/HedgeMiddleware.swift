@@ -84,7 +84,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
         return response
     }
 
-    private enum Finisher: Sendable {
+    private enum RaceEnd: Sendable {
         case time
         case attempt(Int, Result<Response, any Error>)
     }
@@ -92,7 +92,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     private func race(
         _ request: Request, after delay: Duration, _ policy: HedgePolicy, origin: Origin?, _ next: some HTTPSender
     ) async throws -> Response {
-        try await withThrowingTaskGroup(of: Finisher.self) { group in
+        try await withThrowingTaskGroup(of: RaceEnd.self) { group in
             var attempt = request
             func begin(_ number: Int) {
                 if number > 0 { attempt.countResend(after: nil) }
@@ -108,13 +108,13 @@ public struct HedgeMiddleware: HTTPMiddleware {
             wait()
             var race = HedgeRace(maxAttempts: policy.maxAttempts)
             var last: (number: Int, result: Result<Response, any Error>)?
-            while let finisher = try await group.next() {
+            while let end = try await group.next() {
                 if Task.isCancelled {
-                    if case .attempt(_, let result) = finisher { result.discard() }
+                    if case .attempt(_, let result) = end { result.discard() }
                     break
                 }
                 let event: HedgeRace.Event
-                switch finisher {
+                switch end {
                 case .time:
                     event = .timeUp
                 case .attempt(let number, let result):

@@ -21,7 +21,7 @@ internal import ErrandFormats
 /// wait ends immediately if this middleware gets the fields, and within a minute if another process that shares the store gets the
 /// fields.
 ///
-/// A server's wait is obeyed for at most `longestServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
+/// A server's wait is obeyed for at most `maxServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
 /// immediately. Afterward, one request is sent as a probe, whose response decides for the other requests.
 ///
 /// **Per request:** `request.options.rateLimit = .off` bypasses the queue and ignores rate-limit fields in the response;
@@ -50,21 +50,21 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
     ///     of queueing.
     ///   - obeysServer: whether the server's fields are read. Default: `true`.
-    ///   - longestServerWait: the longest wait that a server may ask for, at least zero. For a longer wait, requests fail immediately
+    ///   - maxServerWait: the longest wait that a server may ask for, at least zero. For a longer wait, requests fail immediately
     ///     instead of queueing. Default: an hour.
     ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public init(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
-        obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600), storeFailure: StoreFailure = .failOpen,
+        obeysServer: Bool = true, maxServerWait: Duration = .seconds(3600), storeFailure: StoreFailure = .failOpen,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         precondition(maxWait ?? .zero >= .zero, "maxWait must be at least zero, or nil (is \((maxWait ?? .zero).inWords))")
-        precondition(longestServerWait >= .zero, "longestServerWait must be at least zero (is \(longestServerWait.inWords))")
+        precondition(maxServerWait >= .zero, "maxServerWait must be at least zero (is \(maxServerWait.inWords))")
         (self.limit, self.scope, self.obeysServer) = (limit, scope, obeysServer)
         limiter = RateLimiter(
             RateLimiter.Settings(
-                limit: limit, maxWait: maxWait, longestServerWait: longestServerWait, storeFailure: storeFailure),
+                limit: limit, maxWait: maxWait, maxServerWait: maxServerWait, storeFailure: storeFailure),
             store: store ?? MemoryRateLimitStore(clock: clock), clock: clock)
     }
 
@@ -205,18 +205,18 @@ extension HTTPSender {
     ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
     ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read.
-    ///   - longestServerWait: the longest wait that a server may ask for. For a longer wait, requests fail immediately instead of
+    ///   - maxServerWait: the longest wait that a server may ask for. For a longer wait, requests fail immediately instead of
     ///     queueing. Default: an hour.
     ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public func rateLimit(
         _ limit: RateLimit? = nil, per scope: RequestScope = .origin, store: (any RateLimitStore)? = nil, maxWait: Duration? = nil,
-        obeysServer: Bool = true, longestServerWait: Duration = .seconds(3600),
+        obeysServer: Bool = true, maxServerWait: Duration = .seconds(3600),
         storeFailure: RateLimitMiddleware.StoreFailure = .failOpen, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack {
         wrapped(
             by: RateLimitMiddleware(
-                limit, per: scope, store: store, maxWait: maxWait, obeysServer: obeysServer, longestServerWait: longestServerWait,
+                limit, per: scope, store: store, maxWait: maxWait, obeysServer: obeysServer, maxServerWait: maxServerWait,
                 storeFailure: storeFailure, clock: clock))
     }
 }

@@ -47,9 +47,9 @@ extension RateLimiter {
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
         let opensAt = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
-            within(key) { line in
-                guard line.news == news else { return false }
-                line.opening = Opening(at: opensAt, cause: cause, alarm: alarm)
+            within(key) { queue in
+                guard queue.news == news else { return false }
+                queue.opening = Opening(at: opensAt, cause: cause, alarm: alarm)
                 return true
             }
         }
@@ -72,15 +72,15 @@ extension RateLimiter {
     /// Selects the waiter that gets a grant: a waiter that is more urgent than the leader, or else the leader. Then the next waiter
     /// leads. Every tenth grant goes to the waiter that has queued longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, QueueOutcome) {
-        within(key) { line in
-            line.grantsSinceOldest += 1
-            if line.grantsSinceOldest >= WaitQueue<Waiter>.oldestInterval {
-                line.grantsSinceOldest = 0
-                guard let oldest = line.queue.oldest(), oldest.call.arrived < call.arrived else { return (line.promote(), .lead) }
-                return (line.popOldest(), .go(grant))
+        within(key) { queue in
+            queue.grantsSinceOldest += 1
+            if queue.grantsSinceOldest >= WaitQueue<Waiter>.oldestInterval {
+                queue.grantsSinceOldest = 0
+                guard let oldest = queue.waiters.oldest(), oldest.call.arrived < call.arrived else { return (queue.promote(), .lead) }
+                return (queue.popOldest(), .go(grant))
             }
-            if let urgent = line.popFirst(before: call.lane) { return (urgent, .go(grant)) }
-            return (line.promote(), .lead)
+            if let urgent = queue.popFirst(before: call.lane) { return (urgent, .go(grant)) }
+            return (queue.promote(), .lead)
         }
     }
 
@@ -92,18 +92,18 @@ extension RateLimiter {
     }
 
     private func removeAll(_ key: String, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
-        within(key) { line in
-            let leaving = line.queue.removeAll(where: isLeaving)
+        within(key) { queue in
+            let leaving = queue.waiters.removeAll(where: isLeaving)
             for waiter in leaving { waiter.ticket.place = nil }
             return leaving
         }
     }
 
     private func dissolve(_ key: String) -> [Waiter] {
-        within(key) { line in
-            let all = line.queue.removeAll()
+        within(key) { queue in
+            let all = queue.waiters.removeAll()
             for waiter in all { waiter.ticket.place = nil }
-            (line.leader, line.opening) = (nil, nil)
+            (queue.leader, queue.opening) = (nil, nil)
             return all
         }
     }

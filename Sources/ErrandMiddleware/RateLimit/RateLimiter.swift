@@ -10,12 +10,12 @@ final class RateLimiter: Sendable {
     struct Settings: Sendable {
         var limit: RateLimit?
         var maxWait: Duration?
-        var longestServerWait: Duration
+        var maxServerWait: Duration
         var storeFailure: RateLimitMiddleware.StoreFailure
     }
 
     private struct Keys: Sendable {
-        var lines: [String: Line] = [:]
+        var queues: [String: Queue] = [:]
         var belief: RateLimitBelief
     }
 
@@ -29,7 +29,7 @@ final class RateLimiter: Sendable {
 
     /// The longest time after which a leader that waits for the server asks the store again. A shared store may have newer fields.
     static let longestSleep = Duration.seconds(60)
-    /// The time for which a server's wait is obeyed. If the settings' `longestServerWait` is longer, that wait applies.
+    /// The time for which a server's wait is obeyed. If the settings' `maxServerWait` is longer, that wait applies.
     private static let longestBelief = Duration.seconds(3600)
 
     let settings: Settings
@@ -43,12 +43,12 @@ final class RateLimiter: Sendable {
         (self.settings, self.store, self.clock) = (settings, store, clock)
         immediate = store.immediate
         elapsed = makeStopwatch(on: clock)
-        keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.longestServerWait, Self.longestBelief))))
+        keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.maxServerWait, Self.longestBelief))))
     }
 
     /// Returns the number of queued requests, including the leader.
     func queued(for key: String) -> Int {
-        keys.withLock { keys in keys.lines[key].map { $0.queue.count + ($0.leader == nil ? 0 : 1) } ?? 0 }
+        keys.withLock { keys in keys.queues[key].map { $0.waiters.count + ($0.leader == nil ? 0 : 1) } ?? 0 }
     }
 
     func available(_ key: String) async throws -> Int? { try await store.available(key, limit: settings.limit) }
@@ -88,7 +88,7 @@ final class RateLimiter: Sendable {
                 // The store was reset for this key, or has newer fields.
                 immediate.map { $0.wait(key, limit: nil) == nil } ?? false
             }
-            return (keys.lines[key] == nil, entry)
+            return (keys.queues[key] == nil, entry)
         }
         if case .refused(let wait) = entry { throw RateLimitError(request: request, retryAfter: wait, cause: .server) }
         return (isFree, entry == .probe)
@@ -146,25 +146,27 @@ final class RateLimiter: Sendable {
     /// Suspends the call until it has a grant or becomes the leader.
     private func enter(_ key: String, _ call: Call) async throws -> QueueOutcome {
         try await waitInQueue { ticket, continuation in
-            within(key) { line in
+            within(key) { queue in
                 if ticket.isCancelled { return .failure(CancellationError()) }
-                if line.leader == nil {
-                    (line.leader, line.opening) = (call.lane, nil)
+                if queue.leader == nil {
+                    (queue.leader, queue.opening) = (call.lane, nil)
                     return .success(.lead)
                 }
-                if let (wait, cause) = knownWait(call, key, in: line), let refusal = refusal(call, wait, cause) { return .failure(refusal) }
-                ticket.place = line.queue.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
+                if let (wait, cause) = knownWait(call, key, in: queue), let refusal = refusal(call, wait, cause) {
+                    return .failure(refusal)
+                }
+                ticket.place = queue.waiters.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
                 return nil
             }
         } leave: { [self] ticket in
-            within(key) { $0.queue.cancel(ticket)?.continuation }
+            within(key) { $0.waiters.cancel(ticket)?.continuation }
         }
     }
 
     /// Returns the shortest possible wait in the current queue. The wait has two parts. The first part is the time until the leader
     /// asks the store again. The second part is the time for the earlier waiters that exceed the burst.
-    private func knownWait(_ call: Call, _ key: String, in line: Line) -> (Duration, RateLimitDecision.Cause)? {
-        guard let opening = line.opening, let leader = line.leader else { return nil }
+    private func knownWait(_ call: Call, _ key: String, in queue: Queue) -> (Duration, RateLimitDecision.Cause)? {
+        guard let opening = queue.opening, let leader = queue.leader else { return nil }
         var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
         // The store's current decision is used, not the earlier decision for the leader.
         if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
@@ -172,7 +174,7 @@ final class RateLimiter: Sendable {
             if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
             (opens, cause) = (wait, why)
         }
-        let before = line.queue.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
+        let before = queue.waiters.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
         // The product is bounded, because a long interval times a long queue can overflow.
         let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
         return (opens + ahead, cause)
@@ -183,7 +185,7 @@ final class RateLimiter: Sendable {
         let isTooLong =
             settings.maxWait.map { $0 == .zero || elapsed() - call.arrived + wait > $0 } ?? false
             || call.request.deadline.map { wait > $0.remaining } ?? false
-            || cause == .server && wait > settings.longestServerWait
+            || cause == .server && wait > settings.maxServerWait
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
@@ -212,20 +214,20 @@ final class RateLimiter: Sendable {
     /// Makes the leader ask the store again, because its wait may have changed.
     private func wakeLeader(_ key: String) {
         let alarm = keys.withLock { keys -> AsyncStream<Void>.Continuation? in
-            guard keys.lines[key] != nil else { return nil }
-            keys.lines[key]?.news += 1
-            guard let alarm = keys.lines[key]?.opening?.alarm else { return nil }
-            keys.lines[key]?.opening = nil
+            guard keys.queues[key] != nil else { return nil }
+            keys.queues[key]?.news += 1
+            guard let alarm = keys.queues[key]?.opening?.alarm else { return nil }
+            keys.queues[key]?.opening = nil
             return alarm
         }
         alarm?.yield()
     }
 
     /// Changes a queue in place, and removes it if it is empty.
-    func within<Result: Sendable>(_ key: String, _ body: (inout Line) -> Result) -> Result {
+    func within<Result: Sendable>(_ key: String, _ body: (inout Queue) -> Result) -> Result {
         keys.withLock { keys in
-            let result = body(&keys.lines[key, default: Line()])
-            if keys.lines[key]?.isEmpty == true { keys.lines[key] = nil }
+            let result = body(&keys.queues[key, default: Queue()])
+            if keys.queues[key]?.isEmpty == true { keys.queues[key] = nil }
             return result
         }
     }

@@ -53,7 +53,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
         // the work.
         var processed = CallAttempts()
         while true {
-            request.options.mayFollowRedirects = true
+            request.options.redirectsAreFollowed = true
             var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)

@@ -53,7 +53,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ///   differ, or a downgrade that is not allowed.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
         guard head.isRedirect, let current = request.url else { return .returnResponse }
-        func refused(_ reason: RedirectError.Reason) -> RedirectError { RedirectError(reason, request: request, head: head) }
+        func refused(_ code: RedirectError.Code) -> RedirectError { RedirectError(code, request: request, head: head) }
 
         func invalid(_ error: InvalidURLError) -> RedirectError {
             refused(.invalidLocation(error, shown: request.options.sensitivity.redactedURL(error.text)))
@@ -107,9 +107,9 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
 /// The error of a redirect that can't be followed.
 public struct RedirectError: RequestFailure, NumberedFailure {
-    /// The reason why a redirect can't be followed. Other reasons may be added.
-    public struct Reason: Sendable, CustomStringConvertible {
-        /// The reason as text.
+    /// The kind of a failure. An open set: new codes may be added.
+    public struct Code: Sendable, CustomStringConvertible {
+        /// The code in words.
         public let description: String
         /// The number of the failure.
         fileprivate let number: FailureNumber
@@ -117,20 +117,20 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         private init(_ number: FailureNumber, _ description: String) { (self.number, self.description) = (number, description) }
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.
-        public static func tooManyHops(_ limit: Int) -> Reason { Reason(.tooManyRedirects, "more than \(limit) redirects") }
+        public static func tooManyHops(_ limit: Int) -> Code { Code(.tooManyRedirects, "more than \(limit) redirects") }
         /// The `Location` is not a URL that can be requested. The description shows the text of the field without secrets.
-        public static func invalidLocation(_ error: InvalidURLError) -> Reason { invalidLocation(error, shown: error.text) }
-        static func invalidLocation(_ error: InvalidURLError, shown: String) -> Reason {
-            Reason(.invalidRedirect, "its Location '\(shown)' is invalid: \(error.reason)")
+        public static func invalidLocation(_ error: InvalidURLError) -> Code { invalidLocation(error, shown: error.text) }
+        static func invalidLocation(_ error: InvalidURLError, shown: String) -> Code {
+            Code(.invalidRedirect, "its Location '\(shown)' is invalid: \(error.code)")
         }
         /// The response has several `Location` fields with different values. Equal fields are treated as one field.
-        public static let severalLocations = Reason(.severalRedirectTargets, "\(RepeatedFieldError(name: .location))")
+        public static let severalLocations = Code(.severalRedirectTargets, "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
-        public static let downgrade = Reason(.redirectDowngrade, "it leads from https to http")
+        public static let downgrade = Code(.redirectDowngrade, "it leads from https to http")
     }
 
     /// The reason why the redirect can't be followed.
-    public let reason: Reason
+    public let code: Code
     /// The request that was redirected.
     public var request: Request?
     /// The head of the redirect.
@@ -142,15 +142,15 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     public var phase: ExchangePhase { .response }
     public var delivery: Delivery { .sent }
 
-    init(_ reason: Reason, request: Request, head: HTTPResponse) {
-        (self.reason, self.request, self.head) = (reason, request, head)
+    init(_ code: Code, request: Request, head: HTTPResponse) {
+        (self.code, self.request, self.head) = (code, request, head)
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the redirect (status \(head.status.code)) can't be followed: \(reason)" + shownAttempts
+        "\(request.map { "\($0): " } ?? "")the redirect (status \(head.status.code)) can't be followed: \(code)" + shownAttempts
     }
 
-    public var failureNumber: FailureNumber { reason.number }
-    public var failureReason: String? { SafeText.sentence(reason.description) }
+    public var failureNumber: FailureNumber { code.number }
+    public var failureReason: String? { SafeText.sentence(code.description) }
     public var recoverySuggestion: String? { "Try again later." }
 }

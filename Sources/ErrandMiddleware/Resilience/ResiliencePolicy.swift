@@ -61,7 +61,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
             "circuitBreaker.window must be at least twice attemptTimeout (are \(circuitBreaker.window.inWords) and \(attemptTimeout.inWords)): "
                 + "the circuit breaker would forget one attempt before the next has failed")
         if retry.maxAttempts > 1 {
-            let wait = retry.backoff.wait(afterAttempt: 1)
+            let wait = retry.backoff.delay(afterAttempt: 1)
             expect(
                 wait < totalTimeout,
                 "the first wait of retry.backoff must be less than totalTimeout (are \(wait.inWords) and \(totalTimeout.inWords)): "

@@ -17,7 +17,7 @@ public import ErrandCore
 ///
 /// A request is never sent again if its body can be read only once, if the call was cancelled, or if the wait would pass the deadline.
 ///
-/// A server's `Retry-After` is the shortest wait, and the jitter is added to it. A `Retry-After` that exceeds ``retryAfterCap`` or passes
+/// A server's `Retry-After` is the shortest wait, and the jitter is added to it. A `Retry-After` that exceeds ``maxRetryAfter`` or passes
 /// the deadline ends the retries immediately.
 ///
 /// ```swift
@@ -35,7 +35,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The jitter, which is the random part of a wait: ``/ErrandCore/Backoff/Jitter/full`` by default.
     public var jitter: Backoff.Jitter
     /// The longest `Retry-After` that is obeyed: 60 s by default.
-    public var retryAfterCap: Duration
+    public var maxRetryAfter: Duration
     /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
     public var statuses: Set<Int>
     /// The methods that get an `Idempotency-Key`, and may be sent again because of the key: none by default. The server must support the
@@ -53,17 +53,17 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     ///   - maxAttempts: the number of attempts, including the first; at least 1.
     ///   - backoff: the wait before each further attempt.
     ///   - jitter: the random part of a wait.
-    ///   - retryAfterCap: the longest `Retry-After` that is obeyed; at least zero.
+    ///   - maxRetryAfter: the longest `Retry-After` that is obeyed; at least zero.
     ///   - statuses: the statuses after which a request is sent again.
     ///   - keyedMethods: the methods that get an `Idempotency-Key`, and may be sent again because of the key.
     public init(
-        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, retryAfterCap: Duration = .seconds(60),
+        maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, maxRetryAfter: Duration = .seconds(60),
         statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
-        precondition(retryAfterCap >= .zero, "retryAfterCap must be at least zero (is \(SafeText.duration(retryAfterCap)))")
+        precondition(maxRetryAfter >= .zero, "maxRetryAfter must be at least zero (is \(SafeText.duration(maxRetryAfter)))")
         (self.maxAttempts, self.backoff, self.jitter) = (maxAttempts, backoff, jitter)
-        (self.retryAfterCap, self.statuses, self.keyedMethods) = (retryAfterCap, statuses, keyedMethods)
+        (self.maxRetryAfter, self.statuses, self.keyedMethods) = (maxRetryAfter, statuses, keyedMethods)
     }
 
     /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
@@ -174,8 +174,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     ) -> Decision {
         guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
         guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
-        guard wait != nil || floor <= retryAfterCap else { return .stop(.retryAfterTooLong) }
-        let delay = wait ?? floor + jitter.applied(to: backoff.wait(afterAttempt: situation.attempt), random: random())
+        guard wait != nil || floor <= maxRetryAfter else { return .stop(.retryAfterTooLong) }
+        let delay = wait ?? floor + jitter.applied(to: backoff.delay(afterAttempt: situation.attempt), random: random())
         if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
         return .retry(after: delay, countsAsAttempt: counts)
     }

@@ -36,7 +36,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
             .outside(
                 .retry,
                 because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
-            .onceWhenOrdered(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
+            .onceWhenSorted(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
         ]
     }
 

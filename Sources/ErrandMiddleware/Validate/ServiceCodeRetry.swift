@@ -5,7 +5,7 @@ extension ResponseValidator {
     /// The largest body of known length that is searched for a code: 64 KiB.
     private static let bodyLimitBytes = 64 * 1024
     /// The longest `Retry-After` that is obeyed.
-    private static let retryAfterCap = Duration.seconds(60)
+    private static let maxRetryAfter = Duration.seconds(60)
 
     /// Returns a validator that repeats a call if its response has one of these codes in the envelope of the client.
     ///
@@ -41,9 +41,9 @@ extension ResponseValidator {
                 codes.contains(code)
             else { return .next }
             let asked = response.head.headerFields.retryAfter ?? .zero
-            let wait = max(backoff.wait(afterAttempt: retries + 1), asked)
+            let wait = max(backoff.delay(afterAttempt: retries + 1), asked)
             // Without a further attempt, the client throws the error of the back end.
-            guard asked <= retryAfterCap, request.deadline.map({ wait < $0.remaining }) ?? true else { return .next }
+            guard asked <= maxRetryAfter, request.deadline.map({ wait < $0.remaining }) ?? true else { return .next }
             return .retry(.constant(wait), atMost: atMost)
         }
     }

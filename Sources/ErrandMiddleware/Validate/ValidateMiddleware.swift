@@ -79,7 +79,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 response = accepted
                 return nil
             case .fail(let error): throw error
-            case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.wait(afterAttempt: retries[index] + 1))
+            case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.delay(afterAttempt: retries[index] + 1))
             case .retryAfterSending, .retryAfterRunning: limit = 1
             }
             func refuse(_ stop: RetryStop) -> ResponseValidationError {

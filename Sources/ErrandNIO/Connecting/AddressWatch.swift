@@ -11,8 +11,8 @@ final class AddressWatch: ChannelOutboundHandler, RemovableChannelHandler {
     init(_ attempt: ConnectAttempt) { self.attempt = attempt }
 
     func connect(context: ChannelHandlerContext, to address: SocketAddress, promise: EventLoopPromise<Void>?) {
-        attempt.tries(address)
-        promise?.futureResult.whenFailure { [attempt] error in attempt.failed(address, because: error) }
+        attempt.recordTry(of: address)
+        promise?.futureResult.whenFailure { [attempt] error in attempt.recordFailure(of: address, because: error) }
         context.connect(to: address, promise: promise)
         context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }

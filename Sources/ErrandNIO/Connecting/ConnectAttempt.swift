@@ -45,10 +45,10 @@ final class ConnectAttempt: Sendable {
     }
 
     /// Records that the proxy has sent bytes in the dialog for a tunnel.
-    func noteProxyResponds() { state.withLock { ($0.progress.proxyResponds, $0.progress.isWithinReply) = (true, true) } }
+    func recordProxyResponse() { state.withLock { ($0.progress.proxyResponds, $0.progress.isWithinReply) = (true, true) } }
 
     /// Records that the proxy has responded, and that the attempt sends its next request to the proxy.
-    func noteProxyIsAskedAgain() { state.withLock { $0.progress.isWithinReply = false } }
+    func recordNextProxyRequest() { state.withLock { $0.progress.isWithinReply = false } }
 
     /// Removes the recorded state of the dialog with the proxy, because the attempt reconnects to the proxy, or because the tunnel is
     /// open. The recorded peer is removed too: the proxy is not the peer of an open tunnel.
@@ -69,13 +69,17 @@ final class ConnectAttempt: Sendable {
     var slowProxy: ProxyAddress? { state.withLock { $0.progress.slowProxy } }
 
     /// Records that the attempt tries an address.
-    func tries(_ address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
-    func failed(_ address: SocketAddress, because error: any Error) {
+    func recordTry(of address: SocketAddress) { state.withLock { $0.progress.addresses.begin(address) } }
+    /// Records that an address can't be reached.
+    func recordFailure(of address: SocketAddress, because error: any Error) {
         state.withLock { $0.progress.addresses.fail(address, error) }
     }
-    func connected(to address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
-    func connects(to proxy: ProxyAddress?) { state.withLock { $0.progress.proxy = proxy } }
-    func connects(toUnixSocket path: String) { state.withLock { $0.progress.unixSocketPath = path } }
+    /// Records the other end of the open channel.
+    func recordPeer(_ address: SocketAddress?) { state.withLock { $0.progress.peer = address } }
+    /// Records the proxy of the route.
+    func recordProxy(_ proxy: ProxyAddress?) { state.withLock { $0.progress.proxy = proxy } }
+    /// Records the path of the Unix socket.
+    func recordUnixSocket(at path: String) { state.withLock { $0.progress.unixSocketPath = path } }
 
     /// Adds the peer's address to the error of a failed TLS handshake: `, during the TLS handshake with 192.0.2.1:443`.
     func explained(_ error: any Error) -> any Error {

@@ -124,7 +124,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func addHTTP2(to pipeline: ChannelPipeline.SynchronousOperations, of channel: any Channel) throws -> Connection {
         let frameGuard = FrameGuard()
-        let handler = HTTP2Handler(of: pool, behind: frameGuard)
+        let handler = HTTP2Handler(of: pool, after: frameGuard)
         let isShareable = pool.settings.mayShareConnections(of: route)
         let certificate = isShareable ? try? pipeline.handler(type: NIOSSLClientHandler.self).peerCertificate : nil
         try pipeline.addHandler(frameGuard)

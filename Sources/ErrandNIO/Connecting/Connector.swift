@@ -18,7 +18,7 @@ struct Connector: Sendable {
         let ready = attempt.ready
         let peer = route.peer
         let address = try? IPAddress(peer.bareHost)
-        attempt.connects(to: route.proxy?.shown)
+        attempt.recordProxy(route.proxy?.shown)
         // The limit for connecting includes the lookup, the tunnel through a proxy, and TLS.
         let timer = loop.scheduleTask(in: settings.connectTimeout.timeAmount) {
             ready.fail(ConnectTimeoutError(attempt))
@@ -35,7 +35,7 @@ struct Connector: Sendable {
             whenComplete(result.mapError { attempt.explained($0) })
         }
         if let path = settings.unixSocketPath {
-            attempt.connects(toUnixSocket: path)
+            attempt.recordUnixSocket(at: path)
             whenLoaded(attempt, route, on: loop) {
                 let bootstrap = bootstrap(to: route, number: number, for: pool, attempt, on: loop)
                 follow(attempt, route, ready) { bootstrap.connect(unixDomainSocketPath: path) }
@@ -137,7 +137,7 @@ struct Connector: Sendable {
         connect().hop(to: ready.futureResult.eventLoop).whenComplete { result in
             switch result {
             case .success(let channel):
-                attempt.connected(to: channel.remoteAddress)
+                attempt.recordPeer(channel.remoteAddress)
                 // The connect step includes opening the tunnel.
                 if !route.isTunnel { attempt.enter(route.isSecure ? .tls : nil) }
                 do {

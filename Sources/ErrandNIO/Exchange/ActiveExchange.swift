@@ -68,13 +68,13 @@ struct ActiveExchange {
     }
 
     /// Records a write of a piece of the body. `limit` bounds the time until the network makes progress.
-    mutating func writeBegins(limit: Duration) {
+    mutating func beginWrite(limit: Duration) {
         pendingWrites += 1
         if pendingWrites == 1 { writeLimit = PhaseLimit("idleWrite", limit) }
     }
 
     /// Records that the network has taken a piece.
-    mutating func writeEnds(limit: Duration) {
+    mutating func endWrite(limit: Duration) {
         // If the rest of the request is not needed, there is no limit.
         guard writeLimit != nil else { return }
         pendingWrites -= 1

@@ -69,7 +69,7 @@ extension HTTPHandler {
     /// If the response is complete before the last byte is sent, the exchange ends without the event `requestSent`.
     ///
     /// - Parameter left: the promise of the last write; may be `nil` if the exchange is not followed.
-    func requestLeaves(_ left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
+    func reportRequestSent(after left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
         guard let left, exchange.isFollowed else { return }
         left.futureResult.assumeIsolated().whenSuccess {
             guard self.takes(.requestSent, of: attempt) else { return }
@@ -87,11 +87,11 @@ extension HTTPHandler {
     func progress(of exchange: Exchange, _ attempt: AttemptID, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
         guard let limit = exchange.limits?.idleWrite else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)
-        change(attempt) { $0.writeBegins(limit: limit) }
+        change(attempt) { $0.beginWrite(limit: limit) }
         setAlarm(of: attempt)
         promise.futureResult.assumeIsolated().whenComplete { _ in
             guard self.takes(.progress, of: attempt) else { return }
-            self.change(attempt) { $0.writeEnds(limit: limit) }
+            self.change(attempt) { $0.endWrite(limit: limit) }
             self.setAlarm(of: attempt)
         }
         return promise

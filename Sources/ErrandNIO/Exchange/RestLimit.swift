@@ -12,7 +12,7 @@ struct RestLimit {
 
     private let times: Times
     private let end: NIODeadline
-    /// The time at which ``goesOn(at:hasProgress:)`` must be called next.
+    /// The time at which ``continues(at:hasProgress:)`` must be called next.
     private(set) var due: NIODeadline
 
     init(_ times: Times, from now: NIODeadline) {
@@ -24,7 +24,7 @@ struct RestLimit {
     /// Returns whether the upload of the rest continues; false if the upload must stop.
     ///
     /// - Parameter hasProgress: whether a part of the rest was sent since the last call.
-    mutating func goesOn(at now: NIODeadline, hasProgress: Bool) -> Bool {
+    mutating func continues(at now: NIODeadline, hasProgress: Bool) -> Bool {
         guard hasProgress, now < end else { return false }
         due = min(now + times.withoutProgress.timeAmount, end)
         return true

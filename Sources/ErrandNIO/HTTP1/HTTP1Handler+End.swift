@@ -28,16 +28,16 @@ extension HTTP1Handler {
         let now = NIODeadline.now()
         if let current, let failure = timeout(at: now) { return end(current.exchange, because: failure) }
         if let due = current?.continueDue, due <= now { continueUpload() }
-        if let due = current?.rest?.due, due <= now, let current, !restGoesOn(at: now) { return end(current.exchange, because: nil) }
+        if let due = current?.rest?.due, due <= now, let current, !restContinues(at: now) { return end(current.exchange, because: nil) }
         if let due = idleDue, due <= now, let connection, pool.removeIfIdle(connection) { return close() }
         setAlarm()
     }
 
     /// Returns whether the rest of a request is still sent after its whole response was received.
-    private func restGoesOn(at now: NIODeadline) -> Bool {
+    private func restContinues(at now: NIODeadline) -> Bool {
         let (before, taken) = (current?.restProgressBytes, takenBytes)
         current?.restProgressBytes = taken
-        return current?.rest?.goesOn(at: now, hasProgress: taken != before) ?? false
+        return current?.rest?.continues(at: now, hasProgress: taken != before) ?? false
     }
 
     /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but it changes while bytes are
@@ -113,7 +113,7 @@ extension HTTP1Handler {
         if machine.isUpgraded { return loseUpgraded(error) }
         if challengeBytes != nil, current != nil { return sendAgain(.close) }
         if error == nil, endsWithConnection, current?.head != nil {
-            machine.connectionEnds()
+            machine.recordEndOfConnection()
             if case .end(let trailers)? = try? parser.endOfInput(pending: incoming?.readableBytes ?? 0) {
                 return finish(trailers, hasMore: false)
             }

@@ -108,7 +108,7 @@ extension HTTP1Handler {
     /// Completes the response in progress.
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
         let end = machine.receiveEnd(hasMore: hasMore)
-        if end == .uploadGoesOn {
+        if end == .uploadContinues {
             // The reader has the whole response. The exchange continues with the upload.
             deliver()
             current?.stream?.complete(trailers)

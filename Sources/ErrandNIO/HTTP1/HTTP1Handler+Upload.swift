@@ -78,14 +78,14 @@ extension HTTP1Handler {
 
     /// Ends the upload after the channel has taken its last byte.
     ///
-    /// - Parameter left: see ``HTTPHandler/requestLeaves(_:of:_:)``.
+    /// - Parameter left: see ``HTTPHandler/reportRequestSent(after:of:_:)``.
     private func finishUpload(of exchange: Exchange, _ attempt: AttemptID, _ left: EventLoopPromise<Void>?) {
         // Flushing may have ended the attempt.
         guard machine.takes(.uploadEnd, of: attempt) else { return }
         let end = machine.finishUpload()
         current?.upload = .none
         writeBuffers.release()
-        requestLeaves(left, of: exchange, attempt)
+        reportRequestSent(after: left, of: exchange, attempt)
         if let end { finish(end) }
     }
 

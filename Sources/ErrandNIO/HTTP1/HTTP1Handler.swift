@@ -140,7 +140,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         switch kind {
         case .none:
             if let current, current.sentBytes > 0 { current.reportSent() }
-            requestLeaves(left, of: exchange, attempt)
+            reportRequestSent(after: left, of: exchange, attempt)
         case .present: sendBody(body, of: exchange, attempt, on: connection)
         case .afterContinue:
             current?.continueDue = .now() + .seconds(1)

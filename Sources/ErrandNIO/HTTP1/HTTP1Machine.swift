@@ -153,7 +153,7 @@ struct HTTP1Machine: Sendable {
         case close
         /// The server accepted the request before the request was complete. After the rest of the request is sent, the exchange
         /// is over.
-        case uploadGoesOn
+        case uploadContinues
     }
 
     /// Records that the last byte of the response was received.
@@ -164,14 +164,14 @@ struct HTTP1Machine: Sendable {
         if hasMore || upload != .sent && upload != .sending { isDraining = true }
         if upload == .sending, !isDraining {
             state = .busy(.sending, .ended)
-            return .uploadGoesOn
+            return .uploadContinues
         }
         state = isDraining ? .closed : .idle
         return isDraining ? .close : .reuse
     }
 
     /// Records the end of the connection, which is also the end of the response.
-    mutating func connectionEnds() { isDraining = true }
+    mutating func recordEndOfConnection() { isDraining = true }
 
     // MARK: Another protocol
 

@@ -58,8 +58,8 @@ extension HTTP2Handler {
             continueUpload(number)
         } else if let due = active[number]?.rest?.due, due <= now {
             let hasProgress = machine.takeProgress(number)
-            let goesOn = active.change(number) { $0.rest?.goesOn(at: now, hasProgress: hasProgress) ?? false } ?? false
-            if !goesOn { settle(number, nil, code: .cancel) }
+            let continues = active.change(number) { $0.rest?.continues(at: now, hasProgress: hasProgress) ?? false } ?? false
+            if !continues { settle(number, nil, code: .cancel) }
         }
     }
 

@@ -158,7 +158,7 @@ extension HTTP2Handler {
 
     private func finish(_ number: Int32, _ trailers: HTTPFields?) throws(HTTP2ResponseError) {
         switch try machine.receiveEnd(number) {
-        case .uploadGoesOn:
+        case .uploadContinues:
             // The reader has the whole response. The exchange continues with the upload.
             deliver(number)
             active[number]?.stream?.complete(trailers)

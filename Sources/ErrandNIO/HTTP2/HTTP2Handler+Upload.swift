@@ -100,11 +100,11 @@ extension HTTP2Handler {
 
     /// Ends the upload after the channel has taken its last byte.
     ///
-    /// - Parameter left: see ``HTTPHandler/requestLeaves(_:of:_:)``.
+    /// - Parameter left: see ``HTTPHandler/reportRequestSent(after:of:_:)``.
     private func finishUpload(of exchange: Exchange, _ attempt: AttemptID, _ left: EventLoopPromise<Void>?) {
         machine.finishUpload(attempt.stream)
         active.change(attempt.stream) { $0.upload = .none }
-        requestLeaves(left, of: exchange, attempt)
+        reportRequestSent(after: left, of: exchange, attempt)
     }
 }
 

@@ -49,7 +49,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     /// The code of the GOAWAY that was sent. If the server breaks the rules of frames, `NIOHTTP2Handler` chooses the code.
     var sentGoAway: HTTP2Code?
 
-    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), behind frameGuard: FrameGuard? = nil) {
+    init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), after frameGuard: FrameGuard? = nil) {
         (self.pool, self.machine, self.frameGuard) = (pool, machine, frameGuard)
     }
 
@@ -175,7 +175,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
         exchange.events?.record(.requestHeadSent)
         guard isActive(exchange, number) else { return }  // a sink has ended it
         switch body.kind {
-        case .none: requestLeaves(left, of: exchange, AttemptID(number))
+        case .none: reportRequestSent(after: left, of: exchange, AttemptID(number))
         case .present: startUpload(body, of: exchange, number, on: connection)
         case .afterContinue: active.change(number) { $0.continueDue = .now() + .seconds(1) }
         }

@@ -243,7 +243,7 @@ struct HTTP2Machine: Sendable {
         case complete(resets: Bool)
         /// The server accepted the request before the request was complete. After the rest of the request is sent, the exchange
         /// is over.
-        case uploadGoesOn
+        case uploadContinues
     }
 
     /// Records that the last frame of the response was received.
@@ -254,7 +254,7 @@ struct HTTP2Machine: Sendable {
         guard stream.upload != .sending, stream.upload != .written else {
             // Bytes that were sent before the end of the response do not count as progress in sending the rest of the request.
             streams.change(number) { ($0.download, $0.hasProgress) = (.ended, false) }
-            return .uploadGoesOn
+            return .uploadContinues
         }
         streams[number] = nil
         return .complete(resets: stream.upload != .sent)

@@ -33,7 +33,7 @@ extension NIOTransport.Configuration {
         let (origin, host) = (route.origin, route.origin.host)
         guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }
         guard tls.clientCertificate == nil, tls.pins?.pins(for: host).isEmpty ?? true else { return false }
-        return !tls.trustsAnyCertificateForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
+        return !tls.uncheckedHostsForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
     }
 
     /// Returns whether a connection will use HTTP/2 without a choice by the server, because it has no TLS. If a proxy reads the

@@ -63,7 +63,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         received.writeBuffer(&bytes)
         switch state {
         case .asking:
-            attempt.noteProxyResponds()
+            attempt.recordProxyResponse()
             goOn(context)
         case .open: failEarlyBytes(context)
         case .waiting, .failed: break
@@ -141,7 +141,7 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         switch step {
         case .wait: break
         case .write(let buffer):
-            attempt.noteProxyIsAskedAgain()
+            attempt.recordNextProxyRequest()
             write(buffer, context)
         case .open: open(context)
         case .connectAgain(let dialog): fail(TunnelChallenged(dialog: dialog), context)

@@ -48,7 +48,7 @@ struct TLSIdentity: Sendable {
         Handshake(side: proxy.address, kind: .init(isOfProxy: true, validates: validates(proxy.address)))
     }
 
-    private func validates(_ side: Origin) -> Bool { !settings.trustsAnyCertificateForTesting.contains(side.host) }
+    private func validates(_ side: Origin) -> Bool { !settings.uncheckedHostsForTesting.contains(side.host) }
 
     /// Loads the missing contexts for the origin and for the proxy.
     func load(for route: Route, on loop: any EventLoop) -> EventLoopFuture<Void> {

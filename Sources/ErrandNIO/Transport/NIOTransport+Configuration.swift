@@ -33,7 +33,7 @@ extension NIOTransport {
         ///
         /// Only `https` origins whose host is a name share connections, and only direct connections are shared. IP addresses, and
         /// connections through a proxy, are excluded. Hosts with ``ErrandCore/TLSSettings/pins``, or in
-        /// ``ErrandCore/TLSSettings/trustsAnyCertificateForTesting``, have separate connections.
+        /// ``ErrandCore/TLSSettings/uncheckedHostsForTesting``, have separate connections.
         ///
         /// The risks: one address and one certificate may belong to servers of several tenants. A server may decide which host to serve
         /// only by the name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110,

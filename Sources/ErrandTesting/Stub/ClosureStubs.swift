@@ -10,7 +10,7 @@ package struct StubSender: HTTPSender {
 }
 
 /// A body source whose bytes come from closures, without trailers.
-package struct StubBodySource: BodySource {
+package struct ClosureBodySource: BodySource {
     private let read: @Sendable () async throws -> Data?
     private let onAbandon: @Sendable () -> Void
 

@@ -84,7 +84,7 @@ struct BreakingOff: BodyTransform {
 }
 
 /// A body that reports cancellation to its reader, and that may replace the trailers.
-struct StubbedBodySource: BodySource {
+struct CancellableBodySource: BodySource {
     private let base: any BodySource
     private let ownTrailers: HTTPFields?
 

@@ -201,7 +201,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         let body = exchange.request.body
         let clock = clock
         let paced: RequestBody = .stream(length: body.length, replay: body.replay) { offset in
-            let source = StubbedBodySource(try await body.open(from: offset))
+            let source = CancellableBodySource(try await body.open(from: offset))
             return bytesPerSecond.map { PacedBodySource(source, bytesPerSecond: $0, clock: clock) } ?? source
         }
         let observed = paced.observed { [self] event in
@@ -285,7 +285,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             exchange.report(.responseHead, head: made.head)
             source = body
         }
-        source = StubbedBodySource(source, trailers: stubbed.trailers)
+        source = CancellableBodySource(source, trailers: stubbed.trailers)
         if let rate = conditions?.downloadBytesPerSecond { source = PacedBodySource(source, bytesPerSecond: rate, clock: clock) }
         let length = made.head.headerFields[.contentLength].flatMap { Int64($0) }
         var streamed = ResponseBody(source, expectedLength: length, request: request)
@@ -322,7 +322,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             request.body =
                 trailers == nil
                 ? .data(recorded.body)
-                : .stream(length: request.body.length) { _ in StubbedBodySource(ChunksBodySource([recorded.body]), trailers: trailers) }
+                : .stream(length: request.body.length) { _ in CancellableBodySource(ChunksBodySource([recorded.body]), trailers: trailers) }
         }
         exchange.isPassedOn()
         return try await sender.send(request)

@@ -26,13 +26,13 @@ import Testing
     }
 
     @Test func aWaitOverTheCapIsNotObeyed() {
-        var machine = EventStreamMachine(EventStreamPolicy(retryAfterCap: .seconds(60), backoff: .immediate), isIdempotent: true)
+        var machine = EventStreamMachine(EventStreamPolicy(maxRetryAfter: .seconds(60), backoff: .immediate), isIdempotent: true)
         let refused = End.failed(mayBeProcessed: false, retryAfter: .seconds(60))
         #expect(machine.endConnection(refused, canReplay: true, random: 0) == .connect(after: .seconds(60)))
         #expect(machine.endConnection(.failed(mayBeProcessed: false, retryAfter: .seconds(61)), canReplay: true, random: 0) == .fail)
         machine.record(lastEventID: "", reconnectionTime: .seconds(1_000_000))
         #expect(machine.endConnection(.complete, canReplay: true, random: 0) == .connect(after: .seconds(60)))
-        #expect(EventStreamPolicy.standard.retryAfterCap == .seconds(3_600))
+        #expect(EventStreamPolicy.standard.maxRetryAfter == .seconds(3_600))
     }
 
     @Test func retryAfterIsTheShortestWait() {
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func aWaitIsNeverLongerThanAClockCanWait() {
-        var machine = machine(EventStreamPolicy(retryAfterCap: .longest))
+        var machine = machine(EventStreamPolicy(maxRetryAfter: .longest))
         machine.record(lastEventID: "", reconnectionTime: .milliseconds(Int64.max))
         #expect(machine.endConnection(.complete, canReplay: true, random: 0.9) == .connect(after: .longest))
     }

@@ -247,18 +247,18 @@ import Testing
     func longWaitsAreBounded(wait: Duration) {
         for jitter in [Backoff.Jitter.none, .full] {
             var policy = PollingPolicy(backoff: .constant(max(.zero, wait)), jitter: jitter, timeout: nil)
-            policy.retryAfterCap = wait
+            policy.maxRetryAfter = wait
             for retryAfter in [nil, wait, .seconds(5)] as [Duration?] {
-                let wait = policy.wait(afterAttempt: 1, retryAfter: retryAfter, random: 0.5)
+                let wait = policy.delay(afterAttempt: 1, retryAfter: retryAfter, random: 0.5)
                 #expect(wait >= .zero && wait <= .seconds(Int64(100 * 366 * 86_400)))
             }
         }
     }
 
     /// A `Retry-After` that does not count leaves the backoff.
-    @Test(arguments: [Duration.zero, .seconds(-1)]) func aRetryAfterCapOfZeroLeavesTheBackoff(cap: Duration) async throws {
+    @Test(arguments: [Duration.zero, .seconds(-1)]) func aMaxRetryAfterOfZeroLeavesTheBackoff(wait: Duration) async throws {
         var policy = PollingPolicy(jitter: .none, timeout: nil)
-        policy.retryAfterCap = cap
+        policy.maxRetryAfter = wait
         let stub = StubTransport(Stub().responds(running([.retryAfter: "5"]), running([.retryAfter: "5"]), done()))
         #expect(try await poll(stub, policy: policy).seconds == 2.5)
     }

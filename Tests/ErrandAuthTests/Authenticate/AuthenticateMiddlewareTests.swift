@@ -280,7 +280,7 @@ import Testing
             Stub(.get, "/second").matching("for this path") { $0.headers[.authorization]?.contains(#"uri="/second""#) == true }.responds(
                 .status(.ok)),
             Stub().responds(.status(.unauthorized, headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])))
-        let stack = HTTPStack.ordered(around: stub).redirect().authenticate(.digest(user: "joe", password: "secret"))
+        let stack = HTTPStack.sorted(around: stub).redirect().authenticate(.digest(user: "joe", password: "secret"))
         #expect(try await stack.send(try request("https://a.example/first")).status == .ok)
     }
 
@@ -369,7 +369,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.status(.ok)))
         func check(_ scheme: some AuthenticationScheme) async throws {
             let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(scheme).send(try request()) }
-            #expect(error?.reason == .invalidCredentials("") && error?.request != nil && error?.delivery == .notSent)
+            #expect(error?.code == .invalidCredentials("") && error?.request != nil && error?.delivery == .notSent)
         }
         try await check(.basic(user: "j:oe", password: "secret"))
         try await check(.basic(user: "joe", password: "sec\r\nret"))

@@ -371,7 +371,7 @@ import _CryptoExtras
         let tokens = TokenSource(client(stub))
         try await tokens.signIn(AccessToken("at1", expiresAt: .distantPast, refreshToken: "rt1"))
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .refreshFailed && (error?.underlying as? OAuthError)?.code == .invalidClient)
+        #expect(error?.code == .refreshFailed && (error?.underlying as? OAuthError)?.code == .invalidClient)
         #expect(tokens.current?.refreshToken == "rt1")
     }
 
@@ -388,7 +388,7 @@ import _CryptoExtras
         #expect(tokens.current?.refreshToken == "rt2")
         let second = try await tokens.issued(by: nil, for: nil)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: second, by: nil, for: nil) }
-        #expect(error?.reason == .refreshRefused && (error?.underlying as? OAuthError)?.code == .invalidGrant && tokens.current == nil)
+        #expect(error?.code == .refreshRefused && (error?.underlying as? OAuthError)?.code == .invalidGrant && tokens.current == nil)
     }
 
     @Test func aRevocationThatIsRefusedIsAnError() async throws {

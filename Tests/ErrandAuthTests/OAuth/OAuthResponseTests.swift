@@ -90,7 +90,7 @@ import Testing
             let tokens = TokenSource(client(stub))
             try await tokens.signIn(AccessToken("at1", expiresAt: .distantPast, refreshToken: "rt1"))
             let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-            #expect(error?.reason == (isFinal ? .refreshRefused : .refreshFailed))
+            #expect(error?.code == (isFinal ? .refreshRefused : .refreshFailed))
             #expect((tokens.current == nil) == isFinal && (error?.underlying as? OAuthError)?.code == .init(code))
         }
     }

@@ -175,7 +175,7 @@ private final class Hits: Sendable {
         let tokens = TokenSource(store: FailingTokenStore(), account: "service/joe") { _ in throw CancellationError() }
         let stores = [SharedStore(), SharedStore(failure: .init(name: "second"))]
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut(clearing: stores) }
-        #expect(error?.reason == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })
+        #expect(error?.code == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })
     }
 
     @Test func everyStoreIsClearedIfTheCallerIsCancelled() async throws {

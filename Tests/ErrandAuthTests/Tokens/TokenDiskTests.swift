@@ -54,7 +54,7 @@ import Testing
         // More often than refreshes are allowed in a time.
         for _ in 1...7 {
             let error = try await refusal(of: tokens)
-            #expect(error.reason == .storeFailed && (error.underlying as? FileWriteError)?.code == ENOSPC)
+            #expect(error.code == .storeFailed && (error.underlying as? FileWriteError)?.code == ENOSPC)
             #expect(error.description.contains("cannot reserve space for the next token in '\(store.path)': "), "\(error)")
             #expect(error.description.contains("No refresh was sent") && error.description.contains("Free some space"), "\(error)")
             #expect(error.recoverySuggestion == "Free some space and try again.")
@@ -91,7 +91,7 @@ import Testing
         try await tokens.signIn(Self.first)
         try disk.setReadOnly(true)
         let error = try await refusal(of: tokens)
-        #expect(error.reason == .storeFailed && (error.underlying as? FileWriteError)?.code == EROFS && server.requests.isEmpty)
+        #expect(error.code == .storeFailed && (error.underlying as? FileWriteError)?.code == EROFS && server.requests.isEmpty)
         #expect(error.recoverySuggestion == "Choose a folder that this program may write to.")
         try disk.setReadOnly(false)
         #expect(try await tokens.token().refreshToken == "rt1")
@@ -132,7 +132,7 @@ import Testing
         let store = FileTokenStore(atPath: folder.file("token.json"))
         let tokens = server.source(store)
         try await tokens.signIn(Self.first)
-        #expect(try await refusal(of: tokens).reason == .refreshFailed)
+        #expect(try await refusal(of: tokens).code == .refreshFailed)
         #expect(try names(folder) == Self.kept && server.requests == ["rt0"])
         #expect(try await store.load()?.refreshToken == "rt0")
     }
@@ -191,7 +191,7 @@ import Testing
         default: try folder.folder("token.json.part")
         }
         let error = try await refusal(of: tokens)
-        #expect(error.reason == .storeFailed && error.underlying is FileWriteError && server.requests.isEmpty, "\(error)")
+        #expect(error.code == .storeFailed && error.underlying is FileWriteError && server.requests.isEmpty, "\(error)")
         if kind == "readable" {
             #expect(error.description.contains("token.json.part' exists") && error.description.contains("remove the file"))
         }
@@ -235,7 +235,7 @@ import Testing
         try await tokens.signIn(Self.first)
         for _ in 1...7 {
             let error = try await refusal(of: tokens)
-            #expect(error.reason == .storeFailed && (error.underlying as? CocoaError)?.code == .fileWriteOutOfSpace)
+            #expect(error.code == .storeFailed && (error.underlying as? CocoaError)?.code == .fileWriteOutOfSpace)
         }
         #expect(server.requests.isEmpty && tokens.current?.value == "at0")
         await store.empty()

@@ -26,7 +26,7 @@ import Testing
         let tokens = TokenSource { _ in AccessToken("\(counter.add())") }
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(.bearer(tokens)).send(request()) }
-        #expect(error?.reason == .signedOut && counter.value == 0 && stub.requests.isEmpty)
+        #expect(error?.code == .signedOut && counter.value == 0 && stub.requests.isEmpty)
     }
 
     @Test func aSourceThatObtainsNeedsNoSignIn() async throws {

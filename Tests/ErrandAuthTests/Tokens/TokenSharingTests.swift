@@ -49,7 +49,7 @@ import Testing
             let error = await #expect(throws: AuthenticationError.self) {
                 try await stack.send(try Request(.get, url: "https://a.example/ann/inbox"))
             }
-            #expect(error?.reason == .accountChanged && stub.requests.map { $0.headers[.authorization] } == ["Bearer ann"])
+            #expect(error?.code == .accountChanged && stub.requests.map { $0.headers[.authorization] } == ["Bearer ann"])
             #expect(a.current?.value == "bob" && a.current?.signInID == nil)
             guard case .signedIn(let new)? = await changes.next() else {
                 Issue.record("no sign-in was reported")
@@ -67,7 +67,7 @@ import Testing
             try await a.signIn(token("ann", expiresAt: .distantPast))
             try await b.signIn(token("bob", expiresAt: .distantPast))
             let error = await #expect(throws: AuthenticationError.self) { try await a.token() }
-            #expect(error?.reason == .accountChanged)
+            #expect(error?.code == .accountChanged)
             #expect(try await a.token().value == "a-of-bob-r")
         }
     }
@@ -88,7 +88,7 @@ import Testing
             try await source(second, "b").signIn(token("bob"))
             mayEnd.signal()
             let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
-            #expect(error?.reason == .accountChanged && a.current?.value == "bob")
+            #expect(error?.code == .accountChanged && a.current?.value == "bob")
             #expect(try await first.load()?.value == "bob")
         }
     }
@@ -131,7 +131,7 @@ import Testing
             #expect(try await second.load() == nil)
             mayEnd.signal()
             let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
-            #expect(error?.reason == .signedOut && c.current == nil)
+            #expect(error?.code == .signedOut && c.current == nil)
             #expect(try await first.load() == nil)
             #expect(try await source(second, "e").load() == nil)
         }
@@ -148,7 +148,7 @@ import Testing
             let d = source(second, "d")
             try await d.signOut()
             let error = await #expect(throws: AuthenticationError.self) { try await c.token() }
-            #expect(error?.reason == .signedOut && refreshes.withLock { $0 } == 0)
+            #expect(error?.code == .signedOut && refreshes.withLock { $0 } == 0)
             #expect(try await first.load() == nil)
         }
     }

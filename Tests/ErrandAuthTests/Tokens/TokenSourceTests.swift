@@ -104,7 +104,7 @@ import Testing
             #expect(counter.value == number && stub.requests.count == 2 * number)
         }
         let error = await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
-        #expect(error?.reason == .tooManyRefreshes && error?.response?.status == .unauthorized)
+        #expect(error?.code == .tooManyRefreshes && error?.response?.status == .unauthorized)
         #expect(counter.value == 5)
         dates.advance(by: 31)
         #expect(try await stack.send(try request()).status == .unauthorized)
@@ -263,7 +263,7 @@ import Testing
         }
         holder.withLock { $0 = tokens }
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .refreshFailed && (error?.underlying as? AuthenticationError)?.reason == .withinRefresh)
+        #expect(error?.code == .refreshFailed && (error?.underlying as? AuthenticationError)?.code == .withinRefresh)
         holder.withLock { $0 = nil }
     }
 
@@ -279,7 +279,7 @@ import Testing
         var changes = tokens.changes.makeAsyncIterator()
         for _ in 0..<2 {
             let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-            #expect(error?.reason == .refreshRefused && error?.underlying is OAuthError)
+            #expect(error?.code == .refreshRefused && error?.underlying is OAuthError)
         }
         #expect(tokens.current == nil && store.load() == nil)
         guard case .signedOut(let error?) = await changes.next(), error is OAuthError else {
@@ -309,7 +309,7 @@ import Testing
         #expect(counter.value == 1 && store.load()?.value == "0")
         dates.advance(by: 51)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil && counter.value == 2)
+        #expect(error?.code == .refreshRefused && tokens.current == nil && store.load() == nil && counter.value == 2)
     }
 
     /// Each server says in its own way that a person has to sign in again.
@@ -338,13 +338,13 @@ import Testing
         let tokens = TokenSource(store: store) { _ in throw ServiceError(40_102, equivalentStatus: .unauthorized) }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .refreshRefused && tokens.current == nil && store.load() == nil)
+        #expect(error?.code == .refreshRefused && tokens.current == nil && store.load() == nil)
     }
 
     @Test func anErrorPropertyRequestsASignIn() async throws {
-        for reason in [AuthenticationError.Reason.signedOut, .refreshRefused] { #expect(AuthenticationError(reason).needsSignIn) }
-        for reason in [AuthenticationError.Reason.refreshFailed, .storeFailed, .accountChanged, .withinRefresh, .tooManyRefreshes] {
-            #expect(!AuthenticationError(reason, response: HTTPResponse(status: .unauthorized)).needsSignIn, "\(reason)")
+        for code in [AuthenticationError.Code.signedOut, .refreshRefused] { #expect(AuthenticationError(code).needsSignIn) }
+        for code in [AuthenticationError.Code.refreshFailed, .storeFailed, .accountChanged, .withinRefresh, .tooManyRefreshes] {
+            #expect(!AuthenticationError(code, response: HTTPResponse(status: .unauthorized)).needsSignIn, "\(code)")
         }
         // The refresh needs the sign-in of another account.
         #expect(AuthenticationError(.refreshFailed, underlying: AuthenticationError(.signedOut)).needsSignIn)
@@ -409,7 +409,7 @@ import Testing
         await eventually { counter.value == 1 }
         #expect(tokens.current?.value == "0")
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
-        #expect(error?.reason == .refreshRefused && tokens.current == nil)
+        #expect(error?.code == .refreshRefused && tokens.current == nil)
     }
 
     @Test func aPolicyWithoutLeadTimeRefreshesNothingInTheBackground() {
@@ -423,7 +423,7 @@ import Testing
         let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in throw Broken() }
         for _ in 0..<5 { await #expect(throws: AuthenticationError.self) { try await tokens.token() } }
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .tooManyRefreshes && error?.underlying is Broken)
+        #expect(error?.code == .tooManyRefreshes && error?.underlying is Broken)
     }
 
     // MARK: Accounts
@@ -439,7 +439,7 @@ import Testing
                     return (HTTPResponse(status: .unauthorized), Data())
                 }))
         let error = await #expect(throws: AuthenticationError.self) { try await stub.authenticate(.bearer(tokens)).send(try request()) }
-        #expect(error?.reason == .accountChanged && error?.response?.status == .unauthorized && error?.attempts.count == 1)
+        #expect(error?.code == .accountChanged && error?.response?.status == .unauthorized && error?.attempts.count == 1)
         #expect(stub.requests.map { $0.headers[.authorization] } == ["Bearer ann"] && tokens.current?.value == "joe")
         #expect(error?.errorDescription == "Another account has signed in." && error?.recoverySuggestion == "Try again.")
     }
@@ -454,7 +454,7 @@ import Testing
         await begins.waitIgnoringCancellation()
         try await tokens.signIn(AccessToken("joe"))
         let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
-        #expect(error?.reason == .accountChanged)
+        #expect(error?.code == .accountChanged)
         #expect(try await tokens.token().value == "joe")
     }
 
@@ -482,7 +482,7 @@ import Testing
             try await StubTransport().authenticate(.bearer(tokens)).send(try request())
         }
         #expect(
-            error?.reason == .signedOut
+            error?.code == .signedOut
                 && "\(error!)"
                     == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\\.authenticate, .off)"
         )
@@ -599,7 +599,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         let second = TokenSource(store: FileTokenStore(atPath: path)) { _ in throw Self.refused }
         let error = await #expect(throws: AuthenticationError.self) { try await second.signOut() }
-        #expect(error?.reason == .storeFailed && error?.underlying is FileWriteError)
+        #expect(error?.code == .storeFailed && error?.underlying is FileWriteError)
     }
 
     @Test func theErrorOfAnUnusableFileNamesTheRemedy() async throws {
@@ -637,7 +637,7 @@ import Testing
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         await store.fail(1)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .storeFailed && error?.underlying is SlowStore.Full)
+        #expect(error?.code == .storeFailed && error?.underlying is SlowStore.Full)
         #expect(tokens.current?.value == "0")
         #expect(try await tokens.token().value == "1")
         #expect(counter.value == 1)
@@ -673,7 +673,7 @@ import Testing
         dates.advance(by: 100)
         for _ in 0..<5 {
             let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-            #expect(error?.reason == .storeFailed)
+            #expect(error?.code == .storeFailed)
         }
         #expect(used.withLock { $0 } == ["r0"])
         #expect(tokens.current?.value == "0")
@@ -798,7 +798,7 @@ import Testing
         let waiting = Task { try await tokens.token() }
         try await tokens.signOut()
         let error = await #expect(throws: AuthenticationError.self) { try await waiting.value }
-        #expect(error?.reason == .signedOut && counter.value == 0)
+        #expect(error?.code == .signedOut && counter.value == 0)
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         mayEnd.signal()
         try await other.value
@@ -812,7 +812,7 @@ import Testing
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         try FileManager.default.createSymbolicLink(atPath: path + ".lock", withDestinationPath: folder.file("elsewhere"))
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.reason == .storeFailed && (error?.underlying as? FileWriteError)?.operation == "lock")
+        #expect(error?.code == .storeFailed && (error?.underlying as? FileWriteError)?.operation == "lock")
         #expect("\(try #require(error))".contains("cannot lock"))
     }
 

@@ -69,7 +69,7 @@ import Testing
                 } catch is CancellationError {
                     outcomes.withLock { $0.append(.cancelled) }
                 } catch let error as AuthenticationError {
-                    outcomes.withLock { $0.append(.failed(error.reason.description)) }
+                    outcomes.withLock { $0.append(.failed(error.code.description)) }
                 }
             }
             if cancels, random.next() < 0.3 {

@@ -21,7 +21,7 @@ import Testing
 
     private func reason(_ body: Data, coding: String) async throws -> String {
         let error = try await failure(ContentDecodingError.self) { try await decoded(body, coding: coding) }
-        return "\(error.reason)"
+        return "\(error.code)"
     }
 
     @Test func acceptedCodingsAreTheCompiledCodings() {
@@ -52,7 +52,7 @@ import Testing
         #expect(try codings("gzip,\tIDENTITY , , X-GZIP,deflate") == [.gzip, .gzip, .deflate])
         // The comma is one, whatever follows.
         #expect(try codings("gzip,\u{301}gzip") == [])
-        #expect(throws: ContentDecodingError.Reason.self) { try codings("gzip,gzip,gzip,gzip,gzip,\u{301}x") }
+        #expect(throws: ContentDecodingError.Code.self) { try codings("gzip,gzip,gzip,gzip,gzip,\u{301}x") }
         let (longest, longer) = ("gzip" + String(repeating: ",", count: 8_188), "gzip" + String(repeating: ",", count: 8_189))
         #expect(try codings(longest) == [.gzip])
         #expect(try codings(longer) == [])
@@ -145,11 +145,11 @@ import Testing
         for version: UInt8 in 0x22...0x27 {
             let old = Data([version, 0xB5, 0x2F, 0xFD]) + frame("x").dropFirst(4)
             let first = try await failure(ContentDecodingError.self) { try await decoded(old, coding: "zstd", pieceBytes: size) }
-            #expect("\(first.reason)" == "zstd: the body does not begin with a frame")
+            #expect("\(first.code)" == "zstd: the body does not begin with a frame")
             let second = try await failure(ContentDecodingError.self) {
                 try await decoded(frame("x") + old, coding: "zstd", pieceBytes: size)
             }
-            #expect("\(second.reason)" == "zstd: there are bytes after the end")
+            #expect("\(second.code)" == "zstd: there are bytes after the end")
         }
         let skipped = Data([0x5A, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3])
         #expect(try await decoded(skipped + frame("x") + skipped + frame("y"), coding: "zstd", pieceBytes: size) == Data("xy".utf8))

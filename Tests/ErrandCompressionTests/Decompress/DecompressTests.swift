@@ -140,7 +140,7 @@ import Testing
         for size in [1, .max] {
             let error = try await failure(ContentDecodingError.self) { try await decoded(body, coding: coding, pieceBytes: size) }
             #expect("\(error)" == "GET https://a.example/: status 200, the body can't be decoded: \(reason)")
-            #expect(error.delivery == .sent && error.phase == .body && !error.reason.isLimit)
+            #expect(error.delivery == .sent && error.phase == .body && !error.code.isLimit)
         }
     }
 
@@ -167,7 +167,7 @@ import Testing
             for try await chunk in response.body { received.change { $0 += chunk.count } }
         }
         #expect("\(error)".hasSuffix("the body can't be decoded: it has more than 100 times the bytes that were received (maxRatio)"))
-        #expect(error.reason.isLimit && error.response?.status == .ok)
+        #expect(error.code.isLimit && error.response?.status == .ok)
         #expect(received.value <= 1024 * 1024 + 64 * 1024)
         #expect(stub.openBodyCount == 0, "the rest is released")
     }
@@ -175,15 +175,15 @@ import Testing
     @Test func eachCodingOfAChainIsBounded() async throws {
         let bomb = try await Self.bytes("gzip(gzip(bytes(64 << 20)))")
         let error = try await failure(ContentDecodingError.self) { try await decoded(bomb, coding: "gzip, gzip", pieceBytes: 16) }
-        #expect(error.reason.isLimit)
+        #expect(error.code.isLimit)
         // The first decoder makes much, of which the second one makes nothing.
         let inner = try await Self.bytes("gzip(gzip(b'') * 200000)")
         let swallowed = try await failure(ContentDecodingError.self) { try await decoded(inner, coding: "gzip, gzip", pieceBytes: .max) }
-        #expect("\(swallowed.reason)" == "gzip: it has more than 1000 members in a row without content" && swallowed.reason.isLimit)
+        #expect("\(swallowed.code)" == "gzip: it has more than 1000 members in a row without content" && swallowed.code.isLimit)
         let long = try await failure(ContentDecodingError.self) {
             try await decoded(Data([1]), coding: "gzip,gzip,gzip,gzip,gzip,gzip", pieceBytes: .max)
         }
-        #expect("\(long.reason)" == "it has more than 5 content codings (maxCodings)")
+        #expect("\(long.code)" == "it has more than 5 content codings (maxCodings)")
     }
 
     @Test func aLimitOfTheSizeHoldsToTheByte() async throws {
@@ -192,7 +192,7 @@ import Testing
         let error = try await failure(ContentDecodingError.self) {
             try await decoded(body, coding: "gzip", pieceBytes: .max, DecompressionLimits(maxBytes: 5))
         }
-        #expect("\(error.reason)" == "it has more than 5 bytes (maxBytes)")
+        #expect("\(error.code)" == "it has more than 5 bytes (maxBytes)")
     }
 
     @Test func aBodyThatIsNotReadIsReleased() async throws {

@@ -68,7 +68,7 @@ import Testing
         let stub = StubTransport(stub(codings))
         let result = await read(try await stub.decompress().send(try request()).body)
         let error = try #require(result.error as? ContentDecodingError)
-        #expect("\(error.reason)" == "it has more than 100 times the bytes that were received (maxRatio)")
+        #expect("\(error.code)" == "it has more than 100 times the bytes that were received (maxRatio)")
         #expect(result.bytes <= (1 << 20) + (64 << 10) && result.largest <= 64 << 10)
         #expect(result.risenBytes < Self.memoryLimitBytes)
         #expect(stub.openBodyCount == 0)
@@ -79,7 +79,7 @@ import Testing
         let limits = DecompressionLimits(maxBytes: 128 << 20, maxRatio: nil)
         let result = await read(try await StubTransport(stub(codings)).decompress(limits).send(try request()).body)
         let error = try #require(result.error as? ContentDecodingError)
-        #expect("\(error.reason)" == "it has more than \(128 << 20) bytes (maxBytes)" && error.reason.isLimit)
+        #expect("\(error.code)" == "it has more than \(128 << 20) bytes (maxBytes)" && error.code.isLimit)
         #expect(result.bytes > 127 << 20 && result.largest <= 64 << 10)
         #expect(result.risenBytes < Self.memoryLimitBytes)
     }
@@ -132,7 +132,7 @@ import Testing
         let before = residentBytes()
         let stub = StubTransport(Stub().responds(.data(body, headers: [.contentEncoding: coding.rawValue])))
         let result = await read(try await stub.decompress().send(try request()).body)
-        #expect((result.error as? ContentDecodingError)?.reason.isLimit == true)
+        #expect((result.error as? ContentDecodingError)?.code.isLimit == true)
         #expect(result.bytes <= (1 << 20) + (64 << 10) && residentBytes() - before < Self.memoryLimitBytes)
     }
 

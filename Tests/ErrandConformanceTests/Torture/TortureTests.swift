@@ -40,7 +40,7 @@ struct TortureTests {
                 Stub(.get, "/").responds(
                     .status(503, text: "busy"), .stream([Data("bu".utf8), Data("sy".utf8)], status: 503), .status(200)))
             let stack = stub.retry(
-                RetryPolicy(backoff: .exponential(base: .seconds(60), cap: .seconds(600))), clock: clock, random: random.next)
+                RetryPolicy(backoff: .exponential(base: .seconds(60), maxDelay: .seconds(600))), clock: clock, random: random.next)
             return try await clock.advancingToSleepers {
                 try await stack.send(Request(.get, url: "https://a.example/"))
             }

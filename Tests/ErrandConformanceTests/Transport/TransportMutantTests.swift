@@ -192,7 +192,7 @@ struct TransportMutant: Sendable {
                 let body = $0.body
                 $0.body = .stream { _ in
                     let source = try await body.open()
-                    return StubBodySource {
+                    return ClosureBodySource {
                         (try? await source.next()) ?? nil
                     } onAbandon: {
                         source.abandon()
@@ -206,7 +206,7 @@ struct TransportMutant: Sendable {
                 guard body.bufferedData == nil else { return }
                 $0.body = .stream(length: body.length) { _ in
                     let source = try await body.open()
-                    return StubBodySource {
+                    return ClosureBodySource {
                         try await source.next()
                     } onAbandon: {
                         source.abandon()
@@ -403,7 +403,7 @@ struct TransportMutant: Sendable {
                 guard body.bufferedData == nil else { return }
                 $0.body = .stream(length: body.length) { _ in
                     let source = try await body.open()
-                    return StubBodySource { try await source.next() }
+                    return ClosureBodySource { try await source.next() }
                 }
             }),
         TransportMutant("says that it decodes", ["DeclaredCapabilities"]) { try await $1.send($0) }.declaring(.decodesContent),

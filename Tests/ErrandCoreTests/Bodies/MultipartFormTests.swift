@@ -125,10 +125,10 @@ import Testing
     @Test func bytesWithTheBoundaryAndInvalidTypesAreRefused() throws {
         let form = MultipartForm([.init("a", "x"), .init("b", "y--bz")], boundary: Self.boundary)
         let error = #expect(throws: MultipartError.self) { try form.body() }
-        #expect(error?.reason == .boundaryInContent)
+        #expect(error?.code == .boundaryInContent)
         #expect(error?.description == "the part 2 of the form contains the boundary; use a random boundary (the default)")
         let type = #expect(throws: MultipartError.self) { try MultipartForm([.init("a", .text("x", contentType: "a/b\r\nX: 1"))]).body() }
-        #expect(type?.reason == .invalidContentType)
+        #expect(type?.code == .invalidContentType)
     }
 
     @Test func progressCountsTheWholeBody() async throws {

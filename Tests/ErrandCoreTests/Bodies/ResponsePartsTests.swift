@@ -48,7 +48,7 @@ import Testing
         let first = try #require(try await iterator.next())
         let second = try #require(try await iterator.next())
         let error = await #expect(throws: MultipartError.self) { try await first.collect() }
-        #expect(error?.reason == .readAfterNextPart)
+        #expect(error?.code == .readAfterNextPart)
         #expect(try await second.collect().count == 12)
         #expect(try await second.collect().isEmpty)
     }
@@ -57,7 +57,7 @@ import Testing
     func anotherMediaTypeIsRefusedAndTheBodyStays(type: String?) async throws {
         let (response, _) = try response(type: type)
         let error = #expect(throws: MultipartError.self) { try response.parts() }
-        #expect(error?.reason == .notMultipart)
+        #expect(error?.code == .notMultipart)
         #expect(try await response.body.collect().count == Self.text.utf8.count)
     }
 
@@ -66,14 +66,14 @@ import Testing
         let error = await #expect(throws: MultipartError.self) {
             for try await part in try response.parts() { _ = try await part.collect() }
         }
-        #expect(error?.reason == .missingEnd)
+        #expect(error?.code == .missingEnd)
     }
 
     @Test func limitsHold() async throws {
         let tooMany = await #expect(throws: MultipartError.self) { for try await _ in try response().response.parts(maxParts: 2) {} }
-        #expect(tooMany?.reason == .tooManyParts)
+        #expect(tooMany?.code == .tooManyParts)
         let tooLong = await #expect(throws: MultipartError.self) { for try await _ in try response().response.parts(maxHeadBytes: 10) {} }
-        #expect(tooLong?.reason == .headTooLong)
+        #expect(tooLong?.code == .headTooLong)
         var iterator = try response().response.parts().makeAsyncIterator()
         let first = try #require(try await iterator.next())
         let tooLarge = await #expect(throws: TransportError.self) { try await first.collect(upTo: 4) }

@@ -149,7 +149,7 @@ import Testing
         request.options.call.passedStatusRule = .successful
         let response = Response(head: HTTPResponse(status: .found), request: request)
         #expect(request.accepts(response) == false)
-        request.options.call.mayFollowRedirects = true
+        request.options.call.redirectsAreFollowed = true
         #expect(request.accepts(response) == true)
     }
 }

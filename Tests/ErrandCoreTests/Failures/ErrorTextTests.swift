@@ -303,7 +303,7 @@ import Testing
         }
         let typed = #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/a b") }
         #expect(typed?.recoverySuggestion == "Correct the address, then try again.")
-        #expect(typed?.reason == refused[1]?.reason, "the reason is the same")
+        #expect(typed?.code == refused[1]?.code, "the code is the same")
     }
 
     @Test func aReasonWithASemicolonInAValueIsWhole() {

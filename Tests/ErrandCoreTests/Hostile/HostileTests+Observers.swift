@@ -249,7 +249,7 @@ extension HostileTests {
         let observing = ObservingMiddleware { RecordingEndObserver(ends, numbers.add(1), live) }
         let kept = Watched<[Response]>([])
         for sorted in [false, true] {
-            let base = sorted ? HTTPStack.ordered(around: transport) : HTTPStack(transport)
+            let base = sorted ? HTTPStack.sorted(around: transport) : HTTPStack(transport)
             let stack = base.wrapped(by: observing).retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.zero)), budget: nil)
                 .wrapped(by: observing).validateStatus().wrapped(by: observing)
             await withTaskGroup(of: Void.self) { group in

@@ -19,7 +19,7 @@ extension HostileTests {
     @Test func aConditionalLayerSurvivesALaterLayerOfItsPlace() async throws {
         func passed(_ make: (HTTPStack, RecordingList<String>) -> HTTPStack) async throws -> [String] {
             let passed = RecordingList<String>()
-            let start = HTTPStack.ordered(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
+            let start = HTTPStack.sorted(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
             _ = try await make(start, passed).send(.sample())
             return passed.all
         }
@@ -35,7 +35,7 @@ extension HostileTests {
     }
 
     @Test func twoDefaultsOfOnePlaceAreKeptOrReported() {
-        let stack = HTTPStack.ordered(around: ok()) {
+        let stack = HTTPStack.sorted(around: ok()) {
             TimeoutMiddleware(.seconds(1))
             TimeoutMiddleware(.seconds(2))
         }
@@ -47,13 +47,13 @@ extension HostileTests {
             (Self.always, Self.always, "app"), (Self.always, Self.never, "default"), (Self.never, Self.always, "default"),
         ] {
             let passed = RecordingList<String>()
-            let stack = HTTPStack.ordered(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
+            let stack = HTTPStack.sorted(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
                 .wrapped(by: NamedMiddleware("app", at: .redirect, passed: passed), when: outer && inner)
             _ = try await stack.send(.sample())
             #expect(passed.all == [expected])
         }
         let passed = RecordingList<String>()
-        let stack = HTTPStack.ordered(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
+        let stack = HTTPStack.sorted(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
             .wrapped(by: NamedMiddleware("first", at: .redirect, passed: passed), when: Self.always)
             .wrapped(by: NamedMiddleware("second", at: .redirect, passed: passed), when: Self.never)
         _ = try await stack.send(.sample())
@@ -67,7 +67,7 @@ extension HostileTests {
             var supportedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
             func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
         }
-        let stack = HTTPStack.ordered(around: ok()) { TwoPlaceMiddleware() }.wrapped(
+        let stack = HTTPStack.sorted(around: ok()) { TwoPlaceMiddleware() }.wrapped(
             by: NamedMiddleware("app", at: .redirect), when: Self.always)
         #expect(!stack.obeysTimeout)
     }
@@ -80,7 +80,7 @@ extension HostileTests {
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
         for sorted in [false, true] {
-            let base = sorted ? HTTPStack.ordered(around: transport) : HTTPStack(transport)
+            let base = sorted ? HTTPStack.sorted(around: transport) : HTTPStack(transport)
             let stack = base.wrapped(by: TimeoutMiddleware(.seconds(9)), when: Self.never)
             var request = Request.sample()
             request.options.timeout = .use(.seconds(5))
@@ -90,20 +90,20 @@ extension HostileTests {
     }
 
     @Test func aTimeoutByRuleOrInABaseIsNotReportedTwice() {
-        let byRule = HTTPStack.ordered(around: ok()).timeout(.seconds(2)).wrapped(by: TimeoutMiddleware(.seconds(1)), inside: .redirect)
+        let byRule = HTTPStack.sorted(around: ok()).timeout(.seconds(2)).wrapped(by: TimeoutMiddleware(.seconds(1)), inside: .redirect)
         #expect(!byRule.description.contains("another timeout"), "\(byRule)")
-        let base = HTTPStack.ordered(around: HTTPStack.ordered(around: ok()).timeout(.seconds(1))).timeout(.seconds(2))
+        let base = HTTPStack.sorted(around: HTTPStack.sorted(around: ok()).timeout(.seconds(1))).timeout(.seconds(2))
         #expect(!base.description.contains("another timeout"), "\(base)")
     }
 
     @Test func theOutermostOfSeveralRulesDecides() {
         let rules: [MiddlewareNeighbor] = [.outside(.sign, because: "x"), .outside(.server, because: "x"), .outside(.retry, because: "x")]
-        let stack = HTTPStack.ordered(around: ok()).wrapped(by: NamedMiddleware("own", rules)).wrapped(
+        let stack = HTTPStack.sorted(around: ok()).wrapped(by: NamedMiddleware("own", rules)).wrapped(
             by: NamedMiddleware("s", at: .server)
         )
         .wrapped(by: NamedMiddleware("r", at: .retry))
         #expect(labels(stack) == ["own", "s", "r"])
-        let moved = HTTPStack.ordered(around: ok()).wrapped(by: NamedMiddleware("s", at: .server)).wrapped(
+        let moved = HTTPStack.sorted(around: ok()).wrapped(by: NamedMiddleware("s", at: .server)).wrapped(
             by: NamedMiddleware("r", at: .retry), outside: .server)
         #expect(labels(moved) == ["r", "s"])
     }
@@ -112,9 +112,9 @@ extension HostileTests {
         let odd: [MiddlewareNeighbor] = [
             .inside(.sign, because: "a"), .outside(.server, because: "b"), .inside(.unplaced, because: "c"),
             .outside(.unplaced, because: "d"),
-            .inside(MiddlewarePlace("odd"), because: "self"), .once(because: "e"), .onceWhenOrdered(because: "f"),
+            .inside(MiddlewarePlace("odd"), because: "self"), .once(because: "e"), .onceWhenSorted(because: "f"),
         ]
-        var stack = HTTPStack.ordered(around: ok())
+        var stack = HTTPStack.sorted(around: ok())
         for number in 0..<20 {
             stack = stack.wrapped(
                 by: NamedMiddleware("\(number)", at: number % 2 == 0 ? MiddlewarePlace("odd") : MiddlewarePlace("odd\(number)"), odd)
@@ -161,9 +161,9 @@ extension HostileTests {
         let having = ScriptedTransport(capabilities: [.trailers, .networkAccess]) { Response(head: HTTPResponse(status: .ok), request: $0) }
         func stacks(_ transport: ScriptedTransport) -> [HTTPStack] {
             [
-                HTTPStack(transport), HTTPStack.ordered(around: transport),
-                HTTPStack.ordered(around: HTTPStack(transport).retry()).redirect(),
-                HTTPStack.ordered(around: HTTPStack.ordered(around: transport)).keepingOrder, HTTPStack(HTTPStack(transport)),
+                HTTPStack(transport), HTTPStack.sorted(around: transport),
+                HTTPStack.sorted(around: HTTPStack(transport).retry()).redirect(),
+                HTTPStack.sorted(around: HTTPStack.sorted(around: transport)).unsorted, HTTPStack(HTTPStack(transport)),
             ]
         }
         var request = Request.sample()

@@ -35,7 +35,7 @@ import Testing
         for problem in [
             error { try $0.set(name, "v") }, error { try $0.add(name, "v") }, error { $0 = try HTTPFields(checking: [name: "v"]) },
         ] {
-            #expect(problem?.reason == .invalidName && problem?.name == nil && problem?.position == position && problem?.octet == octet)
+            #expect(problem?.code == .invalidName && problem?.name == nil && problem?.position == position && problem?.octet == octet)
         }
     }
 
@@ -47,7 +47,7 @@ import Testing
     func anInvalidValueIsAnErrorAndIsNeverChanged(_ value: String, _ position: Int, _ octet: UInt8) {
         let tenant = HTTPField.Name.custom("X-Tenant")
         for problem in [error { try $0.set(tenant, value) }, error { try $0.add("X-Tenant", value) }] {
-            #expect(problem?.reason == .invalidValue && problem?.name == tenant)
+            #expect(problem?.code == .invalidValue && problem?.name == tenant)
             #expect(problem?.position == position && problem?.octet == octet)
         }
     }

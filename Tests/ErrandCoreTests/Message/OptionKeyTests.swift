@@ -103,11 +103,6 @@ import Testing
 
     private let stub = StubTransport(Stub().responds(.status(.ok)))
 
-    private struct OpaqueSender: HTTPSender {
-        let stack: HTTPStack
-        func send(_ request: Request) async throws -> Response { try await stack.send(request) }
-    }
-
     private func request(_ set: (inout RequestOptions) -> Void) -> Request {
         var request = Request.sample()
         set(&request.options)
@@ -181,7 +176,7 @@ import Testing
         #expect(stub.requests.isEmpty)
         // The default value asks for nothing, and what is below a sender is unknown.
         #expect(try await HTTPStack(stub).send(self.request { $0[GreedyKey.self] = 0 }).status == .ok)
-        #expect(try await OpaqueSender(stack: HTTPStack(stub)).hedge().send(self.request { $0[NeedingKey.self] = 1 }).status == .ok)
+        #expect(try await OpaqueSender(HTTPStack(stub)).hedge().send(self.request { $0[NeedingKey.self] = 1 }).status == .ok)
     }
 
     @Test func eachCapabilityThatIsMissingIsNamed() {
@@ -217,10 +212,10 @@ import Testing
     }
 
     @Test func anOpaqueSenderMaySupportEveryOption() async throws {
-        let inner = OpaqueSender(stack: stub.hedge())
+        let inner = OpaqueSender(stub.hedge())
         #expect(try await inner.retry().send(request { $0.hedge = .use(.standard) }).status == .ok)
         // The outer stack supports what the inner one does not.
-        #expect(try await OpaqueSender(stack: HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
+        #expect(try await OpaqueSender(HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
     }
 
     @Test func aFallbackIsNotCheckedAgain() async throws {
@@ -338,7 +333,7 @@ import Testing
 
     @Test func aTimeoutIsSetOnceForTheWholeCall() async throws {
         let transport = RecordingDeadlineTransport(failures: 1)
-        let stack = OpaqueSender(stack: HTTPStack(transport)).retry(RetryPolicy(backoff: .constant(.zero)))
+        let stack = OpaqueSender(HTTPStack(transport)).retry(RetryPolicy(backoff: .constant(.zero)))
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
         let instants = transport.all.value.map { $0?.continuousInstant }
         #expect(instants.count == 2 && instants[0] != nil && instants[0] == instants[1])

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://a.example/", InvalidURLError.Reason.notAnOrigin), ("https://a.example/x", .notAnOrigin),
+        ("https://a.example/", InvalidURLError.Code.notAnOrigin), ("https://a.example/x", .notAnOrigin),
         ("https://a.example?", .notAnOrigin),
         ("https://a.example#x", .fragment), ("a.example", .missingScheme), ("a.example:443", .unsupportedScheme("a.example")),
         ("", .empty), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
@@ -38,9 +38,9 @@ import Testing
         ("https://[1::\u{301}2]", .invalidHost("'1::\u{301}2' is not an IPv6 address")),
         ("https://a.example:\u{301}443", .invalidPort("…")),
     ])
-    func anInvalidOriginIsRefusedWithItsReason(_ text: String, _ reason: InvalidURLError.Reason) {
+    func anInvalidOriginIsRefusedWithItsReason(_ text: String, _ code: InvalidURLError.Code) {
         let error = #expect(throws: InvalidURLError.self) { try Origin(text) }
-        #expect(error?.reason == reason)
+        #expect(error?.code == code)
     }
 
     @Test func theErrorOfAnInvalidOriginShowsTheCorrectForm() {

@@ -70,7 +70,7 @@ import Testing
         for (path, component) in [("/a b?c", "path"), ("/a?b c", "query")] {
             let request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: path))
             let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(StubTransport()).send(request) }
-            #expect(error?.reason == .invalidOctet(0x20, component: component))
+            #expect(error?.code == .invalidOctet(0x20, component: component))
         }
     }
 

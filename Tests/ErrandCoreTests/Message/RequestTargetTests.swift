@@ -126,11 +126,11 @@ import Testing
         ]
         for request in requests {
             let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
-            #expect(error?.reason == .tooManyOctets)
+            #expect(error?.code == .tooManyOctets)
         }
         let base = try HTTPURL("https://a.example/\(long)")
         let error = await #expect(throws: InvalidURLError.self) { try await stub.server(base).send(Request(.get, "/\(long)")) }
-        #expect(error?.reason == .tooManyOctets && stub.requests.isEmpty)
+        #expect(error?.code == .tooManyOctets && stub.requests.isEmpty)
     }
 
     @Test(arguments: ["/a b", "/a\r\nX: y", "/ä", "x", "/a?b", "/a#b"])

@@ -27,21 +27,21 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", TLSSettingsError.Reason.emptyPattern), ("*", .invalidPattern), ("*.", .invalidPattern), ("**.", .invalidPattern),
+        ("", TLSSettingsError.Code.emptyPattern), ("*", .invalidPattern), ("*.", .invalidPattern), ("**.", .invalidPattern),
         ("*a.example", .invalidPattern), ("a.*.example", .invalidPattern), ("***.a.example", .invalidPattern),
         ("*.*.a.example", .invalidPattern), ("a..example", .invalidPattern), ("a.example:443", .invalidPattern),
         ("a.example/x", .invalidPattern), ("https://a.example", .invalidPattern), ("a example", .invalidPattern),
         ("[::1", .invalidPattern), (".", .invalidPattern), ("*.127.0.0.1", .wildcardForAddress), ("*.0.0.1", .wildcardForAddress),
         ("**.::1", .wildcardForAddress), ("*.[::1]", .wildcardForAddress),
     ])
-    func anInvalidPatternIsRefused(pattern: String, reason: TLSSettingsError.Reason) {
+    func anInvalidPatternIsRefused(pattern: String, code: TLSSettingsError.Code) {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins([pattern: [Self.first, Self.second]]) }
-        #expect(error?.reason == reason)
+        #expect(error?.code == code)
         #expect(error?.subject == pattern)
     }
 
     @Test(arguments: [
-        ("", TLSSettingsError.Reason.unknownHash), ("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", .unknownHash),
+        ("", TLSSettingsError.Code.unknownHash), ("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", .unknownHash),
         ("sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAA=", .unknownHash), ("SHA256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", .unknownHash),
         ("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", .invalidBase64),
         ("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=", .invalidBase64),
@@ -49,9 +49,9 @@ import Testing
         ("sha256/________________________________________AAA=", .invalidBase64), ("sha256/", .wrongLength), ("sha256/AAAA", .wrongLength),
         ("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", .wrongLength),
     ])
-    func anInvalidPinIsRefused(pin: String, reason: TLSSettingsError.Reason) {
+    func anInvalidPinIsRefused(pin: String, code: TLSSettingsError.Code) {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins(["a.example": [Self.first, Self.second, pin]]) }
-        #expect(error?.reason == reason)
+        #expect(error?.code == code)
         #expect(error?.subject == pin)
         #expect(error?.description.contains("RFC 7469, section 2.4") == true)
     }
@@ -66,7 +66,7 @@ import Testing
     ])
     func theErrorOfAURLAsAPatternNamesThePattern(pattern: String, message: String) {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins([pattern: [Self.first, Self.second]]) }
-        #expect(error?.reason == .invalidPattern)
+        #expect(error?.code == .invalidPattern)
         #expect(error?.message == message)
     }
 
@@ -90,7 +90,7 @@ import Testing
     @Test(arguments: [[], [first], [first, first]])
     func aBackupPinIsRequired(pins: [String]) {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins(["*.A.example": pins]) }
-        #expect(error?.reason == .missingBackupPin)
+        #expect(error?.code == .missingBackupPin)
         let count = Set(pins).count
         #expect(
             error?.description
@@ -100,7 +100,7 @@ import Testing
 
     @Test func aPatternIsRequired() {
         let error = #expect(throws: TLSSettingsError.self) { try CertificatePins([:]) }
-        #expect(error?.reason == .emptyPattern)
+        #expect(error?.code == .emptyPattern)
     }
 
     @Test func spellingsOfAPatternAreJoined() throws {

@@ -16,7 +16,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let relative = try Request(.get, "/x")
         let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(relative) }
-        #expect(error?.reason == .missingHost)
+        #expect(error?.code == .missingHost)
         let schemeless = Request(head: HTTPRequest(method: .get, scheme: nil, authority: "a.example", path: "/"))
         await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(schemeless) }
         #expect(stub.requests.isEmpty)
@@ -40,7 +40,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let request = Request.sample(target)
         let error = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
-        #expect(error?.reason == .invalidTarget && stub.requests.isEmpty)
+        #expect(error?.code == .invalidTarget && stub.requests.isEmpty)
         #expect(request.url == nil)
         #expect(request.redactedURL.hasPrefix("https://a.example/"))
         var options = request
@@ -89,7 +89,7 @@ import Testing
         var request = Request(head: HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/reset/hunter2\""))
         request.options.urlTemplate = "/reset/{token}"
         let refused = await #expect(throws: InvalidURLError.self) { try await HTTPStack(stub).send(request) }
-        #expect(refused?.text == "/reset/{token}" && refused?.reason == .invalidOctet(0x22, component: "path"))
+        #expect(refused?.text == "/reset/{token}" && refused?.code == .invalidOctet(0x22, component: "path"))
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9), .seconds(300 * 366 * 86_400), .seconds(Int64.max) * 15])

@@ -35,7 +35,7 @@ import Testing
 
     @Test func tlsHasSafeDefaults() {
         let settings = TLSSettings()
-        #expect(settings.minimumVersion == .tls12 && settings.pins == nil && settings.trustsAnyCertificateForTesting == .none)
+        #expect(settings.minimumVersion == .tls12 && settings.pins == nil && settings.uncheckedHostsForTesting == .none)
         #expect("\(settings)" == "TLS 1.2 or later")
     }
 
@@ -45,7 +45,7 @@ import Testing
         settings.extraRootsPEMFiles = ["/roots.pem"]
         settings.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "/chain.pem", keyPEMFile: "/hidden.pem")
         settings.pins = try CertificatePins(["*.a.example": [CertificatePinTests.first, CertificatePinTests.second]])
-        settings.trustsAnyCertificateForTesting = try .loopback.union(.hosts("B.example"))
+        settings.uncheckedHostsForTesting = try .loopback.union(.hosts("B.example"))
         #expect(
             "\(settings)" == "TLS 1.3 or later, 1 file of extra roots, a client certificate, pins of *.a.example, "
                 + "ANY CERTIFICATE of loopback, b.example")
@@ -78,7 +78,7 @@ import Testing
         #expect(both.contains("localhost") && both.contains("a.example"))
         for text in ["*.a.example", "*", "", "a.example:443", "https://a.example", "a b"] {
             let error = #expect(throws: TLSSettingsError.self) { try TLSSettings.UncheckedHosts.hosts(text) }
-            #expect(error?.reason == .invalidHost)
+            #expect(error?.code == .invalidHost)
         }
     }
 

@@ -53,13 +53,13 @@ import Testing
         case (.success(let plain), .success(let general)):
             #expect(plain == general)
             #expect(plain.authority == general.authority)
-        case (.failure(let plain), .failure(let general)): #expect(plain.reason == general.reason)
+        case (.failure(let plain), .failure(let general)): #expect(plain.code == general.code)
         default: Issue.record("\(plain), but \(general)")
         }
     }
 
     @Test(arguments: [
-        ("a.example/x", InvalidURLError.Reason.missingScheme), ("//a.example/x", .missingScheme), ("", .empty),
+        ("a.example/x", InvalidURLError.Code.missingScheme), ("//a.example/x", .missingScheme), ("", .empty),
         ("ftp://a.example", .unsupportedScheme("ftp")), ("file:///etc/passwd", .unsupportedScheme("file")),
         ("https://", .missingHost), ("https:///x", .missingHost), ("http:g", .missingHost), ("https://:80/", .missingHost),
         ("https://user:pw@a.example", .credentials), ("https://@a.example", .credentials), ("https://a.example/#f", .fragment),
@@ -76,9 +76,9 @@ import Testing
         ("https://a%41.example/", .invalidHost("it holds the octet 0x25")),
         ("https://a.example/" + String(repeating: "a", count: 65_536), .tooManyOctets),
     ])
-    func anInvalidURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+    func anInvalidURLIsRefused(_ text: String, _ expected: InvalidURLError.Code) {
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL(text) }
-        #expect(error?.reason == expected)
+        #expect(error?.code == expected)
     }
 
     @Test(arguments: [
@@ -93,14 +93,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/x", InvalidURLError.Reason.missingScheme), ("file:///etc/passwd", .unsupportedScheme("file")),
+        ("/x", InvalidURLError.Code.missingScheme), ("file:///etc/passwd", .unsupportedScheme("file")),
         ("mailto:joe", .unsupportedScheme("mailto")),
         ("https://joe:pw@a.example/", .credentials), ("https:///x", .missingHost),
     ])
-    func anInvalidFoundationURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) throws {
+    func anInvalidFoundationURLIsRefused(_ text: String, _ expected: InvalidURLError.Code) throws {
         let url = try #require(URL(string: text))
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL(url) }
-        #expect(error?.reason == expected && error?.description.contains("pw") == false)
+        #expect(error?.code == expected && error?.description.contains("pw") == false)
     }
 
     @Test func aURLRelativeToABaseIsResolved() throws {
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.example/x", InvalidURLError.Reason.missingScheme), ("hello world", .missingScheme), ("", .empty), (" ", .empty),
+        ("a.example/x", InvalidURLError.Code.missingScheme), ("hello world", .missingScheme), ("", .empty), (" ", .empty),
         ("ftp://a.example/ä", .unsupportedScheme("ftp")), ("javascript:alert(1)", .unsupportedScheme("javascript")),
         ("https://", .missingHost), ("https:// a.example", .invalidOctet(0x20, component: "authority")),
         ("https://joe:pw@a.example/", .credentials), ("https://a.example\\@b.example/", .credentials),
@@ -137,9 +137,9 @@ import Testing
         ("https://a.example/a\nb", .invalidOctet(0x0A, component: "text")),
         ("https://a.example/\u{7F}x", .invalidOctet(0x7F, component: "text")), ("https://a.example:99999/ä", .invalidPort("99999")),
     ])
-    func aPastedTextThatIsNotAURLIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+    func aPastedTextThatIsNotAURLIsRefused(_ text: String, _ expected: InvalidURLError.Code) {
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL(pasted: text) }
-        #expect(error?.reason == expected && error?.description.contains("pw") == false)
+        #expect(error?.code == expected && error?.description.contains("pw") == false)
     }
 
     @Test(arguments: [
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/a\nb", InvalidURLError.Reason.invalidOctet(0x0A, component: "text")), ("/a\tb", .invalidOctet(0x09, component: "text")),
+        ("/a\nb", InvalidURLError.Code.invalidOctet(0x0A, component: "text")), ("/a\tb", .invalidOctet(0x09, component: "text")),
         ("/x#\u{0}", .invalidOctet(0, component: "text")), ("/\u{7F}", .invalidOctet(0x7F, component: "text")),
         ("https:// a.example/", .invalidOctet(0x20, component: "authority")), ("//a b/", .invalidOctet(0x20, component: "authority")),
         ("https://joe:pw@a.example/", .credentials), (#"https://a.example\@b.example/"#, .credentials), ("//joe@a.example/", .credentials),
@@ -229,11 +229,11 @@ import Testing
         ("https:b", .missingHost),
         ("https://a.example:99999/ ", .invalidPort("99999")),
     ])
-    func aReferenceOfAServerIsRefused(_ text: String, _ expected: InvalidURLError.Reason) {
+    func aReferenceOfAServerIsRefused(_ text: String, _ expected: InvalidURLError.Code) {
         let error = #expect(throws: InvalidURLError.self) {
             try HTTPURL(URLReference(received: text).resolved(against: URLReference("https://a.example/b")))
         }
-        #expect(error?.reason == expected && error?.description.contains("pw") == false)
+        #expect(error?.code == expected && error?.description.contains("pw") == false)
     }
 
     @Test(arguments: [#"https://a.example\b/"#, "https://a%2eb/", "https://[a]/", "https://\u{FFFD}.example/"])
@@ -309,7 +309,7 @@ import Testing
 
     @Test func aHostThatIsTooLongIsRefusedBeforeItIsLookedAt() {
         let error = #expect(throws: InvalidURLError.self) { try HTTPURL("https://\(String(repeating: "🇩", count: 8000))/") }
-        #expect(error?.reason == .invalidHost("it is longer than 253 octets"))
+        #expect(error?.code == .invalidHost("it is longer than 253 octets"))
     }
 
     @Test(arguments: [("%41%C3%A4", "Aä"), ("a", "a"), ("%2541", "%41"), ("%4", nil), ("%", nil), ("%zz", nil), ("%C3", nil), ("%FF", nil)])

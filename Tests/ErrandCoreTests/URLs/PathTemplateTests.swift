@@ -6,12 +6,12 @@ import Testing
 
     private func target(_ path: PathTemplate, _ query: URLQuery = URLQuery()) -> String? { try? path.resolved(query: query).target }
 
-    private func reason(_ path: PathTemplate) -> InvalidURLError.Reason? {
+    private func code(_ path: PathTemplate) -> InvalidURLError.Code? {
         do {
             _ = try path.resolved()
             return nil
         } catch {
-            return error.reason
+            return error.code
         }
     }
 
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("//evil.example/x", InvalidURLError.Reason.absolute), ("https://evil.example/x", .absolute), ("HTTP://x", .absolute),
+        ("//evil.example/x", InvalidURLError.Code.absolute), ("https://evil.example/x", .absolute), ("HTTP://x", .absolute),
         ("/a//b", .emptySegment), ("/a//", .emptySegment), ("/.", .dotSegment), ("/a/../b", .dotSegment), ("..", .dotSegment),
         ("/%2e%2E/b", .dotSegment), ("/.%2e", .dotSegment), ("/%2E", .dotSegment), ("/a#b", .fragment), ("/a?b#c", .fragment),
         ("/a b", .invalidOctet(0x20, component: "path")), ("/a%2", .invalidOctet(0x25, component: "path")),
@@ -44,8 +44,8 @@ import Testing
         ("/a\\b", .invalidOctet(0x5C, component: "path")), ("/a?b=c d", .invalidOctet(0x20, component: "query")),
         ("/a?b=\n", .invalidOctet(0x0A, component: "query")), ("/" + String(repeating: "a", count: 70_000), .tooManyOctets),
     ])
-    func literalPathsThatCannotBeSentAreRefused(_ text: String, _ expected: InvalidURLError.Reason) {
-        #expect(reason(PathTemplate(verbatim: text)) == expected)
+    func literalPathsThatCannotBeSentAreRefused(_ text: String, _ expected: InvalidURLError.Code) {
+        #expect(code(PathTemplate(verbatim: text)) == expected)
     }
 
     @Test(arguments: [
@@ -60,7 +60,7 @@ import Testing
         let path = "/users/7?token=hunter2"
         for template: PathTemplate in ["\(path)", "\(path)/posts", "\(Substring(path), "path")"] {
             let error = #expect(throws: InvalidURLError.self) { try Request(.get, template) }
-            #expect(error?.reason == .interpolatedPath && error?.description.contains("hunter2") == false)
+            #expect(error?.code == .interpolatedPath && error?.description.contains("hunter2") == false)
             #expect(error?.description.contains("PathTemplate(verbatim: path)") == true)
         }
         #expect(try Request(.get, PathTemplate(verbatim: path)).head.path == path)
@@ -82,29 +82,29 @@ import Testing
             "/\(empty)", "/a/\(empty)", "/a/\(empty)/b", "\(empty)", "/\(empty)?q=1", "/\(empty)\(empty)", "/\(segments: none)",
             "/a/\(segments: none)/b",
         ] {
-            #expect(reason(path) == .emptySegment)
+            #expect(code(path) == .emptySegment)
         }
     }
 
     @Test func dotSegmentsOfValuesAreRefused() {
         let dot = "."
         for path: PathTemplate in ["/\(dot)", "/\(dot)\(dot)", "/.\(dot)", "/a/\(dot).", "/%2e\(dot)/x", "/\("..")/x", "\(dot)"] {
-            #expect(reason(path) == .dotSegment)
+            #expect(code(path) == .dotSegment)
         }
     }
 
     @Test(arguments: ["..;", "..;x", ".;", ".;a=b", "..;/", ".;;"])
     func aValueThatServersReadAsADotSegmentIsRefused(_ value: String) {
-        #expect(reason("/users/\(value)/secret") == .dotSegment)
-        #expect(reason("/users/\(segments: ["a", value])/secret") == .dotSegment)
-        #expect(reason("/users/.\(String(value.dropFirst()))") == .dotSegment)
+        #expect(code("/users/\(value)/secret") == .dotSegment)
+        #expect(code("/users/\(segments: ["a", value])/secret") == .dotSegment)
+        #expect(code("/users/.\(String(value.dropFirst()))") == .dotSegment)
         #expect(target("/users/a\(value)") != nil && target("/s?q=\(value)") != nil)
     }
 
     @Test func parametersOfNoSegmentAreRefused() {
-        #expect(reason("/users/\(";x")/secret") == .emptySegment && reason("/users/\(";")") == .emptySegment)
-        #expect(reason("/users/\("")\(";")") == .emptySegment && reason("/f/\(segments: [";a"])") == .emptySegment)
-        #expect(reason("/users/%2e%2e;x/y") == .dotSegment && reason("/..;/y") == .dotSegment)
+        #expect(code("/users/\(";x")/secret") == .emptySegment && code("/users/\(";")") == .emptySegment)
+        #expect(code("/users/\("")\(";")") == .emptySegment && code("/f/\(segments: [";a"])") == .emptySegment)
+        #expect(code("/users/%2e%2e;x/y") == .dotSegment && code("/..;/y") == .dotSegment)
         #expect(target("/users/\("a;b=c")") == "/users/a;b=c" && target("/a;..;") == "/a;..;")
     }
 
@@ -127,9 +127,9 @@ import Testing
 
     @Test func segmentsAreEscapedOneByOne() {
         #expect(target("/f/\(segments: ["a b", "c/d", "e"])/g") == "/f/a%20b/c%2Fd/e/g")
-        #expect(reason("/f/\(segments: ["a", "", "b"])") == .emptySegment)
-        #expect(reason("/f/\(segments: ["a", "..", "b"])") == .dotSegment)
-        #expect(reason("/f/\(segments: ["."])") == .dotSegment)
+        #expect(code("/f/\(segments: ["a", "", "b"])") == .emptySegment)
+        #expect(code("/f/\(segments: ["a", "..", "b"])") == .dotSegment)
+        #expect(code("/f/\(segments: ["."])") == .dotSegment)
     }
 
     @Test func aQueryFollowsTheQueryOfThePath() {

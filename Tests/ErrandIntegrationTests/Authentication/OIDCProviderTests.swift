@@ -129,10 +129,10 @@ struct OIDCProviderTests {
             #expect(revoked.status == .noContent)
             revoked.body.abandon()
             let ended = try await failure(AuthenticationError.self) { try await signedInUser(stack, scheme) }
-            #expect(ended.reason == .refreshRefused && tokens.current == nil)
+            #expect(ended.code == .refreshRefused && tokens.current == nil)
             #expect((ended.underlying as? OAuthError)?.code == .invalidGrant)
             let later = try await failure(AuthenticationError.self) { try await signedInUser(stack, scheme) }
-            #expect(later.reason == .signedOut || later.reason == .refreshRefused)
+            #expect(later.code == .signedOut || later.code == .refreshRefused)
         }
     }
 

@@ -92,9 +92,9 @@ internal import Testing
                 do {
                     let response = try await stack.send(Request(.get, url: base + "me?process=\(name)&call=\(call)"))
                     _ = try await response.body.collect()
-                } catch let error as AuthenticationError where error.reason == .accountChanged {
+                } catch let error as AuthenticationError where error.code == .accountChanged {
                     continue
-                } catch let error as AuthenticationError where error.reason == .signedOut {
+                } catch let error as AuthenticationError where error.code == .signedOut {
                     _ = try await plain.send(Request(.get, url: base + "out?process=\(name)"))
                     return
                 } catch let error as TransportError {

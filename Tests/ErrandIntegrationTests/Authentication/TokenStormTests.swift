@@ -93,7 +93,7 @@ private final class RotatingServer: Sendable {
         } catch is CancellationError {
             return .cancelled
         } catch let error as AuthenticationError {
-            return .failed(error.reason.description)
+            return .failed(error.code.description)
         }
     }
 

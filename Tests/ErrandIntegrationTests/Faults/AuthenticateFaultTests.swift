@@ -55,7 +55,7 @@ import Testing
                             return String(decoding: try await response.body.collect(), as: UTF8.self)
                         } catch let error as AuthenticationError {
                             #expect(error.underlying is TransportError && error.response?.status == .unauthorized, "\(error)")
-                            return error.reason.description
+                            return error.code.description
                         } catch {
                             return "\(error)"
                         }
@@ -63,7 +63,7 @@ import Testing
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            #expect(Set(outcomes).isSubset(of: ["fine", AuthenticationError.Reason.refreshFailed.description]), "\(outcomes)")
+            #expect(Set(outcomes).isSubset(of: ["fine", AuthenticationError.Code.refreshFailed.description]), "\(outcomes)")
             #expect(Set(backEnd.requests.compactMap { $0.headers[.authorization] }).isSubset(of: ["Bearer 0", "Bearer 1"]))
             // A request that comes after the failed refresh begins a new one. What the fault left on its connection may fail that as well.
             for attempt in 1...5 {
@@ -72,7 +72,7 @@ import Testing
                     #expect(try await response.body.collect() == Data("fine".utf8))
                     break
                 } catch let error as AuthenticationError where attempt < 5 {
-                    #expect(error.reason == .refreshFailed, "\(error)")
+                    #expect(error.code == .refreshFailed, "\(error)")
                 }
             }
             #expect(tokens.current?.value == "1" && auth.requests.count <= 8)

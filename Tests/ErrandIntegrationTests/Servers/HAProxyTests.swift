@@ -31,7 +31,7 @@ struct HAProxyTests {
 
     @Test(.enabled(if: RealServer.haproxy.isHere && RealServer.haproxy.dropsSilently, "haproxy has not the privilege to drop silently"))
     func attemptsWithOwnTimeoutsShareTheDeadlineOfTheCall() async throws {
-        let policy = RetryPolicy(maxAttempts: 50, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(1)))
+        let policy = RetryPolicy(maxAttempts: 50, backoff: .exponential(base: .milliseconds(1), maxDelay: .milliseconds(1)))
         try await withClient(of: .haproxy, layers: { $0.timeout(.milliseconds(200)).retry(policy, budget: nil).timeout(.seconds(1)) }) {
             client in
             let error = try await timeout(after: .seconds(1)) { try await client.get("/drop", as: String.self) }
@@ -128,7 +128,7 @@ struct HAProxyTests {
     // MARK: By chance
 
     /// So many that it fails by bad luck once in a thousand million times.
-    private static let patient = RetryPolicy(maxAttempts: 30, backoff: .exponential(base: .milliseconds(1), cap: .milliseconds(5)))
+    private static let patient = RetryPolicy(maxAttempts: 30, backoff: .exponential(base: .milliseconds(1), maxDelay: .milliseconds(5)))
 
     @Test func retryReachesAFlakyServer() async throws {
         try await withClient(of: .haproxy, layers: { $0.retry(Self.patient, budget: nil).timeout(.seconds(20)) }) { client in

@@ -19,7 +19,7 @@ struct HTTPBinRedirectTests {
     @Test func theNumberOfRedirectsIsLimited() async throws {
         try await withClient(of: .httpbin, layers: { $0.redirect(RedirectPolicy(maxHops: 2)) }) { client in
             let error = try await failure(RedirectError.self) { try await client.value(HTTPBin.redirect(.any, 3)) }
-            #expect("\(error.reason)" == "more than 2 redirects")
+            #expect("\(error.code)" == "more than 2 redirects")
             #expect(try await client.response(HTTPBin.redirect(.any, 2)).metadata.redirects.count == 2)
         }
     }

@@ -88,7 +88,7 @@ import Testing
             steps: [.calls(3, failed, at: Int(Int32.max)), .state(.closed)]),
         Row(
             name: "a break without an end",
-            policy: CircuitBreakerPolicy(minimumCalls: 4, breakTime: .seconds(Int64.max), longestBreak: .seconds(Int64.max)),
+            policy: CircuitBreakerPolicy(minimumCalls: 4, breakTime: .seconds(Int64.max), maxBreakTime: .seconds(Int64.max)),
             steps: [.calls(4, .failed(retryAfter: .seconds(Int64.max)), at: 1), .enters(false, at: Int(Int32.max))]),
         Row(
             name: "slow calls open it", policy: slowPolicy,

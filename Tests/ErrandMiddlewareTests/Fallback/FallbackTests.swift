@@ -319,17 +319,17 @@ import Testing
         let refusal = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         let (first, second) = (StubSender { _ in throw refusal }, StubTransport(Stub(.get, "/a").responds(.status(.ok))))
         let other = HTTPStack(second).server("https://b.example")
-        let sorted = HTTPStack.ordered(around: first).server("https://a.example").fallback(to: other)
+        let sorted = HTTPStack.sorted(around: first).server("https://a.example").fallback(to: other)
         #expect(sorted.orderProblems.count == 1 && sorted.orderProblems[0].hasPrefix("server is outside fallback: the other sender"))
         let request = try Request(.get, "/a")
-        let begun = HTTPStack.ordered(around: HTTPStack(first).server("https://a.example")).fallback(to: other)
+        let begun = HTTPStack.sorted(around: HTTPStack(first).server("https://a.example")).fallback(to: other)
         #expect(begun.orderProblems.isEmpty)
         #expect(try await begun.send(request).request.url?.description == "https://b.example/a")
         let wrapped = HTTPStack(first).server("https://a.example").fallback(to: other)
         #expect(wrapped.orderProblems.isEmpty)
         #expect(try await wrapped.send(request).request.url?.description == "https://b.example/a")
         // One server for both is no fault.
-        #expect(HTTPStack.ordered(around: first).server("https://a.example").fallback(to: HTTPStack(second)).orderProblems.isEmpty)
+        #expect(HTTPStack.sorted(around: first).server("https://a.example").fallback(to: HTTPStack(second)).orderProblems.isEmpty)
     }
 
     @Test func aPassedDeadlineFallsBack() async throws {

@@ -211,7 +211,7 @@ private struct Vectors: Decodable {
         }
         #expect(try await stub("/y", "/y").redirect().send(try request()).request.url?.target == "/y")
         let error = await #expect(throws: RedirectError.self) { try await stub("/y", "/z").redirect().send(try request()) }
-        #expect(error?.reason.description == "the response has several fields Location with different values")
+        #expect(error?.code.description == "the response has several fields Location with different values")
         #expect(try await stub("", "").redirect().send(try request()).status == .found)
     }
 

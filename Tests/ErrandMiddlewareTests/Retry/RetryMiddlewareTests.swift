@@ -200,7 +200,7 @@ import Testing
         let simulation = Simulation()
         let clock = simulation.clock
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
-        let policy = RetryPolicy(maxAttempts: 5, backoff: .exponential(base: .seconds(1), cap: .seconds(3)), jitter: .none)
+        let policy = RetryPolicy(maxAttempts: 5, backoff: .exponential(base: .seconds(1), maxDelay: .seconds(3)), jitter: .none)
         let stack = stub.retry(policy, budget: nil, clock: clock)
         let task = simulation.begin { () -> [[Duration]] in
             var delays: [[Duration]] = []

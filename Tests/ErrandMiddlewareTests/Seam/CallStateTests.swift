@@ -27,7 +27,7 @@ import Testing
         #expect(request.deadline == nil && request.options.eventSink == nil)
         let call = request.options.call
         #expect(call.phaseLimits == nil)
-        #expect(!call.hasEntered && !call.hasAttemptDeadline && !call.awaitsDecoding && !call.mayFollowRedirects)
+        #expect(!call.hasEntered && !call.hasAttemptDeadline && !call.awaitsDecoding && !call.redirectsAreFollowed)
         #expect(call.passedStatusRule == nil && call.profilePosition == nil)
     }
 

@@ -144,11 +144,7 @@ import Logging
             }
         }
         let stub = StubTransport(Stub(.post, "/token").responds(.status(.ok, text: "t1"), repeatingLast: true))
-        struct OpaqueSender: HTTPSender {
-            let stub: StubTransport
-            func send(_ request: Request) async throws -> Response { try await stub.send(request) }
-        }
-        for inner in [HTTPStack(stub), HTTPStack(OpaqueSender(stub: stub))] {
+        for inner in [HTTPStack(stub), HTTPStack(OpaqueSender(stub))] {
             let original = try request()
             let prepared = try await inner.number().events(to: events).wrapped(by: TokenMiddleware()).retry(clock: clock).server(
                 "https://a.example"

@@ -66,7 +66,7 @@ import Logging
     }
 
     private func sorted(_ layers: [any HTTPMiddleware]) -> HTTPStack {
-        HTTPStack.ordered(around: stub).wrapped { layers }
+        HTTPStack.sorted(around: stub).wrapped { layers }
     }
 
     private func labels(_ stack: HTTPStack) -> [String] { stack.layers.dropLast().map(\.label) }
@@ -81,7 +81,7 @@ import Logging
     @Test func eachPairOfPlacesIsSorted() {
         for (index, outer) in Self.places.enumerated() {
             for inner in Self.places[(index + 1)...] {
-                let plain = HTTPStack.ordered(around: stub)
+                let plain = HTTPStack.sorted(around: stub)
                 for stack in [
                     plain.wrapped(by: layer(outer)).wrapped(by: layer(inner)), plain.wrapped(by: layer(inner)).wrapped(by: layer(outer)),
                     sorted([layer(inner), layer(outer)]),
@@ -134,10 +134,10 @@ import Logging
         #if Telemetry
         modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: Logger(label: "order")) }]
         #endif
-        let expected = modifiers.reduce(HTTPStack.ordered(around: stub)) { $1($0) }
+        let expected = modifiers.reduce(HTTPStack.sorted(around: stub)) { $1($0) }
         #expect(expected.orderProblems == [])
         for _ in 0..<100 {
-            let stack = modifiers.shuffled(using: &generator).reduce(HTTPStack.ordered(around: stub)) { $1($0) }
+            let stack = modifiers.shuffled(using: &generator).reduce(HTTPStack.sorted(around: stub)) { $1($0) }
             #expect(stack.description == expected.description)
         }
         let response = try await expected.send(Request(.get, "/x"))
@@ -152,7 +152,7 @@ import Logging
         let both = PlacedMiddleware("both", [.outside(.log, because: "x"), .inside(.cache, because: "x"), .inside(.retry, because: "x")])
         for isFirst in [true, false] {
             func stack(_ layer: PlacedMiddleware, _ modify: (HTTPStack) -> HTTPStack) -> [String] {
-                let plain = HTTPStack.ordered(around: stub)
+                let plain = HTTPStack.sorted(around: stub)
                 return labels(isFirst ? modify(plain.wrapped(by: layer)) : modify(plain).wrapped(by: layer)).map {
                     String($0.prefix { $0 != "(" })
                 }
@@ -179,7 +179,7 @@ import Logging
 
     @Test func theAppCanNameAnotherPosition() {
         let (layer, events) = (PlacedMiddleware("own"), EventsMiddleware { _ in nil })
-        let stack = HTTPStack.ordered(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect()
+        let stack = HTTPStack.sorted(around: stub).wrapped(by: layer, inside: .retry).wrapped(by: events, inside: .redirect).redirect()
             .retry()
             .wrapped(by: PlacedMiddleware("outer"), outside: .retry)
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["outer", "retry", "own", "redirect", "events"])
@@ -192,20 +192,20 @@ import Logging
             ])
         #expect(stub.retry().wrapped(by: layer, outside: .retry).orderProblems == [])
         // A place of others has no position of its own.
-        let other = HTTPStack.ordered(around: stub).retry().wrapped(by: layer, inside: MiddlewarePlace("com.example.a"))
+        let other = HTTPStack.sorted(around: stub).retry().wrapped(by: layer, inside: MiddlewarePlace("com.example.a"))
         #expect(labels(other).first == "own" && other.orderProblems == [])
     }
 
     // MARK: Rows of their own
 
     @Test func aConditionalLayerHasTheRankOfItsMiddleware() {
-        let stack = HTTPStack.ordered(around: stub).wrapped(by: RetryMiddleware(), when: .method(.get)).metricsOrDelay()
+        let stack = HTTPStack.sorted(around: stub).wrapped(by: RetryMiddleware(), when: .method(.get)).metricsOrDelay()
             .wrapped(by: TimeoutMiddleware(.seconds(1)), when: .method(.post)).validateStatus()
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["timeout", "validateStatus", "retry", "delay"])
     }
 
     @Test func aLayerOfTheAppReplacesADefaultOne() {
-        let plain = HTTPStack.ordered(around: stub) {
+        let plain = HTTPStack.sorted(around: stub) {
             RedirectMiddleware()
             DecompressMiddleware()
         }
@@ -215,7 +215,7 @@ import Logging
         #expect(own.orderProblems == [])
         // Two layers of the app both stay, and the broken rule of one layer is reported.
         #expect(own.decompress().orderProblems.count == 1)
-        #expect(labels(HTTPStack.ordered(around: stub).redirect().redirect()).count == 2)
+        #expect(labels(HTTPStack.sorted(around: stub).redirect().redirect()).count == 2)
     }
 
     /// The default one stays for the other requests.
@@ -223,7 +223,7 @@ import Logging
         let stub = StubTransport(
             Stub(.get, "/moved").responds(.redirect(to: "/there"), repeatingLast: true),
             Stub(.get, "/there").responds(.status(.ok), repeatingLast: true))
-        let stack = HTTPStack.ordered(around: stub) { RedirectMiddleware() }
+        let stack = HTTPStack.sorted(around: stub) { RedirectMiddleware() }
             .wrapped(by: RedirectMiddleware(RedirectPolicy(maxHops: 0)), when: .host("b.example"))
         #expect(labels(stack).count == 1 && labels(stack)[0].contains(" when host b.example, else redirect("))
         #expect(try await stack.send(Request(.get, url: "https://a.example/moved")).status == .ok)
@@ -232,16 +232,16 @@ import Logging
         let own = RedirectMiddleware(RedirectPolicy(maxHops: 3)).label
         #expect(labels(stack.redirect(RedirectPolicy(maxHops: 3))) == [own, "redirect(at most 0) when host b.example"])
         // One whose position the app has named replaces none.
-        let both = HTTPStack.ordered(around: stub) { RedirectMiddleware() }.wrapped(by: RedirectMiddleware(), inside: .authenticate)
+        let both = HTTPStack.sorted(around: stub) { RedirectMiddleware() }.wrapped(by: RedirectMiddleware(), inside: .authenticate)
         #expect(labels(both).count == 2 && both.orderProblems.count == 1)
     }
 
     /// Around the attempts, because the app says so, or in the sender that is sorted around.
     @Test func aTimeoutForAttemptsIsNotReportedAsADuplicate() {
-        let named = HTTPStack.ordered(around: stub).retry().timeout(.seconds(30)).wrapped(
+        let named = HTTPStack.sorted(around: stub).retry().timeout(.seconds(30)).wrapped(
             by: TimeoutMiddleware(.seconds(5)), inside: .retry)
         #expect(named.orderProblems == [])
-        #expect(HTTPStack.ordered(around: stub.timeout(.seconds(5))).retry().timeout(.seconds(30)).orderProblems == [])
+        #expect(HTTPStack.sorted(around: stub.timeout(.seconds(5))).retry().timeout(.seconds(30)).orderProblems == [])
     }
 
     /// A request to another sender bypasses the layers inside.
@@ -261,12 +261,12 @@ import Logging
     }
 
     @Test func twoTimeoutsInASortedStackAreReported() {
-        let two = HTTPStack.ordered(around: stub).timeout(.seconds(5)).retry().timeout(.seconds(30))
+        let two = HTTPStack.sorted(around: stub).timeout(.seconds(5)).retry().timeout(.seconds(30))
         #expect(
             two.orderProblems == [
                 "timeout is outside another timeout: both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"
             ])
-        let attempt = HTTPStack.ordered(around: stub).phaseTimeouts(attempt: .seconds(5)).retry().timeout(.seconds(30))
+        let attempt = HTTPStack.sorted(around: stub).phaseTimeouts(attempt: .seconds(5)).retry().timeout(.seconds(30))
         #expect(attempt.orderProblems == [])
         let inside = stub.timeout(.seconds(5)).retry()
         #expect(inside.orderProblems.count == 1 && inside.orderProblems[0].contains("phaseTimeouts(attempt:)"))
@@ -275,11 +275,11 @@ import Logging
 
     @Test func aStackIsSortedAsOneSender() {
         let inner = stub.server("https://a.example").wrapped(by: PlacedMiddleware("inner"))
-        let stack = HTTPStack.ordered(around: inner).retry().validateStatus()
+        let stack = HTTPStack.sorted(around: inner).retry().validateStatus()
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["validateStatus", "retry", "inner", "server"])
         #expect(stack.capabilities == stub.capabilities && stack.contains(.server))
         // The other sender of a fallback stays as it is.
-        let fallback = HTTPStack.ordered(around: stub).fallback(to: stub.retry().validateStatus()).retry()
+        let fallback = HTTPStack.sorted(around: stub).fallback(to: stub.retry().validateStatus()).retry()
         #expect(labels(fallback).count == 2)
         // A stack that is given keeps its rule.
         let again = HTTPStack(stack).timeout(.seconds(1)).retry()
@@ -287,16 +287,16 @@ import Logging
     }
 
     @Test func aStackCanKeepItsOrder() {
-        let stack = HTTPStack.ordered(around: stub).retry().validateStatus().keepingOrder.timeout(.seconds(5)).wrapped(
+        let stack = HTTPStack.sorted(around: stub).retry().validateStatus().unsorted.timeout(.seconds(5)).wrapped(
             by: PlacedMiddleware("last"))
         #expect(labels(stack).map { String($0.prefix { $0 != "(" }) } == ["last", "timeout", "validateStatus", "retry"])
-        #expect(stack.keepingOrder.description == stack.description)
+        #expect(stack.unsorted.description == stack.description)
     }
 
     /// In any order with `server`; the wait for a slot is not part of the attempt.
     @Test func theAttemptOfStandardResilienceStartsAfterTheSlot() async throws {
         for isFirst in [true, false] {
-            let plain = HTTPStack.ordered(around: stub)
+            let plain = HTTPStack.sorted(around: stub)
             let stack =
                 isFirst
                 ? plain.standardResilience().server("https://a.example") : plain.server("https://a.example").standardResilience()
@@ -328,7 +328,7 @@ import Logging
                 all.insert({ $0.wrapped(by: RecordingResponseMiddleware(seen: seen)) }, at: position)
                 if !isJudged { all.remove(at: position <= 1 ? 2 : 1) }
                 let stub = StubTransport(Stub().responds(.status(.unauthorized)))
-                let client = APIClient(all.reduce(HTTPStack.ordered(around: stub)) { $1($0) })
+                let client = APIClient(all.reduce(HTTPStack.sorted(around: stub)) { $1($0) })
                 let error = await #expect(throws: StatusError.self) { try await client.data(Endpoint<Int>.get("/x")) }
                 #expect(error?.status == .unauthorized && seen.value == ["401 https://a.example/x true"])
             }

@@ -46,7 +46,7 @@ import Testing
     @Test func aTimeoutCoversTheWaitsOfARetryInside() async throws {
         let (waits, deadlines) = (ManualClock(), ManualClock())  // two, as the transport's boundary sleeps on the deadline's
         let stub = StubTransport(Stub().responds(.status(.serviceUnavailable)))
-        let policy = RetryPolicy(maxAttempts: 100, backoff: .exponential(base: .seconds(4), cap: .seconds(4)))
+        let policy = RetryPolicy(maxAttempts: 100, backoff: .exponential(base: .seconds(4), maxDelay: .seconds(4)))
         let stack = stub.retry(policy, clock: waits, random: { 0.999 }).timeout(.seconds(10), clock: deadlines)
         let response = Task { try await stack.send(try request()) }
         for _ in 0..<2 {

@@ -163,7 +163,7 @@ import Testing
     // MARK: Retry
 
     @Test(arguments: [
-        (Backoff.constant(.seconds(5)), [5.0, 5, 5, 5]), (.exponential(base: .seconds(1), cap: .seconds(3)), [1, 2, 3, 3]),
+        (Backoff.constant(.seconds(5)), [5.0, 5, 5, 5]), (.exponential(base: .seconds(1), maxDelay: .seconds(3)), [1, 2, 3, 3]),
         (.fibonacci(unit: .seconds(1)), [1, 1, 2, 3]), (.custom("halves") { .seconds(8.0 / Double(1 << $0)) }, [4, 2, 1, 0.5]),
     ])
     func aRetryWaitsAsItsBackoffDeclares(_ backoff: Backoff, seconds: [Double]) async throws {

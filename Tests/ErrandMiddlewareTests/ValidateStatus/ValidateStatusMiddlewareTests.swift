@@ -134,7 +134,7 @@ import Testing
 private struct StallingBodyMiddleware: HTTPMiddleware {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let response = try await next.send(request)
-        let source = StubBodySource {
+        let source = ClosureBodySource {
             try await request.deadline?.wait()
             throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
         }

@@ -37,13 +37,13 @@ import Testing
         defer { attempt.cancel() }
         for _ in 0..<2 {
             attempt.enter(.connect)
-            attempt.tries(try address("192.0.2.1", 3128))
+            attempt.recordTry(of: try address("192.0.2.1", 3128))
             #expect(attempt.progress == ", during the TCP connect to 192.0.2.1:3128")
-            attempt.connected(to: try address("192.0.2.1", 3128))
+            attempt.recordPeer(try address("192.0.2.1", 3128))
             attempt.enterProxyTLS()
             #expect(attempt.progress == ", during the TLS handshake with 192.0.2.1:3128")
             attempt.enterTunnel(through: "the proxy p.example:3128")
-            attempt.noteProxyResponds()
+            attempt.recordProxyResponse()
             #expect(attempt.progress == ", while the proxy p.example:3128 opened a tunnel")
             attempt.forgetTunnel()
             #expect(attempt.progress == ", during the TCP connect")

@@ -13,9 +13,9 @@ import Testing
         let start = NIODeadline.uptimeNanoseconds(1)
         var rest = RestLimit(.init(), from: start)
         #expect(rest.due == start + .seconds(5))
-        let (first, second) = (rest.goesOn(at: start + .seconds(5), hasProgress: true), rest.due)
+        let (first, second) = (rest.continues(at: start + .seconds(5), hasProgress: true), rest.due)
         #expect(first && second == start + .seconds(10))
-        let last = rest.goesOn(at: start + .seconds(10), hasProgress: false)
+        let last = rest.continues(at: start + .seconds(10), hasProgress: false)
         #expect(!last)
     }
 
@@ -23,12 +23,12 @@ import Testing
         let start = NIODeadline.uptimeNanoseconds(1)
         var rest = RestLimit(.init(), from: start)
         var calls = 0
-        while calls < 100, rest.goesOn(at: rest.due, hasProgress: true) { calls += 1 }
+        while calls < 100, rest.continues(at: rest.due, hasProgress: true) { calls += 1 }
         #expect(calls == 11 && rest.due == start + .seconds(60))
         // The end comes before the next time without progress has passed.
         var late = RestLimit(.init(withoutProgress: .seconds(5), inAll: .seconds(7)), from: start)
-        let goesOn = late.goesOn(at: start + .seconds(5), hasProgress: true)
-        #expect(goesOn && late.due == start + .seconds(7))
+        let continues = late.continues(at: start + .seconds(5), hasProgress: true)
+        #expect(continues && late.due == start + .seconds(7))
         let short = RestLimit(.init(withoutProgress: .seconds(5), inAll: .seconds(2)), from: start)
         #expect(short.due == start + .seconds(2))
     }

@@ -36,7 +36,7 @@ import Testing
         case .hasHead: expect(!machine.receiveHead(second, status: 200, length: nil))
         case .hasResponse:
             expect(!machine.receiveHead(second, status: 200, length: nil))
-            #expect(try machine.receiveEnd(second) == .uploadGoesOn)
+            #expect(try machine.receiveEnd(second) == .uploadContinues)
         case .isOver: _ = machine.end(second)
         }
         #expect(!machine.takes(callback, of: AttemptID(first)))
@@ -68,7 +68,7 @@ import Testing
         case .hasHead, .hasResponse:
             expect(machine.receiveBytes())
             _ = machine.receiveHead(status: 200, isPersistent: true)
-            if progress == .hasResponse { expect(machine.receiveEnd(hasMore: false) == .uploadGoesOn) }
+            if progress == .hasResponse { expect(machine.receiveEnd(hasMore: false) == .uploadContinues) }
         case .isOver: _ = machine.close()
         }
         #expect(!machine.takes(callback, of: first))

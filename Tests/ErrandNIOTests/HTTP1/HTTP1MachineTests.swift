@@ -64,7 +64,7 @@ import Testing
         _ = machine.receiveBytes()
         expect(machine.receiveHead(status: status, isPersistent: true) == stops)
         #expect(machine.isUploading == !stops)
-        expect(machine.receiveEnd(hasMore: false) == (stops ? .close : .uploadGoesOn))
+        expect(machine.receiveEnd(hasMore: false) == (stops ? .close : .uploadContinues))
         guard !stops else { return }
         expect(!machine.startAttempt())
         expect(machine.finishUpload() == .reuse)
@@ -75,7 +75,7 @@ import Testing
         var machine = begun(.present)
         _ = machine.receiveBytes()
         _ = machine.receiveHead(status: 200, isPersistent: true)
-        expect(machine.receiveEnd(hasMore: false) == .uploadGoesOn)
+        expect(machine.receiveEnd(hasMore: false) == .uploadContinues)
         expect(!machine.receiveBytes())
         expect(machine.finishUpload() == .close)
     }

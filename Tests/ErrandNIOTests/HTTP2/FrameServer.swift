@@ -54,7 +54,7 @@ struct FrameServer: Sendable {
         do {
             let result = try await withNIO {
                 // Reading the roots of the system takes 100 ms.
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
                 configure(&$0)
             } _: {
                 try await body($0, self)

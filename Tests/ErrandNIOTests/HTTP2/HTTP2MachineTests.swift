@@ -65,7 +65,7 @@ import Testing
         var machine = try begun(.present)
         expect(machine.receiveHead(1, status: status, length: nil) == stops)
         #expect(machine.isUploading(1) == !stops)
-        #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadGoesOn))
+        #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadContinues))
         #expect(machine.isReceived(1) == !stops)
     }
 
@@ -77,7 +77,7 @@ import Testing
         #expect(!machine.isUploading(1))
         #expect(machine.position(of: 1)?.phase == .send)
         expect(machine.receiveHead(1, status: status, length: nil) == stops)
-        #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadGoesOn))
+        #expect(try machine.receiveEnd(1) == (stops ? .complete(resets: true) : .uploadContinues))
         #expect(machine.isReceived(1) == !stops)
         machine.finishUpload(3)
         machine.leave(3, ends: true)
@@ -100,7 +100,7 @@ import Testing
         var machine = try begun(.present)
         machine.leave(1, ends: false)
         expect(!machine.receiveHead(1, status: 200, length: nil))
-        #expect(try machine.receiveEnd(1) == .uploadGoesOn)
+        #expect(try machine.receiveEnd(1) == .uploadContinues)
         expect(!machine.takeProgress(1))
         machine.leave(1, ends: false)
         expect(machine.takeProgress(1))
@@ -242,7 +242,7 @@ import Testing
         #expect(machine.meaning(ofReset: code, on: 1) == before)
         _ = machine.receiveHead(1, status: 200, length: nil)
         #expect(machine.meaning(ofReset: code, on: 1) == after)
-        #expect(try machine.receiveEnd(1) == .uploadGoesOn)
+        #expect(try machine.receiveEnd(1) == .uploadContinues)
         #expect(machine.meaning(ofReset: code, on: 1) == .complete)
         #expect(machine.meaning(ofReset: code, on: 99) == nil)
     }

@@ -237,7 +237,7 @@ extension NIOTransportTests {
 
         @Test func uncheckedHostsShareNoConnection() async throws {
             try await with {
-                $0.tls.trustsAnyCertificateForTesting = try .hosts("a.example")
+                $0.tls.uncheckedHostsForTesting = try .hosts("a.example")
             } _: { transport, server in
                 for host in ["a.example", "b.example", "a.example"] { try await get(host, transport, server) }
                 #expect(log(server) == "a0 b1 a0")

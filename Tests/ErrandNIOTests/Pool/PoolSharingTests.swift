@@ -255,7 +255,7 @@ import Testing
         let unchecked = try TLSSettings.UncheckedHosts.hosts("a.example")
         for (host, isAllowed) in [("a.example", false), ("b.example", true)] {
             #expect(
-                mayShare(Route(Origin(stringLiteral: "https://\(host)"))) { $0.tls.trustsAnyCertificateForTesting = unchecked } == isAllowed
+                mayShare(Route(Origin(stringLiteral: "https://\(host)"))) { $0.tls.uncheckedHostsForTesting = unchecked } == isAllowed
             )
         }
         #expect(!mayShare(Route("https://a.example")) { $0.tls.clientCertificate = .init(chainPEMFile: "a.pem", keyPEMFile: "a.key") })

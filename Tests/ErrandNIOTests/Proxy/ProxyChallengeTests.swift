@@ -251,7 +251,7 @@ extension NIOTransportTests {
             try await withNIO {
                 $0.proxy = .all(settings)
                 $0.connectTimeout = .milliseconds(800)
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
                 #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(error)")

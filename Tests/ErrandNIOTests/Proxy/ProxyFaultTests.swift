@@ -44,7 +44,7 @@ extension NIOTransportTests {
                 $0.proxy = .all(settings)
                 $0.connectTimeout = .milliseconds(500)
                 // Reading the roots of the system takes longer.
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
                 #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(error)")
@@ -65,7 +65,7 @@ extension NIOTransportTests {
             try await withMockServer(.tls(try TestAuthority().certificate(), protocols: [.http1_1])) { server in
                 server.dispatch { _ in MockResponse.text("four").fault(.close, at: point) }
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                     $0.proxy = .all(.https(host: "localhost", port: server.port))
                 } _: { transport in
                     let request = try Request(.post, url: "http://a.invalid/", body: .text("x")).within(.seconds(10))
@@ -102,7 +102,7 @@ extension NIOTransportTests {
             let settings = settings(kind, proxy)
             try await withNIO {
                 $0.proxy = .all(settings)
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 let request = try Request(.get, url: "https://a.invalid/").within(.seconds(10))
                 let error = try await transportError { try await transport.send(request) }
@@ -174,7 +174,7 @@ extension NIOTransportTests {
                 defer { second.stop() }
                 let ports = Watched(ended.port)
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                     $0.proxy = .byOrigin { _ in .http(host: "127.0.0.1", port: ports.value) }
                 } _: { transport in
                     _ = try await transport.send(Request(.get, url: server.url("/")).within(.seconds(10))).body.collect()

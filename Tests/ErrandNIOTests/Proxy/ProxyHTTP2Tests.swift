@@ -28,7 +28,7 @@ extension NIOTransportTests {
                 let proxy = try tunnels(to: server, seeing: seen)
                 defer { proxy.stop() }
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                     $0.proxy = .all(.http(host: "127.0.0.1", port: proxy.port, credentials: ("joe", "pw")))
                 } _: { transport in
                     let fields: HTTPFields = [.proxyAuthorization: "Own x"]
@@ -65,7 +65,7 @@ extension NIOTransportTests {
                 let proxy = try tunnels(to: server, seeing: seen)
                 defer { proxy.stop() }
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                     $0.proxy = .all(.http(host: "127.0.0.1", port: proxy.port))
                 } _: { transport in
                     let plain = try Request(.get, url: server.url("/")).within(.seconds(10))

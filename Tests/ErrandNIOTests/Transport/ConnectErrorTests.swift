@@ -70,13 +70,13 @@ extension NIOTransportTests {
             let during = ", during the TLS handshake with 127.0.0.1:\(server.port)"
             let own = try await failure(server.url("/", scheme: "https")) {
                 // Without the roots of the system, nothing has to be read.
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
                 $0.connectTimeout = .milliseconds(400)
             }
             #expect(own?.message == setting + during)
             #expect(own?.phase == .connect)
             let deadline = try await failure(server.url("/", scheme: "https"), deadline: .milliseconds(400)) {
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             }
             #expect(deadline?.message == "the deadline of the request passed" + during)
         }
@@ -168,7 +168,7 @@ extension NIOTransportTests {
             let server = try await PeerServer(unixSocketPath: path)
             let own = try await failure("https://localhost/") {
                 $0.unixSocketPath = path
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
                 $0.connectTimeout = .milliseconds(400)
             }
             #expect(own?.message == setting + ", during the TLS handshake with '\(path)'")

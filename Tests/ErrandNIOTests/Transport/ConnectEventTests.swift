@@ -125,7 +125,7 @@ extension NIOTransportTests {
             try await withNIO {
                 $0.connectTimeout = .milliseconds(150)
                 // Reading the roots of the system may take longer.
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 let events = try await events(transport, server.url("/", scheme: "https"))
                 #expect(events.kinds == "connectStart connectEnd tlsStart tlsEnd end")

@@ -148,7 +148,7 @@ extension NIOTransportTests {
                 let pins = try CertificatePins(["localhost": [try server.pin(pinned), Self.backup]])
                 return try await self.get(server.url(name)) {
                     $0.pins = pins
-                    $0.trustsAnyCertificateForTesting = .loopback
+                    $0.uncheckedHostsForTesting = .loopback
                 }
             }
             #expect(try await get("untrusted", pinned: "untrusted") == "ok")

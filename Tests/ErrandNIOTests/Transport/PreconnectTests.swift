@@ -73,7 +73,7 @@ extension NIOTransportTests {
             }
             defer { server.stop() }
             try await withNIO {
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 let error = await #expect(throws: TransportError.self) {
                     try await transport.preconnect(to: server.url(scheme: "https"))

@@ -168,7 +168,7 @@ extension NIOTransportTests {
                 }
             }
             try await withNIO {
-                $0.tls.trustsAnyCertificateForTesting = .loopback
+                $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 for round in 1...3 {
                     let image = try await transport.send(Request(.get, url: "https://127.0.0.1:\(server.port)/image").within(.seconds(5)))

@@ -157,7 +157,7 @@ extension NIOTransportTests {
             configuration.tls.clientCertificate = .init(
                 chainPEMFile: server.file("client.pem"), keyPEMFile: server.file("badclient.key"))
             let error = #expect(throws: TLSSettingsError.self) { try NIOTransport(configuration) }
-            #expect(error?.reason == .unreadableFile)
+            #expect(error?.code == .unreadableFile)
             #expect(error?.subject == server.file("badclient.key"))
             #expect(error?.message == "the private key does not belong to the certificate")
         }
@@ -171,14 +171,14 @@ extension NIOTransportTests {
                 return try #require(#expect(throws: TLSSettingsError.self) { try NIOTransport(configuration) })
             }
             let missing = try refused { $0.extraRootsPEMFiles = [root, "/nowhere/ca.pem"] }
-            #expect(missing.reason == .unreadableFile && missing.subject == "/nowhere/ca.pem")
+            #expect(missing.code == .unreadableFile && missing.subject == "/nowhere/ca.pem")
             #expect(missing.message == "no such file or folder")
             let folder = try refused { $0.extraRootsPEMFiles = ["/"] }
             #expect(folder.message.contains("folder"), "\(folder)")
             let other = try refused { $0.extraRootsPEMFiles = [key] }
-            #expect(other.reason == .unreadableFile && other.subject == key)
+            #expect(other.code == .unreadableFile && other.subject == key)
             let noKey = try refused { $0.clientCertificate = .init(chainPEMFile: server.file("client.pem"), keyPEMFile: root) }
-            #expect(noKey.reason == .unreadableFile && noKey.subject == root)
+            #expect(noKey.code == .unreadableFile && noKey.subject == root)
             for error in [missing, other, noKey] { #expect(!"\(error)".contains("PRIVATE"), "\(error)") }
         }
 
@@ -241,11 +241,11 @@ extension NIOTransportTests {
         func anUncheckedHostMayHaveAnyCertificate(name: String) async throws {
             let server = try await BadTLSServer.shared()
             var settings = TLSSettings()
-            settings.trustsAnyCertificateForTesting = try .hosts("LOCALHOST")
+            settings.uncheckedHostsForTesting = try .hosts("LOCALHOST")
             #expect(try await get(server.url(name), settings) == "ok")
             let other = try await failure(server.url(name, host: "127.0.0.1"), settings)
             #expect(other.code == .tls)
-            settings.trustsAnyCertificateForTesting = .loopback
+            settings.uncheckedHostsForTesting = .loopback
             #expect(try await get(server.url(name, host: "127.0.0.1"), settings) == "ok")
         }
 
@@ -256,7 +256,7 @@ extension NIOTransportTests {
                 }
                 let unchecked = try TLSSettings.UncheckedHosts.hosts("localhost")
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = unchecked
+                    $0.tls.uncheckedHostsForTesting = unchecked
                 } _: { transport in
                     let there = try await transport.send(Request(.get, url: server.url("/there"))).body.collect()
                     #expect(there == Data("there".utf8))

@@ -21,7 +21,7 @@ extension NIOTransportTests {
             try await withMockServer(.tls(Self.certificate.get(), protocols: protocols)) { server in
                 server.dispatch { respond($0) }
                 return try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                 } _: {
                     try await body($0, server)
                 }
@@ -89,7 +89,7 @@ extension NIOTransportTests {
             try await withMockServer(.tls(Self.certificate.get())) { server in
                 server.failConnections(.stall, next: 9)
                 try await withNIO {
-                    $0.tls.trustsAnyCertificateForTesting = .loopback
+                    $0.tls.uncheckedHostsForTesting = .loopback
                 } _: { transport in
                     let url = server.url()
                     let first = Task { try await transport.send(Request(.get, url: url).within(.seconds(1))) }

@@ -27,7 +27,7 @@ import Testing
 
     @Test func eachAttemptIsAnEntry() async throws {
         let folder = try TestFolder("export")
-        _ = try await HTTPStack.ordered(around: stub).exportHAR(to: folder.file("new/a.har")) {
+        _ = try await HTTPStack.sorted(around: stub).exportHAR(to: folder.file("new/a.har")) {
             try await get($0.retry(RetryPolicy(backoff: .immediate)), "/flaky")
         }
         let written = try HARLog(fileContent: Data(contentsOf: URL(fileURLWithPath: folder.file("new/a.har"))))

@@ -143,7 +143,7 @@ import Testing
         var request = Self.request()
         request.head.authority = "u:s3cr3t@a.example"
         let error = #expect(throws: InvalidURLError.self) { try request.curl() }
-        #expect(error?.reason == .credentials && error?.text.contains("s3cr3t") == false)
+        #expect(error?.code == .credentials && error?.text.contains("s3cr3t") == false)
         #expect(throws: InvalidURLError.self) { try Self.request(.get, "/#").curl() }
         request = Self.request()
         request.head.scheme = "file"

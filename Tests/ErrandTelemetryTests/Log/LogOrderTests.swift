@@ -32,14 +32,14 @@ import Testing
         let stack = stub.timeout(.seconds(3)).retry().log(to: logger).ignoringOrderProblems()
         try await send(stack)
         try await send(stack.number())
-        try await send(stack.keepingOrder)
+        try await send(stack.unsorted)
         #expect(lines.all.allSatisfy { $0.level == .info } && stack.orderProblems.count == 1)
     }
 
     @Test func theLogOfAStackInsideIsFound() async throws {
         let (logger, lines) = recordingLogger()
         let inner = HTTPStack(stub.log(to: logger))
-        let stack = HTTPStack.ordered(around: inner).keepingOrder.timeout(.seconds(3)).retry()
+        let stack = HTTPStack.sorted(around: inner).unsorted.timeout(.seconds(3)).retry()
         try await send(stack)
         #expect(lines.all.contains { $0.level == .warning } == !stack.orderProblems.isEmpty)
     }

@@ -215,19 +215,3 @@ import Testing
                 == ["metrics is outside retry: all attempts would be counted as one attempt"])
     }
 }
-
-/// Changes the protocol; the exchange goes on.
-struct UpgradingSender: HTTPSender {
-    struct Stream: DuplexStream {
-        var incoming: any BodySource { ScriptedBodySource(then: .stall) }
-        func write(_ data: Data) async throws {}
-        func finishWriting() async throws {}
-        func close() {}
-    }
-
-    func send(_ request: Request) async throws -> Response {
-        Response(
-            head: HTTPResponse(status: .switchingProtocols), body: ResponseBody(), request: request, exchange: ExchangeLifetime(),
-            upgrade: Stream())
-    }
-}

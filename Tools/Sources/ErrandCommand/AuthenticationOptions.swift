@@ -167,7 +167,7 @@ extension RequestArguments {
         do {
             return .field(try BasicScheme.field(user: user, password: password))
         } catch {
-            throw ValidationError("-u: \(error.reason)")
+            throw ValidationError("-u: \(error.code)")
         }
     }
 

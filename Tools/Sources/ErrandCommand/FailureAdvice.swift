@@ -14,7 +14,7 @@ struct FailureAdvice {
 
     private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
-            return error.reason.description.containsOctets("more than")
+            return error.code.description.containsOctets("more than")
                 ? "Allow more redirects with --max-redirs, or show their targets with -v" : nil
         }
         guard let error = error as? TransportError else { return nil }

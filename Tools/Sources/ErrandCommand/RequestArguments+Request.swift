@@ -54,7 +54,7 @@ extension RequestArguments {
         do {
             return try HTTPURL(pasted: Self.absolute(url.trimmingCharacters(in: .whitespacesAndNewlines)))
         } catch {
-            guard error.reason == .credentials else { throw error }
+            guard error.code == .credentials else { throw error }
             throw ValidationError("\(error). Use -u USER:PASSWORD")
         }
     }

@@ -20,7 +20,7 @@ extension RequestArguments {
             configuration.tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key)
         }
         if connection.insecure {
-            configuration.tls.trustsAnyCertificateForTesting = Loopback.contains(url.host) ? .loopback : try .hosts(url.host)
+            configuration.tls.uncheckedHostsForTesting = Loopback.contains(url.host) ? .loopback : try .hosts(url.host)
         }
         if !connection.resolve.isEmpty { configuration.resolver = try hostOverrides() }
         configuration.proxy = try proxyPolicy()

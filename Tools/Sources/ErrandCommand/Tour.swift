@@ -83,8 +83,8 @@ enum Tour {
         step("A stack describes itself", "print(client.stack)")
         result("\(client.stack)")
 
-        step("A stack can sort its layers", "HTTPStack.ordered(around: transport).retry().redirect()…")
-        let plain = HTTPStack.ordered(around: transport)
+        step("A stack can sort its layers", "HTTPStack.sorted(around: transport).retry().redirect()…")
+        let plain = HTTPStack.sorted(around: transport)
         let sorted = plain.retry().redirect().timeout(.seconds(5)).server("http://127.0.0.1:\(port)/v1")
         let again = plain.server("http://127.0.0.1:\(port)/v1").timeout(.seconds(5)).redirect().retry()
         try expect(sorted.description == again.description && sorted.orderProblems.isEmpty, "\(sorted)")

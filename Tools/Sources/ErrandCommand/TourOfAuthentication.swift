@@ -72,7 +72,7 @@ enum TourOfAuthentication {
             _ = try await client.get("/account", as: Account.self)
             try Tour.expect(false, "no error")
         } catch let error as AuthenticationError {
-            try Tour.expect(error.reason == .signedOut && store.load() == nil, "\(error)")
+            try Tour.expect(error.code == .signedOut && store.load() == nil, "\(error)")
         }
     }
 }

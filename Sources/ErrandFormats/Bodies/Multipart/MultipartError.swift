@@ -1,35 +1,35 @@
 /// The error for a multipart body that can't be read or created.
 public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem.
-    public struct Reason: Sendable, Hashable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
         private let name: String
         /// The body ended before its closing delimiter. The body is incomplete, or has a different boundary.
-        public static let missingEnd = Reason(name: "missingEnd")
+        public static let missingEnd = Code(name: "missingEnd")
         /// The fields of a part are longer than the limit, or a part has more than 64 fields.
-        public static let headTooLong = Reason(name: "headTooLong")
+        public static let headTooLong = Code(name: "headTooLong")
         /// There are more parts than the limit.
-        public static let tooManyParts = Reason(name: "tooManyParts")
+        public static let tooManyParts = Code(name: "tooManyParts")
         /// A line in the head of a part is not a field.
-        public static let invalidHead = Reason(name: "invalidHead")
+        public static let invalidHead = Code(name: "invalidHead")
         /// There are bytes other than spaces after a delimiter, on its line.
-        public static let invalidDelimiter = Reason(name: "invalidDelimiter")
+        public static let invalidDelimiter = Code(name: "invalidDelimiter")
         /// The media type of a body is not multipart, or has no valid boundary.
-        public static let notMultipart = Reason(name: "notMultipart")
+        public static let notMultipart = Code(name: "notMultipart")
         /// The content of a part was read after the next part was requested.
-        public static let readAfterNextPart = Reason(name: "readAfterNextPart")
+        public static let readAfterNextPart = Code(name: "readAfterNextPart")
         /// The media type of a part to be sent is not a valid field value.
-        public static let invalidContentType = Reason(name: "invalidContentType")
+        public static let invalidContentType = Code(name: "invalidContentType")
         /// A part to be sent contains the boundary.
-        public static let boundaryInContent = Reason(name: "boundaryInContent")
+        public static let boundaryInContent = Code(name: "boundaryInContent")
 
-        /// The name of the reason.
+        /// The name of the code.
         public var description: String { name }
     }
 
     /// The problem.
-    public let reason: Reason
+    public let code: Code
     /// The problem in words, and how to solve it.
     public let description: String
 
-    package init(_ reason: Reason, _ description: String) { (self.reason, self.description) = (reason, description) }
+    package init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }
 }

@@ -18,7 +18,7 @@ import Testing
     /// What is read of chunks: the parts, and the reason of the failure.
     struct Outcome: Hashable {
         var parts: [Part] = []
-        var failure: MultipartError.Reason?
+        var failure: MultipartError.Code?
     }
 
     private static let boundary = MultipartBoundary("b")!
@@ -48,14 +48,14 @@ import Testing
             try reader.finish()
             #expect(reader.isComplete)
         } catch {
-            outcome.failure = error.reason
+            outcome.failure = error.code
         }
         return outcome
     }
 
     static func read(_ text: String) -> Outcome { read([Array(text.utf8)[...]]) }
 
-    static let bodies: [(String, [Part], MultipartError.Reason?)] = [
+    static let bodies: [(String, [Part], MultipartError.Code?)] = [
         ("--b--", [], nil),
         ("--b--\r\n", [], nil),
         ("preamble\r\n--b \t\r\n\r\nx\r\n--b-- \r\nepilogue\r\n--b\r\n\r\ny\r\n--b--", [Part([], "x")], nil),
@@ -91,11 +91,11 @@ import Testing
         ("--b\r\n--bB: 2\r\n\r\nx\r\n--b--", [Part(["--bB: 2"], "x")], nil),
     ]
 
-    @Test(arguments: bodies) func partsAreRead(_ text: String, _ parts: [Part], _ failure: MultipartError.Reason?) {
+    @Test(arguments: bodies) func partsAreRead(_ text: String, _ parts: [Part], _ failure: MultipartError.Code?) {
         #expect(Self.read(text) == Outcome(parts: parts, failure: failure), "\(text.debugDescription)")
     }
 
-    @Test(arguments: bodies) func theSplitIntoChunksDoesNotMatter(_ text: String, _ parts: [Part], _ failure: MultipartError.Reason?) {
+    @Test(arguments: bodies) func theSplitIntoChunksDoesNotMatter(_ text: String, _ parts: [Part], _ failure: MultipartError.Code?) {
         let bytes = Array(text.utf8)
         let expected = Outcome(parts: parts, failure: failure)
         #expect(Self.read(bytes.indices.map { bytes[$0...$0] }) == expected, "byte by byte")
@@ -201,7 +201,7 @@ import Testing
             let error = #expect(throws: MultipartError.self) {
                 try writer.start(isFirst: true, name: "a", fileName: nil, contentType: type)
             }
-            #expect(error?.reason == .invalidContentType)
+            #expect(error?.code == .invalidContentType)
         }
         #expect(Array("x--b".utf8).withUnsafeBytes { writer.isDelimiter(in: $0) })
         #expect(!Array("x-b".utf8).withUnsafeBytes { writer.isDelimiter(in: $0) })

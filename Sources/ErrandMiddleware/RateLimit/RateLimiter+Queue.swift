@@ -22,19 +22,19 @@ extension RateLimiter {
         let continuation: CheckedContinuation<QueueOutcome, any Error>
     }
 
-    struct Line: Sendable {
+    struct Queue: Sendable {
         /// The lane of the leader; `nil` if there is no leader.
         var leader: Int?
         /// The instant at which the leader asks the store again, and the cause of the wait; `nil` while the leader asks.
         var opening: Opening?
         /// The number of times that the server sent fields while there was a leader.
         var news = 0
-        var queue = WaitQueue<Waiter>()
+        var waiters = WaitQueue<Waiter>()
 
         /// The number of grants since the last grant to the longest waiter.
         var grantsSinceOldest = 0
 
-        var isEmpty: Bool { leader == nil && queue.isEmpty }
+        var isEmpty: Bool { leader == nil && waiters.isEmpty }
 
         /// Makes the next waiter, if any, the leader.
         mutating func promote() -> Waiter? {
@@ -47,13 +47,13 @@ extension RateLimiter {
         /// Removes the first waiter. The place in the waiter's ticket is cleared, because another queue may issue the same
         /// number.
         mutating func popFirst(before lane: Int? = nil) -> Waiter? {
-            let next = queue.popFirst(before: lane)
+            let next = waiters.popFirst(before: lane)
             next?.ticket.place = nil
             return next
         }
 
         mutating func popOldest() -> Waiter? {
-            let next = queue.popOldest()
+            let next = waiters.popOldest()
             next?.ticket.place = nil
             return next
         }
