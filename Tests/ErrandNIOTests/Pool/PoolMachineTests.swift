@@ -1,4 +1,5 @@
 #if NIO
+import ErrandCore
 @testable import ErrandNIO
 import ErrandTesting
 import TestSupport
