@@ -1,3 +1,4 @@
+import Foundation
 import ErrandCore
 import Testing
 
