@@ -1,5 +1,5 @@
-import Foundation
 import ErrandCore
+import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct CheckedFieldTests {
