@@ -135,6 +135,7 @@ final class Exchange: ReadyBodySource {
             case .cancelTask: driver.withLock(\.self)?.cancel()
             case .stopUpload: upload?.stop()
             case .record(let kind, let bytes): events?.record(kind, bytes: bytes)
+            case .recordInformational(let head): events?.record(.informationalResponse, response: head)
             case .recordHead(let head): events?.record(.responseHead, response: head)
             case .recordTimings(let timings): events?.record(.timings, timings: timings)
             case .recordEnd(let error): events?.record(.end, failure: error)

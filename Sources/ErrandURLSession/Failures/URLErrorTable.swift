@@ -58,7 +58,8 @@ enum URLErrorTable {
         Row(-999, "cancelled", .connectionLost, .unknown, "the session cancelled the task"),
         Row(-1000, "badURL", .invalidRequest, in: .request, .notSent, "the URL is not valid"),
         Row(-1001, "timedOut", .timedOut, .unknown, "the session's idle timeout passed"),
-        Row(-1002, "unsupportedURL", .invalidRequest, in: .request, .notSent, "the session does not support the URL"),
+        // The transport sends only http and https. On Linux, this is the error for a response that is not HTTP.
+        Row(-1002, "unsupportedURL", .invalidResponse, .unknown, "the session does not support the protocol of the server, or the URL"),
         Row(-1003, "cannotFindHost", .cannotFindHost, in: .connect, .notSent),
         Row(-1004, "cannotConnectToHost", .cannotConnect, in: .connect, .notSent),
         Row(-1005, "networkConnectionLost", .connectionLost, .unknown),

@@ -38,6 +38,7 @@ extension URLSessionMachine {
         /// Releases the body of the request.
         case stopUpload
         case record(ExchangeEvent.Kind, bytes: Int64? = nil)
+        case recordInformational(HTTPResponse)
         case recordHead(HTTPResponse)
         case recordTimings(ExchangeEvent.Timings)
         case recordEnd((any Error)?)

@@ -129,6 +129,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         switch state {
         case .waiting(let waiter):
             guard let head else { return (.cancel, fail(.invalidHead)) }
+            // On Linux, the session reports each informational response as if it were the response. A 101 is a final response.
+            if head.head.status.kind == .informational, head.head.status.code != 101 {
+                return (.allow, recordHeadSent() + [.recordInformational(head.head)])
+            }
             return (.allow, deliver(head, to: waiter))
         case .receiving:
             // The session splits a body of the type `multipart/x-mixed-replace` into several responses, and drops the boundaries.

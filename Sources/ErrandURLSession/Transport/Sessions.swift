@@ -75,9 +75,9 @@ final class Sessions: Sendable {
             open.delegate.remove(task.taskIdentifier)
             if ownsSession { open.session.finishTasksAndInvalidate() }
         }
-        upload?.report(to: exchange)
         open.delegate.add(exchange, upload, for: task.taskIdentifier)
         if !add(exchange, task) { exchange.shutDown() }
+        upload?.start(for: exchange)
         return try await exchange.run(on: TaskDriver(task))
     }
 

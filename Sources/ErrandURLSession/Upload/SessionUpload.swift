@@ -10,7 +10,7 @@ final class SessionUpload: UploadSource {
         var isStopped = false
         var pump: Task<Void, Never>?
         var sink: (any UploadSink)?
-        /// Notified of the end and of a failure.
+        /// Notified of the end and of a failure. Before there is an exchange, the body is not read.
         weak var exchange: Exchange?
     }
 
@@ -25,8 +25,13 @@ final class SessionUpload: UploadSource {
         (self.body, self.makeSink) = (body, makeSink)
     }
 
-    /// Sets the exchange that is notified of the end and of a failure.
-    func report(to exchange: Exchange) { state.withLock { $0.exchange = exchange } }
+    /// Sets the exchange that is notified of the end and of a failure, and begins to read the body.
+    func start(for exchange: Exchange) {
+        state.withLock { state in
+            state.exchange = exchange
+            if let sink = state.sink, state.pump == nil { state.pump = pump(into: sink) }
+        }
+    }
 
     /// Returns a stream of the body from its beginning, and ends the earlier stream. `nil` after the upload was stopped.
     func open() -> InputStream? {
@@ -37,16 +42,18 @@ final class SessionUpload: UploadSource {
                 self.state.withLock(\.exchange)?.readWholeBody(of: count.value)
             })
         else { return nil }
-        let pump = Task { await self.pump(into: sink, count) }
-        let (isOpen, earlierPump, earlierSink) = state.withLock { state in
-            let earlier = (state.pump, state.sink)
-            if !state.isStopped { (state.pump, state.sink) = (pump, sink) }
-            return (!state.isStopped, earlier.0, earlier.1)
+        let counting = CountingSink(base: sink, count: count)
+        let (isOpen, pump, earlier) = state.withLock { state in
+            let (pump, earlier) = (state.pump.take(), state.sink.take())
+            if !state.isStopped {
+                state.sink = counting
+                if state.exchange != nil { state.pump = self.pump(into: counting) }
+            }
+            return (!state.isStopped, pump, earlier)
         }
-        earlierPump?.cancel()
-        earlierSink?.stop()
-        guard !isOpen else { return stream }
-        pump.cancel()
+        pump?.cancel()
+        earlier?.stop()
+        if isOpen { return stream }
         sink.stop()
         return nil
     }
@@ -60,23 +67,38 @@ final class SessionUpload: UploadSource {
         sink?.stop()
     }
 
-    private func pump(into sink: any UploadSink, _ count: Counted) async {
-        do {
-            let source = try await body.openChecked()
-            defer { source.abandon() }
-            while let chunk = try await source.next() {
-                count.add(Int64(chunk.count))
-                try await sink.write(chunk)
+    private func pump(into sink: any UploadSink) -> Task<Void, Never> {
+        Task { [body, weak self] in
+            do {
+                let source = try await body.openChecked()
+                defer { source.abandon() }
+                while let chunk = try await source.next() { try await sink.write(chunk) }
+                // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is incomplete.
+                try Task.checkCancellation()
+                sink.finish()
+            } catch {
+                // This task is cancelled if the exchange has ended. If the sink is closed, the session ends the exchange.
+                if !Task.isCancelled, !(error is UploadSinkClosed) { self?.exchange?.bodyFailed(error) }
+                sink.stop()
             }
-            // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is incomplete.
-            try Task.checkCancellation()
-            sink.finish()
-        } catch {
-            // This task is cancelled if the exchange has ended. A closed sink means that the session ends the exchange.
-            if !Task.isCancelled, !(error is UploadSinkClosed) { state.withLock(\.exchange)?.bodyFailed(error) }
-            sink.stop()
         }
     }
+
+    private var exchange: Exchange? { state.withLock(\.exchange) }
+}
+
+/// A sink that counts the bytes of a body.
+private struct CountingSink: UploadSink {
+    let base: any UploadSink
+    let count: Counted
+
+    func write(_ chunk: Data) async throws {
+        count.add(Int64(chunk.count))
+        try await base.write(chunk)
+    }
+
+    func finish() { base.finish() }
+    func stop() { base.stop() }
 }
 
 /// The number of bytes that a pump has read from a body.

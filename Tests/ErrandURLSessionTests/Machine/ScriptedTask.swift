@@ -13,7 +13,7 @@ struct ScriptedFailure: Error, Hashable {
 struct ScriptedTask {
     typealias Machine = URLSessionMachine<Int, Int>
 
-    private(set) var machine: Machine
+    var machine: Machine
     private(set) var log: [String] = []
     /// The number of times that each waiter was resumed.
     private(set) var heads: [Int: Int] = [:]
@@ -48,6 +48,7 @@ struct ScriptedTask {
             case .cancelTask: log.append("cancelTask")
             case .stopUpload: log.append("stopUpload")
             case .record(let kind, let bytes): log.append(kind.description + (bytes.map { " \($0)" } ?? ""))
+            case .recordInformational: log.append("informationalResponse")
             case .recordHead: log.append("responseHead")
             case .recordTimings: log.append("timings")
             case .recordEnd(let error): log.append(error == nil ? "end" : "end failed")
@@ -93,4 +94,10 @@ struct ScriptedTask {
         let head = ReceivedHead(HTTPResponse(status: .init(code: status), headerFields: fields), to: method)
         apply { $0.received(head).1 }
     }
+}
+
+extension URLSessionMachine.Read {
+    var isPending: Bool { if case .pending = self { true } else { false } }
+    var isChunk: Bool { if case .chunk = self { true } else { false } }
+    var failure: (any Error)? { if case .failure(let error) = self { error } else { nil } }
 }
