@@ -32,10 +32,9 @@ final class InputStreamSource: BodySource {
             var bytes = [UInt8](repeating: 0, count: Self.chunkBytes)
             let count = open.read(&bytes, maxLength: bytes.count)
             if count > 0 { return Data(bytes.prefix(count)) }
-            let error = open.streamError
             open.close()
             stream = nil
-            if count < 0 { throw InputStreamFailed(underlying: error) }
+            if count < 0 { throw InputStreamFailed() }
             return nil
         }
     }
@@ -52,6 +51,5 @@ final class InputStreamSource: BodySource {
 
 /// The error for a body stream that could not be read.
 struct InputStreamFailed: SafelyDescribedError {
-    let underlying: (any Error)?
     var description: String { "the body stream could not be read" }
 }
