@@ -3,6 +3,9 @@ internal import Foundation
 #if canImport(FoundationNetworking)
 internal import FoundationNetworking
 #endif
+#if ERRAND_APPLE_CHECK
+internal import AppleFoundation
+#endif
 
 extension SessionError {
     /// The most errors that are followed from an error to the error below it.
@@ -22,7 +25,7 @@ extension SessionError {
             }
             next = current.userInfo[NSUnderlyingErrorKey] as? NSError
         }
-        #if !canImport(FoundationNetworking)
+        #if !canImport(FoundationNetworking) || ERRAND_APPLE_CHECK
         isDeniedNetwork = (error as? URLError)?.networkUnavailableReason != nil
         #endif
     }

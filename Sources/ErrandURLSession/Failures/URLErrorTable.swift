@@ -7,7 +7,7 @@ internal import Foundation
 /// ([documentation](https://developer.apple.com/documentation/foundation/urlerror/code)). If a `URLError` gives no reason, an error of the
 /// system or of CFNetwork below it decides.
 enum URLErrorTable {
-    /// What one error means.
+    /// The meaning of one error.
     struct Row: Sendable, Hashable {
         /// The number of `URLError.Code`.
         let number: Int
@@ -52,8 +52,12 @@ enum URLErrorTable {
 
     static let rows: [Row] = [
         Row(-1, "unknown", .connectionLost, .unknown, "the session gives no reason"),
-        Row(-995, "backgroundSessionRequiresSharedContainer", .invalidRequest, in: .request, .notSent, "a background session needs a shared container"),
-        Row(-996, "backgroundSessionInUseByAnotherProcess", .invalidRequest, in: .request, .unknown, "another process uses the background session"),
+        Row(
+            -995, "backgroundSessionRequiresSharedContainer", .invalidRequest, in: .request, .notSent,
+            "a background session needs a shared container"),
+        Row(
+            -996, "backgroundSessionInUseByAnotherProcess", .invalidRequest, in: .request, .unknown,
+            "another process uses the background session"),
         Row(-997, "backgroundSessionWasDisconnected", .connectionLost, .unknown, "the background session was disconnected"),
         Row(-999, "cancelled", .connectionLost, .unknown, "the session cancelled the task"),
         Row(-1000, "badURL", .invalidRequest, in: .request, .notSent, "the URL is not valid"),
@@ -71,15 +75,19 @@ enum URLErrorTable {
         Row(-1011, "badServerResponse", .invalidResponse, in: .response, .unknown, "the server's response is not HTTP, or is empty"),
         Row(-1012, "userCancelledAuthentication", .connectionLost, .unknown, "the challenge of the server or proxy was not answered"),
         Row(-1013, "userAuthenticationRequired", .proxy, .unknown, "the server or proxy requires credentials"),
-        Row(-1014, "zeroByteResource", .invalidResponse, in: .response, .unknown, "the server returned no bytes of a body that it declared"),
+        Row(
+            -1014, "zeroByteResource", .invalidResponse, in: .response, .unknown, "the server returned no bytes of a body that it declared"),
         Row(-1015, "cannotDecodeRawData", .invalidResponse, .unknown, "the encoded body is damaged"),
         Row(-1016, "cannotDecodeContentData", .invalidResponse, .unknown, "the body has an unknown or damaged content coding"),
         Row(-1017, "cannotParseResponse", .invalidResponse, in: .response, .unknown, "the response is not valid HTTP"),
         Row(-1018, "internationalRoamingOff", notConnected, in: .connect, .notSent, "this device is roaming, and data roaming is off"),
         Row(-1019, "callIsActive", notConnected, in: .connect, .notSent, "a phone call uses the cellular network"),
         Row(-1020, "dataNotAllowed", notConnected, in: .connect, .notSent, "the cellular network does not allow data"),
-        Row(-1021, "requestBodyStreamExhausted", .connectionLost, .unknown, "the session had to send the body again, which was not allowed"),
-        Row(-1022, "appTransportSecurityRequiresSecureConnection", blockedByPolicy, in: .request, .notSent, "App Transport Security requires https"),
+        Row(
+            -1021, "requestBodyStreamExhausted", .connectionLost, .unknown, "the session had to send the body again, which was not allowed"),
+        Row(
+            -1022, "appTransportSecurityRequiresSecureConnection", blockedByPolicy, in: .request, .notSent,
+            "App Transport Security requires https"),
         Row(-1100, "fileDoesNotExist", .invalidRequest, in: .request, .unknown, "the file does not exist"),
         Row(-1101, "fileIsDirectory", .invalidRequest, in: .request, .unknown, "the file is a folder"),
         Row(-1102, "noPermissionsToReadFile", .invalidRequest, in: .request, .unknown, "the file can't be read"),

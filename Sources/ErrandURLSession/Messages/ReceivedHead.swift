@@ -30,7 +30,8 @@ struct ReceivedHead: Sendable {
         // Several declarations are not a number, even if they are equal.
         let declared = (lengths.count == 1 ? lengths.first.flatMap { Int64($0) } : nil).flatMap { $0 >= 0 ? $0 : nil }
         let named = head.headerFields[values: .contentEncoding].flatMap(\.listMembers).filter { !$0.isExactlyIgnoringCase("identity") }
-        let isDecoded = hasBody && declared != 0 && !named.isEmpty
+        let isDecoded =
+            hasBody && declared != 0 && !named.isEmpty
             && named.allSatisfy { name in codings.contains { name.isExactlyIgnoringCase($0) } }
         var encodedFields = HTTPFields()
         if isDecoded {

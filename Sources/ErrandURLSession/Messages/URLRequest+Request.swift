@@ -36,7 +36,7 @@ extension URLRequest {
 
     /// Creates a request without a body.
     init(headOf request: Request) throws {
-        guard request.head.path != "*" || request.method != .options else {
+        guard !request.head.path.isExactly("*") || request.method != .options else {
             throw request.notSupported("URLSession can't send the target '*' (RFC 9112, section 3.2.4)")
         }
         let text = try request.urlText()

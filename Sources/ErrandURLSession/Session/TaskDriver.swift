@@ -9,7 +9,7 @@ internal import FoundationNetworking
 struct TaskDriver: SessionDriving {
     let task: URLSessionTask
 
-    #if canImport(FoundationNetworking)
+    #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
     // On Linux, each of these calls waits for the session's queue, and that queue may wait for the caller. Therefore the calls run on a
     // thread of their own, in their order.
     private let queue = DispatchQueue(label: "errand.url-session-task")
@@ -30,7 +30,7 @@ struct TaskDriver: SessionDriving {
 
 /// The differences between the session of Apple's platforms and the session of Linux.
 enum SessionAbilities {
-    #if canImport(FoundationNetworking)
+    #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
     /// On Linux, a suspended task continues to receive, and sends its request again when it is resumed.
     static let canSuspend = false
     /// On Linux, the session sends every stream in chunks. With a `Content-Length` too, a server could misread where the request ends

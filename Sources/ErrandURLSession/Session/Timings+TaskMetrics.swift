@@ -5,8 +5,8 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// The instants of one transaction, as the session reports them. An instant is `nil` if the step was not needed.
-struct TransactionDates: Sendable {
+/// The dates of the steps of one exchange, as the session reports them. A date is `nil` if the step was not needed.
+struct StepDates: Sendable {
     var dnsStart: Date?
     var dnsEnd: Date?
     var connectStart: Date?
@@ -16,19 +16,18 @@ struct TransactionDates: Sendable {
     var requestStart: Date?
     var requestEnd: Date?
     var responseStart: Date?
-    /// The end of a TCP connection with TLS is the end of its TLS handshake (`URLSessionTaskTransactionMetrics.connectEndDate`).
     var connectionIsReused = false
 }
 
 extension ExchangeEvent.Timings {
-    /// Converts the instants of the last transaction. The earlier transactions are requests that the session has repeated.
+    /// Converts the dates of the last exchange. The session may have sent the request more than once.
     init(_ metrics: URLSessionTaskMetrics) {
         guard let last = metrics.transactionMetrics.last else {
             self.init()
             return
         }
         self.init(
-            TransactionDates(
+            StepDates(
                 dnsStart: last.domainLookupStartDate, dnsEnd: last.domainLookupEndDate, connectStart: last.connectStartDate,
                 connectEnd: last.connectEndDate, tlsStart: last.secureConnectionStartDate, tlsEnd: last.secureConnectionEndDate,
                 requestStart: last.requestStartDate, requestEnd: last.requestEndDate, responseStart: last.responseStartDate,
@@ -36,19 +35,19 @@ extension ExchangeEvent.Timings {
             now: Date(), .now)
     }
 
-    /// Converts the instants of a transaction to instants of the continuous clock.
+    /// Converts dates to instants of the continuous clock.
     ///
     /// - Parameters:
     ///   - now: the date of `instant`. A change of the system's clock during the exchange shifts all instants.
     ///   - instant: the present instant.
-    init(_ dates: TransactionDates, now: Date, _ instant: ContinuousClock.Instant) {
+    init(_ dates: StepDates, now: Date, _ instant: ContinuousClock.Instant) {
         self.init()
         func converted(_ date: Date?) -> ContinuousClock.Instant? { date.map { instant - .seconds(now.timeIntervalSince($0)) } }
         if !dates.connectionIsReused {
             (dnsStart, dnsEnd) = (converted(dates.dnsStart), converted(dates.dnsEnd))
             (connectStart, tlsStart) = (converted(dates.connectStart), converted(dates.tlsStart))
             tlsEnd = converted(dates.tlsEnd)
-            // The session's connection includes TLS.
+            // For the session, connecting includes TLS.
             connectEnd = tlsStart ?? converted(dates.connectEnd)
         }
         connected = tlsEnd ?? connectEnd

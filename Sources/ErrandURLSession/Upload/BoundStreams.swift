@@ -1,6 +1,9 @@
-#if canImport(Darwin)
-internal import Darwin
+#if !canImport(FoundationNetworking) || ERRAND_APPLE_CHECK
 internal import Foundation
+
+#if ERRAND_APPLE_CHECK
+internal import AppleFoundation
+#endif
 
 /// Returns two connected streams: the input stream returns the bytes that are written to the output stream.
 func makeBoundStreams(bufferBytes: Int) -> (InputStream, OutputStream)? {

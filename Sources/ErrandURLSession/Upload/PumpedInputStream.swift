@@ -1,4 +1,4 @@
-#if canImport(FoundationNetworking)
+#if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
 internal import Foundation
 
 /// A stream whose bytes a task writes to a buffer. The session on Linux reads the stream, and blocks its queue meanwhile.

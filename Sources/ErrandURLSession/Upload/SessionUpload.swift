@@ -123,7 +123,7 @@ protocol UploadSink: Sendable {
 /// The error for a stream that the session no longer reads. The session reports the reason.
 struct UploadSinkClosed: Error {}
 
-#if canImport(FoundationNetworking)
+#if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
 /// A buffer that the session on Linux reads.
 struct BufferSink: UploadSink {
     let buffer: UploadBuffer

@@ -47,7 +47,8 @@ internal import FoundationNetworking
     private func error(
         _ error: any Error, at position: Position = Position(phase: .response, delivery: .unknown)
     ) throws -> TransportError {
-        let failure = SessionFailure(request: try Request(.get, url: "https://a.example/?token=s3cr3t"), position: position, elapsed: .seconds(1))
+        let failure = SessionFailure(
+            request: try Request(.get, url: "https://a.example/?token=s3cr3t"), position: position, elapsed: .seconds(1))
         return try #require(failure.error(for: .session(SessionError(error))) as? TransportError)
     }
 

@@ -69,14 +69,16 @@ internal import Testing
             case .suspend: task.adjustFlow()
             case .cancel: task.apply { $0.cancel() }
             case .complete: task.apply { $0.completed(error ? .unknown : nil) }
-            case .metrics: task.apply { machine in
-                machine.collected(ExchangeEvent.Timings())
-                return []
-            }
-            case .redirect: task.apply { machine in
-                machine.redirect(ReceivedHead(HTTPResponse(status: .found), to: .get))
-                return []
-            }
+            case .metrics:
+                task.apply { machine in
+                    machine.collected(ExchangeEvent.Timings())
+                    return []
+                }
+            case .redirect:
+                task.apply { machine in
+                    machine.redirect(ReceivedHead(HTTPResponse(status: .found), to: .get))
+                    return []
+                }
             }
         }
         return task
@@ -106,7 +108,9 @@ internal import Testing
         check(task.count("deliverHead") == (expected.hasHead ? 1 : 0), "the head")
         check(["endLifetime", "forget", "stopUpload"].allSatisfy { task.count($0) == 1 }, "the end of the exchange: \(task.log)")
         check(task.count("end") + task.count("end failed") == 1, "the event of the end: \(task.log)")
-        check(task.failure?.fault == (expected.isCancelledAfterTheEnd && expected.fault == nil ? task.failure?.fault : expected.fault), "the fault")
+        check(
+            task.failure?.fault == (expected.isCancelledAfterTheEnd && expected.fault == nil ? task.failure?.fault : expected.fault),
+            "the fault")
         let mustCancel = expected.fault == "cancelled" || expected.fault == "chunkBeforeHead"
         check(task.count("cancelTask") == (mustCancel ? 1 : 0), "the task was cancelled \(task.count("cancelTask")) times")
         check(task.count("timings") == (expected.hasTimings ? 1 : 0), "the timings")

@@ -1,4 +1,5 @@
 internal import ErrandCore
+
 @testable internal import ErrandURLSession
 
 /// An error of the machine's tests: the fault and the position, as text.

@@ -160,9 +160,9 @@ internal import FoundationNetworking
 
     // MARK: Timings
 
-    private func dates(_ seconds: [Double?]) -> TransactionDates {
+    private func dates(_ seconds: [Double?]) -> StepDates {
         func date(_ index: Int) -> Date? { seconds[index].map { Date(timeIntervalSinceReferenceDate: $0) } }
-        return TransactionDates(
+        return StepDates(
             dnsStart: date(0), dnsEnd: date(1), connectStart: date(2), connectEnd: date(3), tlsStart: date(4), tlsEnd: date(5),
             requestStart: date(6), requestEnd: date(7), responseStart: date(8))
     }

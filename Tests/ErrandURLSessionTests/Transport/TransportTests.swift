@@ -36,7 +36,9 @@ extension URLSessionTransportTests {
                 return (HTTPResponse(status: .ok), Data(fields.joined(separator: "\n").utf8))
             })
 
-        private func text(_ response: Response) async throws -> String { String(decoding: try await response.body.collect(), as: UTF8.self) }
+        private func text(_ response: Response) async throws -> String {
+            String(decoding: try await response.body.collect(), as: UTF8.self)
+        }
 
         @Test(arguments: ["Basic realm=\"a\"", "Bearer realm=\"a\"", "Digest realm=\"a\", nonce=\"b\""])
         func aChallengeIsAResponse(challenge: String) async throws {
@@ -107,7 +109,8 @@ extension URLSessionTransportTests {
             let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 % 251) })
             let path = try folder.write(bytes, to: "body")
             let reports = Mutex<[TransferProgress]>([])
-            let body = try RequestBody.file(atPath: path).reportingProgress(every: .zero) { report in reports.withLock { $0.append(report) } }
+            let body = try RequestBody.file(atPath: path).reportingProgress(every: .zero) { report in reports.withLock { $0.append(report) }
+            }
             try await withServer(Stub(.put).responds(.echo)) { transport, origin in
                 let response = try await transport.send(Request(.put, url: origin + "/", body: body))
                 #expect(try await response.body.collect() == bytes)
