@@ -60,6 +60,8 @@ final class Sessions: Sendable {
 
     func send(_ request: Request) async throws -> Response {
         var urlRequest = try URLRequest(headOf: request)
+        // A request has an idle timeout of its own: 60 s, unless it is replaced.
+        urlRequest.timeoutInterval = configuration.timeoutIntervalForRequest
         let upload = attachBody(of: request, to: &urlRequest)
         var rules = Exchange.Machine.Rules(for: request)
         if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }

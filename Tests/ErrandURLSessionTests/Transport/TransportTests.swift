@@ -122,14 +122,14 @@ extension URLSessionTransportTests {
         @Test func theClosureSeesTheLastRequest() async throws {
             let transport = URLSessionTransport { request in
                 request.setValue("Bearer other", forHTTPHeaderField: "Authorization")
-                request.setValue("1", forHTTPHeaderField: "X-Configured")
+                request.setValue("\(Int(request.timeoutInterval))", forHTTPHeaderField: "X-Configured")
             }
             try await withServer(Self.listing, using: transport) { transport, origin in
                 let recorder = RecordingEventSink()
                 var request = try Request(.get, url: origin + "/")
                 request.options.eventSink = recorder
                 let fields = try await text(transport.send(request))
-                #expect(fields.contains("authorization: Bearer other") && fields.contains("x-configured: 1"))
+                #expect(fields.contains("authorization: Bearer other") && fields.contains("x-configured: 604800"))
                 #expect(recorder.kinds.prefix(2) == [.start, URLSessionTransport.requestChanged])
                 #expect(EventGrammar.violations(recorder.events, isCall: false) == [])
             }
