@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
         .library(name: "ErrandAsyncHTTPClient", targets: ["ErrandAsyncHTTPClient"]),
+        .library(name: "ErrandURLSession", targets: ["ErrandURLSession"]),
         .library(name: "ErrandRecording", targets: ["ErrandRecording"]),
         .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
         .library(name: "ErrandMockServer", targets: ["ErrandMockServer"]),
@@ -161,6 +162,8 @@ let package = Package(
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
             ]
         ),
+        // Over URLSession. On Linux, only an app that names this module links FoundationNetworking.
+        .target(name: "ErrandURLSession", dependencies: ["ErrandCore", "ErrandFormats"]),
 
         // MARK: One import for an app
         .target(
@@ -169,6 +172,10 @@ let package = Package(
                 "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO",
                 "ErrandRedaction",
                 "ErrandTelemetry",
+                .target(
+                    name: "ErrandURLSession",
+                    condition: .when(platforms: [.iOS, .macCatalyst, .macOS, .tvOS, .visionOS, .watchOS])
+                ),
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -301,6 +308,13 @@ let package = Package(
                 .product(
                     name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]
+        ),
+        .testTarget(
+            name: "ErrandURLSessionTests",
+            dependencies: [
+                "ErrandCompression", "ErrandConformance", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandMockServer",
+                "ErrandTesting", "ErrandURLSession", "TestSupport",
             ]
         ),
         // More than one module over sockets: faults, the servers of Tests/Servers/stand.py, load.

@@ -308,3 +308,9 @@ let expected = Data()
 let stub: StubTransport = omitted()
 let stack: HTTPStack = omitted()
 let request: Request = omitted()
+
+// FILE: ErrandURLSession/Messages/URLRequest+Request.swift
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+var urlRequest: URLRequest { omitted() }

@@ -98,10 +98,12 @@ final class ExchangeLog: CallObserver {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
         if let failure = outcome.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
+        // An outer `validateStatus` of a call that is not typed reads the body too late for the record.
+        let shown = request.options.call.awaitsDecoding ? error : nil
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
-            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: error)
+            logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: shown)
         } else {
-            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: elapsed, refusal: error) }
+            if detail.bodyLimitBytes == nil || !isOneRecord { logHead(received, after: elapsed) }
             if detail.bodyLimitBytes != nil { logBody(received, after: elapsed, read, end) }
         }
     }
@@ -169,10 +171,8 @@ final class ExchangeLog: CallObserver {
         return text
     }
 
-    private func logHead(_ received: Received, after elapsed: String, refusal: StatusError? = nil) {
-        write(
-            responseText(received, elapsed: elapsed, body: excerpt(of: refusal)), responseMetadata(received, elapsed: elapsed),
-            at: lineLevel(of: received))
+    private func logHead(_ received: Received, after elapsed: String) {
+        write(responseText(received, elapsed: elapsed), responseMetadata(received, elapsed: elapsed), at: lineLevel(of: received))
     }
 
     /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the body is empty.

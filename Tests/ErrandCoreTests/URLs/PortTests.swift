@@ -10,7 +10,8 @@ import Testing
             ("+8443", nil), ("-1", nil), ("84a", nil),
         ] as [(String, Int?)])
     func everyTextHasTheSamePorts(_ text: String, _ port: Int?) throws {
-        #expect((try? Origin("https://a.example:\(text)"))?.port == port)
+        let url = "https://a.example:\(text)"
+        #expect((try? Origin(url))?.port == port)
         #expect((try? HTTPURL("https://a.example:\(text)/x"))?.origin.port == port)
         #expect(AlternativeService.parse("h3=\":\(text)\"").first?.port == port)
         let shown = port.map { "\($0)" }

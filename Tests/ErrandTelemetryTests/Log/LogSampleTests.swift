@@ -208,7 +208,7 @@ import Testing
         await #expect(throws: Refusal.self) { try await validated.send(try get("/x")) }
         #expect(
             lines.all.map(\.text) == [
-                "GET https://a.example/x: 409 in 0 s", "GET https://a.example/x: 409 in 0 s",
+                "GET https://a.example/x: 409 in 0 s\n  < body: {}", "GET https://a.example/x: 409 in 0 s\n  < body: {}",
                 "GET https://a.example/x: status 409, Refusal",
             ])
         #expect(lines.all.allSatisfy { $0.level == .warning && $0.metadata["http.response.status_code"] == "409" })
@@ -278,7 +278,11 @@ import Testing
         let stack = stub.log(to: logger, clock: clock).retry(RetryPolicy(backoff: .constant(.zero)), clock: clock)
         let client = APIClient(stack.server("https://a.example"), envelope: Envelope.self)
         await #expect(throws: StatusError.self) { try await client.get("/x", as: Int.self) }
-        #expect(lines.all.map(\.text) == [503, 502, 404].map { "GET https://a.example/x: \($0) in 0 s" })
+        #expect(
+            lines.all.map(\.text) == [
+                "GET https://a.example/x: 503 in 0 s", "GET https://a.example/x: 502 in 0 s",
+                "GET https://a.example/x: 404 in 0 s\n  < body: {\"code\":0}",
+            ])
     }
 
     /// Wherever `validateStatus` stands.

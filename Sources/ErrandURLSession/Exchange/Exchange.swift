@@ -1,0 +1,179 @@
+internal import ErrandCore
+internal import Synchronization
+
+/// One request and its response. The session's delegate reports callbacks to the exchange. A reader uses the exchange as the source of the
+/// body.
+///
+/// The delegate calls from the session's queue, the reader from its task. ``URLSessionMachine`` decides under the only lock. The exchange
+/// carries out the actions after the lock is released.
+final class Exchange: ReadyBodySource {
+    /// A class, because the layout of a continuation is known only at run time.
+    final class HeadWaiter: Sendable {
+        let continuation: CheckedContinuation<Response, any Error>
+        init(_ continuation: CheckedContinuation<Response, any Error>) { self.continuation = continuation }
+    }
+
+    final class ChunkWaiter: Sendable {
+        let continuation: CheckedContinuation<Data?, any Error>
+        init(_ continuation: CheckedContinuation<Data?, any Error>) { self.continuation = continuation }
+    }
+
+    typealias Machine = URLSessionMachine<HeadWaiter, ChunkWaiter>
+
+    let request: Request
+    private let events: ExchangeEventLog?
+    private let lifetime = ExchangeLifetime()
+    private let machine: Mutex<Machine>
+    private let driver: Mutex<(any SessionDriving)?> = Mutex(nil)
+    /// Whether the task is suspended because the reader is slow.
+    private let isSuspended = Mutex(false)
+    private let upload: (any UploadSource)?
+    private let onForget: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - upload: the body of the request, unless the session has the body's bytes.
+    ///   - onForget: called once, when the exchange has ended.
+    init(_ request: Request, rules: Machine.Rules, upload: (any UploadSource)? = nil, onForget: @escaping @Sendable () -> Void = {}) {
+        self.request = request
+        events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
+        (self.upload, self.onForget) = (upload, onForget)
+        let started = ContinuousClock.now
+        machine = Mutex(
+            Machine(rules) { fault, position in
+                SessionFailure(request: request, position: position, elapsed: started.duration(to: .now)).error(for: fault)
+            })
+    }
+
+    // MARK: - Sending
+
+    /// Sends the request. Returns when the head of the response has been received.
+    ///
+    /// - Parameter driver: the task, which was not started yet.
+    func run(on driver: any SessionDriving) async throws -> Response {
+        self.driver.withLock { $0 = driver }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                perform(machine.withLock { $0.begin(HeadWaiter(continuation)) })
+            }
+        } onCancel: {
+            perform(machine.withLock { $0.cancel() })
+        }
+    }
+
+    // MARK: - Callbacks of the session
+
+    func receive(_ head: ReceivedHead?) -> Machine.ResponseReply {
+        let (reply, actions) = machine.withLock { $0.received(head) }
+        perform(actions)
+        return reply
+    }
+
+    func receive(_ chunk: Data) { perform(machine.withLock { $0.received(chunk) }) }
+    func redirect(_ head: ReceivedHead?) { machine.withLock { $0.redirect(head) } }
+    func collect(_ timings: ExchangeEvent.Timings) { machine.withLock { $0.collected(timings) } }
+    func complete(_ error: SessionError?) { perform(machine.withLock { $0.completed(error) }) }
+    func sent(_ total: Int64) { perform(machine.withLock { $0.sent(total) }) }
+
+    func challenge() -> Machine.ChallengeReply {
+        let (reply, actions) = machine.withLock { $0.challenge() }
+        perform(actions)
+        return reply
+    }
+
+    /// Returns whether the session may read the request's body again.
+    func mayRestartBody() -> Bool { machine.withLock { $0.needsNewBody() } == .open }
+
+    func shutDown() { perform(machine.withLock { $0.shutDown() }) }
+
+    // MARK: - Events of the upload
+
+    func readWholeBody(of length: Int64) { perform(machine.withLock { $0.readWholeBody(of: length) }) }
+    func bodyFailed(_ error: any Error) { perform(machine.withLock { $0.bodyFailed(error) }) }
+
+    // MARK: - Reading
+
+    func next() async throws -> Data? {
+        // A queued chunk needs no cancellation handler.
+        if !Task.isCancelled, let read = read() { return try read.get() }
+        return try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await withCheckedThrowingContinuation { continuation in
+                if let read = read(orWait: ChunkWaiter(continuation)) { continuation.resume(with: read) }
+            }
+        } onCancel: {
+            perform(machine.withLock { $0.cancel() })
+        }
+    }
+
+    func takeReadyChunk() -> Data? {
+        guard !Task.isCancelled, case .success(let chunk)? = read() else { return nil }
+        return chunk
+    }
+
+    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. Then `waiter` waits for the next event.
+    private func read(orWait waiter: ChunkWaiter? = nil) -> Result<Data?, any Error>? {
+        let (read, actions) = machine.withLock { $0.read(orWait: waiter) }
+        perform(actions)
+        switch read {
+        case .chunk(let chunk): return .success(chunk)
+        case .end: return .success(nil)
+        case .failure(let error): return .failure(error)
+        case .pending: return nil
+        }
+    }
+
+    func abandon() { perform(machine.withLock { $0.abandon() }) }
+    func fail(with error: any Error) { perform(machine.withLock { $0.abandon(because: error) }) }
+
+    // MARK: - Actions
+
+    private func perform(_ actions: [Machine.Action]) {
+        for action in actions {
+            switch action {
+            case .start: driver.withLock(\.self)?.resume()
+            case .adjustFlow: adjustFlow()
+            case .cancelTask: driver.withLock(\.self)?.cancel()
+            case .stopUpload: upload?.stop()
+            case .record(let kind, let bytes): events?.record(kind, bytes: bytes)
+            case .recordInformational(let head): events?.record(.informationalResponse, response: head)
+            case .recordHead(let head): events?.record(.responseHead, response: head)
+            case .recordTimings(let timings): events?.record(.timings, timings: timings)
+            case .recordEnd(let error): events?.record(.end, failure: error)
+            case .endLifetime(let outcome, let sizes): lifetime.end(outcome, sizes: sizes)
+            case .forget:
+                driver.withLock { $0 = nil }
+                onForget()
+            case .deliverHead(let head, let waiter): waiter.continuation.resume(returning: response(head))
+            case .failHead(let waiter, let error): waiter.continuation.resume(throwing: error)
+            case .deliver(let chunk, let waiter): waiter.continuation.resume(returning: chunk)
+            case .endBody(let waiter, nil): waiter.continuation.resume(returning: nil)
+            case .endBody(let waiter, let error?): waiter.continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    /// Suspends or resumes the task. Two threads may decide at the same time. Therefore the last decision is read under the lock that also
+    /// orders the calls of the task.
+    private func adjustFlow() {
+        isSuspended.withLock { isSuspended in
+            let mustWait = machine.withLock(\.isHeldBack)
+            guard mustWait != isSuspended, let driver = driver.withLock(\.self) else { return }
+            isSuspended = mustWait
+            if mustWait { driver.suspend() } else { driver.resume() }
+        }
+    }
+
+    private func response(_ received: ReceivedHead) -> Response {
+        let body = ResponseBody(self, expectedLength: received.expectedLength, request: request)
+        var response = Response(head: received.head, body: body, request: request, exchange: lifetime)
+        response.metadata.contentCoding = received.contentCoding
+        response.metadata.encodedFields = received.encodedFields
+        return response
+    }
+}
+
+/// The body of a request that an exchange provides to its session.
+protocol UploadSource: Sendable {
+    /// Releases the body. The session then can't read the rest.
+    func stop()
+}

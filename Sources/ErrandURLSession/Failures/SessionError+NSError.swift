@@ -1,0 +1,35 @@
+internal import Foundation
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+#if ERRAND_APPLE_CHECK
+internal import AppleFoundation
+#endif
+
+extension SessionError {
+    /// The most errors that are followed from an error to the error below it.
+    private static let depth = 8
+
+    /// Takes the numbers of an error that a session has reported, and of the errors below it.
+    init(_ error: any Error) {
+        self.init()
+        var next: NSError? = error as NSError
+        for level in 0..<Self.depth {
+            guard let current = next else { break }
+            switch current.domain {
+            case NSURLErrorDomain: number = number ?? current.code
+            case NSPOSIXErrorDomain: systemNumber = systemNumber ?? Int32(clamping: current.code)
+            case Self.networkDomain: networkNumber = networkNumber ?? current.code
+            default: if level == 0 { other = "\(current.domain) \(current.code)" }
+            }
+            next = current.userInfo[NSUnderlyingErrorKey] as? NSError
+        }
+        #if !canImport(FoundationNetworking) || ERRAND_APPLE_CHECK
+        isDeniedNetwork = (error as? URLError)?.networkUnavailableReason != nil
+        #endif
+    }
+
+    /// The domain of CFNetwork. On Linux, no error has this domain.
+    private static let networkDomain = "kCFErrorDomainCFNetwork"
+}

@@ -1,0 +1,46 @@
+internal import ErrandCore
+
+/// Translates the reason of a failed exchange into the error that a caller gets.
+struct SessionFailure {
+    let request: Request
+    let position: Position
+    let elapsed: Duration
+
+    func error(for fault: SessionFault) -> any Error {
+        switch fault {
+        case .cancelled: CancellationError()
+        case .later(let error): error
+        case .shutDown: made(.shutDown)
+        case .requestBody(let error as CancellationError): error
+        case .requestBody(let error):
+            made(.requestBody, phase: .send, message: safeDescription(of: error), underlying: error)
+        case .noResponse: made(.invalidResponse, message: "the session returned no response")
+        case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
+        case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
+        case .secondHead:
+            made(.unsupported, message: "the response has several parts (multipart/x-mixed-replace), which URLSession separates")
+        case .bodyTooShort(let missing):
+            made(.connectionLost, message: "the body ended \(missing) \(missing == 1 ? "byte" : "bytes") too early")
+        case .session(let error): failure(for: error)
+        }
+    }
+
+    private func failure(for error: SessionError) -> TransportError {
+        let row = URLErrorTable.row(for: error)
+        // The table's delivery holds only if the session has reported no sent bytes. Otherwise the session may have lost a connection after
+        // the request was sent, and may have failed to open the next connection.
+        let provesNotSent = row.delivery == .notSent && !position.hasSentBytes && position.head == nil
+        return made(
+            row.code, phase: position.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,
+            delivery: provesNotSent ? .notSent : position.delivery == .notSent ? .unknown : position.delivery)
+    }
+
+    private func made(
+        _ code: TransportError.Code, phase: ExchangePhase? = nil, message: String = "", underlying: (any Error)? = nil,
+        delivery: Delivery? = nil
+    ) -> TransportError {
+        TransportError(
+            code, phase: phase ?? position.phase, message: message, elapsed: elapsed, underlying: underlying, request: request,
+            response: position.head, delivery: delivery ?? position.delivery)
+    }
+}

@@ -1,0 +1,39 @@
+internal import ErrandCore
+
+/// The reason why an exchange has failed, before the reason becomes an error.
+enum SessionFault: Sendable {
+    /// The caller was cancelled.
+    case cancelled
+    /// The transport was shut down.
+    case shutDown
+    /// The session has ended the task with an error.
+    case session(SessionError)
+    /// The session has ended the task without a response and without an error.
+    case noResponse
+    /// The session has returned a head that is not a head of HTTP.
+    case invalidHead
+    case chunkBeforeHead
+    case secondHead
+    case bodyTooShort(missingBytes: Int64)
+    /// The request's own body could not be read.
+    case requestBody(any Error)
+    /// A later stage of the response's body has failed.
+    case later(any Error)
+}
+
+/// The numbers of an error of the session. The error's own text is not kept, because it may contain a URL with secrets.
+struct SessionError: Error, Sendable, Hashable {
+    /// The number of `URLError`; `nil` for an error of another domain.
+    var number: Int?
+    /// The error number of the system (`errno`); `nil` if the session gives none.
+    var systemNumber: Int32?
+    /// The number in the domain of CFNetwork; `nil` if the session gives none.
+    var networkNumber: Int?
+    /// The domain and the number of an error that is not a `URLError`.
+    var other: String?
+    /// Whether the system denies the request the network, because of the app's limits for cellular, expensive or constrained networks.
+    var isDeniedNetwork = false
+
+    /// An error of which nothing is known.
+    static let unknown = SessionError(number: -1)
+}

@@ -1,0 +1,71 @@
+internal import ErrandCore
+
+extension URLSessionMachine {
+    enum State: Sendable {
+        /// No caller waits for the response yet.
+        case idle
+        /// The task runs, and no head has been received.
+        case waiting(HeadWaiter)
+        case receiving(Receiving)
+        case ended(ExchangeLifetime.Outcome)
+    }
+
+    struct Receiving: Sendable {
+        /// The reader that waits for the next chunk; `nil` if no reader waits. Then no chunk is queued.
+        var waiter: ChunkWaiter?
+        /// The number of bytes of the body that have not arrived. `nil` if the length is not known.
+        var missingBytes: Int64?
+        /// Whether the session decodes the body.
+        var isDecoded: Bool
+    }
+
+    /// The progress of the request's body.
+    struct Upload: Sendable {
+        var sentBytes: Int64 = 0
+        /// The length of the body, after the session has read the whole body.
+        var wholeLength: Int64?
+        var hasReportedHead = false
+        var hasReportedEnd = false
+    }
+
+    /// A step that the exchange carries out, outside its lock and in the order of the list.
+    enum Action: Sendable {
+        /// Starts the task.
+        case start
+        /// Suspends or resumes the task, as ``URLSessionMachine/isHeldBack`` says at the time of the step.
+        case adjustFlow
+        case cancelTask
+        /// Releases the body of the request.
+        case stopUpload
+        case record(ExchangeEvent.Kind, bytes: Int64? = nil)
+        case recordInformational(HTTPResponse)
+        case recordHead(HTTPResponse)
+        case recordTimings(ExchangeEvent.Timings)
+        case recordEnd((any Error)?)
+        case endLifetime(ExchangeLifetime.Outcome, ExchangeLifetime.BodySizes)
+        /// Releases the exchange: the session's callbacks for the task are ignored from now on.
+        case forget
+        case deliverHead(ReceivedHead, to: HeadWaiter)
+        case failHead(HeadWaiter, any Error)
+        case deliver(Data, to: ChunkWaiter)
+        /// Ends the body. `nil`: the body is complete.
+        case endBody(ChunkWaiter, (any Error)?)
+    }
+
+    enum Read: Sendable {
+        case chunk(Data)
+        case end
+        case failure(any Error)
+        /// No chunk is queued. If there is a waiter, the machine keeps it.
+        case pending
+    }
+}
+
+/// The progress of an exchange when it failed.
+struct Position: Sendable {
+    var phase: ExchangePhase
+    var delivery: Delivery
+    var head: HTTPResponse?
+    /// Whether the session has reported that a part of the request was sent.
+    var hasSentBytes = false
+}

@@ -1,0 +1,317 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// The decisions for one task of `URLSession`: a value without locks, tasks and types of Apple.
+///
+/// Each callback of the session and each call of a reader is a method. A method returns the actions that the exchange must carry out after
+/// it has released its lock. Every method may be called in every state, and in any order. Callbacks after the end return no action.
+///
+/// - `HeadWaiter`: the caller that waits for the head of the response.
+/// - `ChunkWaiter`: the reader that waits for the next chunk of the body.
+struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable {
+    /// The properties of a request and its session that decide about an exchange.
+    struct Rules: Sendable {
+        /// Whether a suspended task stops receiving. If false, the task is never suspended.
+        var canSuspend = true
+        /// The task is suspended if more bytes than this number wait for the reader.
+        var suspendAboveBytes = 512 * 1024
+        /// The task is resumed if fewer bytes than this number wait for the reader.
+        var resumeBelowBytes = 128 * 1024
+        /// The length of the request's body in bytes; `nil` if the length is not known.
+        var requestLength: Int64? = 0
+        /// Whether the request's body can be opened again.
+        var canRestartBody = false
+        /// Whether the request may be sent again although a part of its body was sent (RFC 9110, 9.2.2).
+        var mayRepeatSentBody = false
+        /// The kinds of the events that are recorded directly after the start.
+        var notes: [ExchangeEvent.Kind] = []
+    }
+
+    private let rules: Rules
+    private let makeError: @Sendable (SessionFault, Position) -> any Error
+    private(set) var state = State.idle
+    /// Whether the task must be suspended, because the reader is slow.
+    private(set) var isHeldBack = false
+    private var chunks = ChunkQueue<Data>()
+    private var receivedBytes: Int64 = 0
+    private var upload = Upload()
+    private var head: HTTPResponse?
+    /// The head of a refused redirect, for a session that then reports no response.
+    private var refusedRedirect: ReceivedHead?
+    private var timings: ExchangeEvent.Timings?
+
+    /// - Parameter makeError: returns the error for a fault.
+    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, Position) -> any Error) {
+        (self.rules, self.makeError) = (rules, makeError)
+    }
+
+    // MARK: - The request
+
+    /// Records that a caller waits for the response.
+    mutating func begin(_ waiter: HeadWaiter) -> [Action] {
+        switch state {
+        case .idle:
+            state = .waiting(waiter)
+            return [.record(.start)] + rules.notes.map { .record($0) } + [.start]
+        // The task was never started.
+        case .ended(.failed(let error)):
+            return [.cancelTask, .failHead(waiter, error)]
+        case .waiting, .receiving, .ended:
+            return [.failHead(waiter, BodyAlreadyUsedError())]
+        }
+    }
+
+    /// Records the number of bytes of the request's body that the session has sent so far. After a restart of the body, the session counts
+    /// from zero again.
+    mutating func sent(_ total: Int64) -> [Action] {
+        guard isRunning, total > upload.sentBytes else { return [] }
+        upload.sentBytes = total
+        var actions = recordHeadSent()
+        if upload.hasReportedEnd { return actions }
+        actions.append(.record(.requestBytesSent, bytes: total))
+        return actions + recordUploadEnd()
+    }
+
+    /// Records that the session has read the whole body of the request.
+    mutating func readWholeBody(of length: Int64) -> [Action] {
+        guard isRunning else { return [] }
+        upload.wholeLength = length
+        return recordUploadEnd()
+    }
+
+    enum BodyReply: Sendable, Equatable {
+        case open
+        case refuse
+    }
+
+    /// Returns whether the session gets the request's body once more, because the session sends the request again.
+    mutating func needsNewBody() -> BodyReply {
+        guard case .waiting = state, rules.canRestartBody, rules.mayRepeatSentBody || upload.sentBytes == 0 else { return .refuse }
+        return .open
+    }
+
+    /// Records that the body of the request could not be read.
+    mutating func bodyFailed(_ error: any Error) -> [Action] { fail(.requestBody(error)) }
+
+    // MARK: - The response
+
+    /// Records a redirect. The session must never follow a redirect. Then the session reports the redirect as the response.
+    mutating func redirect(_ head: ReceivedHead?) {
+        if case .waiting = state { refusedRedirect = head }
+    }
+
+    enum ChallengeReply: Sendable, Equatable {
+        case performDefaultHandling
+        case cancel
+    }
+
+    /// Records a challenge of the server or of a proxy. The session has no credentials of the app. By default, the session returns the
+    /// response with the challenge, and validates the server's certificate.
+    ///
+    /// If the response has been received, the session can only send the request again. Then the response is complete.
+    mutating func challenge() -> (ChallengeReply, [Action]) {
+        switch state {
+        case .receiving: (.cancel, [.cancelTask] + finishReceiving())
+        case .idle, .waiting: (.performDefaultHandling, [])
+        case .ended: (.cancel, [])
+        }
+    }
+
+    enum ResponseReply: Sendable, Equatable {
+        case allow
+        case cancel
+    }
+
+    /// Records the head of the response.
+    ///
+    /// - Parameter head: `nil` if the head is not a head of HTTP.
+    mutating func received(_ head: ReceivedHead?) -> (ResponseReply, [Action]) {
+        switch state {
+        case .waiting(let waiter):
+            guard let head else { return (.cancel, fail(.invalidHead)) }
+            // On Linux, the session reports each informational response as if it were the response. A 101 is a final response.
+            if head.head.status.kind == .informational, head.head.status.code != 101 {
+                return (.allow, recordHeadSent() + [.recordInformational(head.head)])
+            }
+            return (.allow, deliver(head, to: waiter))
+        case .receiving:
+            // The session splits a body of the type `multipart/x-mixed-replace` into several responses, and drops the boundaries.
+            return (.cancel, fail(.secondHead))
+        case .idle, .ended:
+            return (.cancel, [])
+        }
+    }
+
+    private mutating func deliver(_ received: ReceivedHead, to waiter: HeadWaiter) -> [Action] {
+        head = received.head
+        state = .receiving(Receiving(missingBytes: received.wireLength, isDecoded: received.isDecoded))
+        var actions = recordHeadSent()
+        if rules.requestLength == 0 { actions += recordUploadEnd() }
+        return actions + [.recordHead(received.head), .deliverHead(received, to: waiter)]
+    }
+
+    /// Records a chunk of the response's body.
+    mutating func received(_ chunk: Data) -> [Action] {
+        guard !chunk.isEmpty else { return [] }
+        switch state {
+        case .idle, .ended: return []
+        // A body with missing bytes must not be reported as complete.
+        case .waiting: return fail(.chunkBeforeHead)
+        case .receiving(var receiving):
+            receivedBytes += Int64(chunk.count)
+            receiving.missingBytes = receiving.missingBytes.map { $0 - Int64(chunk.count) }
+            let waiter = receiving.waiter.take()
+            state = .receiving(receiving)
+            let report = Action.record(.responseBytesReceived, bytes: receivedBytes)
+            if let waiter { return [report, .deliver(chunk, to: waiter)] }
+            chunks.append(chunk)
+            guard rules.canSuspend, !isHeldBack, chunks.bytes > rules.suspendAboveBytes else { return [report] }
+            isHeldBack = true
+            return [report, .adjustFlow]
+        }
+    }
+
+    /// Records the instants that the session has measured. They are reported with the end.
+    mutating func collected(_ timings: ExchangeEvent.Timings) {
+        if isRunning { self.timings = timings }
+    }
+
+    /// Records the end of the task. After this callback, the session calls nothing for the task.
+    mutating func completed(_ error: SessionError?) -> [Action] {
+        switch state {
+        case .ended:
+            return []
+        case .idle:
+            return end(by: .session(error ?? .unknown))
+        case .waiting(let waiter):
+            if let error { return end(by: .session(error)) }
+            guard let redirect = refusedRedirect else { return end(by: .noResponse) }
+            return deliver(redirect, to: waiter) + end(.complete)
+        case .receiving(let receiving):
+            // A server may close the connection after its response, because it does not want the rest of the request (RFC 9113, 8.1).
+            guard let error, receiving.missingBytes != 0 else { return finishReceiving() }
+            return end(by: .session(error))
+        }
+    }
+
+    /// Ends an exchange whose session expects no further bytes.
+    private mutating func finishReceiving() -> [Action] {
+        guard case .receiving(let receiving) = state, let missing = receiving.missingBytes, missing > 0 else { return end(.complete) }
+        return end(by: .bodyTooShort(missingBytes: missing))
+    }
+
+    // MARK: - Reading
+
+    /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
+    ///
+    /// - Parameter waiter: kept if no chunk is queued, until the next event.
+    mutating func read(orWait waiter: ChunkWaiter? = nil) -> (Read, [Action]) {
+        if let chunk = chunks.popFirst() {
+            guard isHeldBack, chunks.bytes < rules.resumeBelowBytes else { return (.chunk(chunk), []) }
+            isHeldBack = false
+            return (.chunk(chunk), isRunning ? [.adjustFlow] : [])
+        }
+        switch state {
+        case .ended(.complete): return (.end, [])
+        case .ended(.failed(let error)): return (.failure(error), [])
+        case .ended(.abandoned): return (.failure(CancellationError()), [])
+        // Only one reader at a time is allowed.
+        case .receiving(var receiving) where receiving.waiter == nil:
+            receiving.waiter = waiter
+            state = .receiving(receiving)
+            return (.pending, [])
+        case .idle, .waiting, .receiving: return (.failure(BodyAlreadyUsedError()), [])
+        }
+    }
+
+    // MARK: - Giving up
+
+    /// Records that the task that waits for the response, or reads it, was cancelled. Queued chunks are dropped.
+    mutating func cancel() -> [Action] {
+        // A reader must not see the missing chunks as the end of the body.
+        if case .ended(.complete) = state, !chunks.isEmpty { state = .ended(.failed(CancellationError())) }
+        chunks.removeAll()
+        return fail(.cancelled)
+    }
+
+    /// Ends the exchange because no reader wants the rest of the response. Queued chunks are dropped.
+    mutating func abandon() -> [Action] {
+        chunks.removeAll()
+        return isOver ? [] : [.cancelTask] + end(.abandoned)
+    }
+
+    /// Ends the exchange by the error of a later stage of the body. Queued chunks are dropped.
+    mutating func abandon(because error: any Error) -> [Action] {
+        chunks.removeAll()
+        return fail(.later(error))
+    }
+
+    /// Ends the exchange because the transport was shut down. Queued chunks can still be read.
+    mutating func shutDown() -> [Action] { fail(.shutDown) }
+
+    // MARK: - The end
+
+    private var isOver: Bool { if case .ended = state { true } else { false } }
+
+    /// Whether the request may be on the wire.
+    private var isRunning: Bool {
+        switch state {
+        case .waiting, .receiving: true
+        case .idle, .ended: false
+        }
+    }
+
+    /// Ends the exchange and its task.
+    private mutating func fail(_ fault: SessionFault) -> [Action] { isOver ? [] : [.cancelTask] + end(by: fault) }
+
+    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, position))) }
+
+    /// Must not be called after the end.
+    private mutating func end(_ outcome: ExchangeLifetime.Outcome) -> [Action] {
+        let (old, timings) = (state, timings)
+        state = .ended(outcome)
+        isHeldBack = false
+        let error: (any Error)? =
+            switch outcome {
+            case .complete: nil
+            case .failed(let error): error
+            case .abandoned: CancellationError()
+            }
+        var isDecoded = false
+        if case .receiving(let receiving) = old { isDecoded = receiving.isDecoded }
+        let sizes = ExchangeLifetime.BodySizes(requestBytes: upload.sentBytes, responseBytes: isDecoded ? nil : receivedBytes)
+        var actions = [Action.stopUpload]
+        if case .idle = old {} else { actions += [timings.map { .recordTimings($0) }, .recordEnd(error)].compactMap { $0 } }
+        actions += [.endLifetime(outcome, sizes), .forget]
+        switch old {
+        case .waiting(let waiter): if let error { actions.append(.failHead(waiter, error)) }
+        case .receiving(let receiving): if let waiter = receiving.waiter { actions.append(.endBody(waiter, error)) }
+        case .idle, .ended: break
+        }
+        return actions
+    }
+
+    private var position: Position {
+        switch state {
+        case .idle, .ended: Position(phase: .queue, delivery: .notSent)
+        case .waiting where upload.sentBytes > 0 && !upload.hasReportedEnd: Position(phase: .send, delivery: .unknown, hasSentBytes: true)
+        case .waiting: Position(phase: .response, delivery: .unknown, hasSentBytes: upload.sentBytes > 0)
+        case .receiving: Position(phase: .body, delivery: .sent, head: head, hasSentBytes: true)
+        }
+    }
+
+    // MARK: - Events of the upload
+
+    private mutating func recordHeadSent() -> [Action] {
+        if upload.hasReportedHead { return [] }
+        upload.hasReportedHead = true
+        return [.record(.requestHeadSent)]
+    }
+
+    /// Reports the end of the request, once, if the whole body was sent.
+    private mutating func recordUploadEnd() -> [Action] {
+        guard !upload.hasReportedEnd, let length = upload.wholeLength ?? rules.requestLength, upload.sentBytes >= length else { return [] }
+        upload.hasReportedEnd = true
+        return recordHeadSent() + [.record(.requestSent)]
+    }
+}

@@ -1,0 +1,55 @@
+internal import Dispatch
+internal import ErrandCore
+internal import Foundation
+internal import Synchronization
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+/// A source of the bytes of a `URLRequest`'s body stream. Reading a stream blocks a thread. Therefore each source has its own queue.
+final class InputStreamSource: BodySource {
+    private static let chunkBytes = 64 * 1024
+
+    private let queue = DispatchQueue(label: "errand.input-stream")
+    private let stream: Mutex<InputStream?>
+
+    init(_ request: URLRequest) {
+        stream = Mutex(request.httpBodyStream)
+        queue.async { self.stream.withLock { $0?.open() } }
+    }
+
+    func next() async throws -> Data? {
+        try Task.checkCancellation()
+        return try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try self.read() }) }
+        }
+    }
+
+    private func read() throws -> Data? {
+        try stream.withLock { stream in
+            guard let open = stream else { return nil }
+            var bytes = [UInt8](repeating: 0, count: Self.chunkBytes)
+            let count = open.read(&bytes, maxLength: bytes.count)
+            if count > 0 { return Data(bytes.prefix(count)) }
+            open.close()
+            stream = nil
+            if count < 0 { throw InputStreamFailed() }
+            return nil
+        }
+    }
+
+    func abandon() {
+        queue.async {
+            self.stream.withLock { stream in
+                stream?.close()
+                stream = nil
+            }
+        }
+    }
+}
+
+/// The error for a body stream that could not be read.
+struct InputStreamFailed: SafelyDescribedError {
+    var description: String { "the body stream could not be read" }
+}

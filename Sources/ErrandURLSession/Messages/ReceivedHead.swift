@@ -1,0 +1,49 @@
+internal import ErrandCore
+internal import ErrandFormats
+
+/// A head of a response, as a caller gets it: without the fields of an encoded body, if the session decodes the body.
+struct ReceivedHead: Sendable {
+    var head: HTTPResponse
+    /// The fields of the encoded body, which the head no longer has.
+    let encodedFields: HTTPFields
+    /// The codings that the session decodes, in the order of `Content-Encoding`; `nil` if the session decodes nothing.
+    let contentCoding: String?
+    /// The number of bytes that a reader may expect; `nil` if the number is not known.
+    let expectedLength: Int64?
+    /// The number of bytes that the session must return; `nil` if the number is not known, as for a decoded body.
+    let wireLength: Int64?
+
+    var isDecoded: Bool { contentCoding != nil }
+
+    /// The codings that every `URLSession` decodes. The session on Linux decodes more of them, if the system's curl does.
+    static let decodedCodings: [String] = ["gzip", "x-gzip", "deflate", "br"]
+
+    /// Returns the head for the head that the session has reported.
+    ///
+    /// - Parameters:
+    ///   - method: the method of the request. The response to HEAD has no body.
+    ///   - codings: the codings that the session decodes.
+    init(_ head: HTTPResponse, to method: HTTPRequest.Method, decoding codings: [String] = decodedCodings) {
+        var head = head
+        let hasBody = method != .head && head.status.code != 204 && head.status.code != 304
+        let lengths = head.headerFields[values: .contentLength]
+        // Several declarations are not a number, even if they are equal.
+        let declared = (lengths.count == 1 ? lengths.first.flatMap { Int64($0) } : nil).flatMap { $0 >= 0 ? $0 : nil }
+        let named = head.headerFields[values: .contentEncoding].flatMap(\.listMembers).filter { !$0.isExactlyIgnoringCase("identity") }
+        let isDecoded =
+            hasBody && declared != 0 && !named.isEmpty
+            && named.allSatisfy { name in codings.contains { name.isExactlyIgnoringCase($0) } }
+        var encodedFields = HTTPFields()
+        if isDecoded {
+            for name in [HTTPField.Name.contentEncoding, .contentLength] {
+                encodedFields[fields: name] = head.headerFields[fields: name]
+                head.headerFields[name] = nil
+            }
+        }
+        self.head = head
+        self.encodedFields = encodedFields
+        contentCoding = isDecoded ? named.map { $0.lowercased() }.joined(separator: ", ") : nil
+        expectedLength = hasBody && !isDecoded ? declared : nil
+        wireLength = hasBody ? (isDecoded || !named.isEmpty ? nil : declared) : 0
+    }
+}

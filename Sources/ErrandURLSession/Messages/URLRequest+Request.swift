@@ -1,0 +1,108 @@
+public import ErrandCore
+internal import ErrandFormats
+
+#if canImport(FoundationNetworking)
+internal import Foundation
+public import FoundationNetworking
+#else
+public import Foundation
+#endif
+
+extension URLRequest {
+    /// Creates a request for `URLSession` from a request of this library.
+    ///
+    /// ```swift
+    /// let (data, response) = try await URLSession.shared.data(for: URLRequest(request))
+    /// ```
+    ///
+    /// The method, the URL and the header fields are copied. Fields of one name are joined with `, `, and `Cookie` with `; `. The body may
+    /// be in memory, or a whole file. `Content-Length` and `Transfer-Encoding` are left out, because `URLSession` sets them. Options,
+    /// such as the deadline, are not copied.
+    ///
+    /// - Throws: ``/ErrandCore/InvalidURLError``; ``/ErrandCore/TransportError`` with the code `unsupported` if `URLSession` can't send the
+    ///   request: the body is a stream or a part of a file, the target is `*`, or a field belongs to `URLSession` (`Host`,
+    ///   `Connection`, `Proxy-Authorization`).
+    public init(_ request: Request) throws {
+        try self.init(headOf: request)
+        if let file = request.body.file, file.range == nil {
+            httpBodyStream = InputStream(fileAtPath: file.path)
+        } else if let data = request.body.bufferedData {
+            if !data.isEmpty { httpBody = data }
+        } else {
+            throw request.notSupported("a URLRequest can't have a body that is a stream or a part of a file")
+        }
+        if request.headers.contains(.proxyAuthorization) { throw request.notSupported("URLSession sets the field Proxy-Authorization") }
+    }
+
+    /// Creates a request without a body.
+    init(headOf request: Request) throws {
+        guard !request.head.path.isExactly("*") || request.method != .options else {
+            throw request.notSupported("URLSession can't send the target '*' (RFC 9112, section 3.2.4)")
+        }
+        let text = try request.urlText()
+        // Foundation may repair a URL. The server would then receive another target than the layers above have seen.
+        guard let url = URL(string: text), url.absoluteString.isExactly(text) else {
+            throw request.notSupported("URLSession can't send this URL octet for octet")
+        }
+        self.init(url: url)
+        httpMethod = request.method.rawValue
+        httpShouldHandleCookies = false
+        cachePolicy = .reloadIgnoringLocalCacheData
+        let fields = request.headers.withOneCookie
+        var joined: [String: (name: String, values: [String])] = [:]
+        for field in fields {
+            if field.name == .contentLength || field.name == .transferEncoding || field.name == .proxyAuthorization { continue }
+            joined[field.name.canonicalName, default: (field.name.rawName, [])].values.append(field.value)
+        }
+        try Self.checkReserved(joined, of: request)
+        joined["host"] = nil
+        for (name, values) in joined.values { setValue(values.joined(separator: ", "), forHTTPHeaderField: name) }
+        // A decoded part of an encoded body has no meaning (RFC 9110, 14.2).
+        if joined["range"] != nil, joined["accept-encoding"] == nil { setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
+    }
+
+    /// Refuses the fields that only `URLSession` may set.
+    private static func checkReserved(_ fields: [String: (name: String, values: [String])], of request: Request) throws {
+        if let hosts = fields["host"]?.values, hosts.count != 1 || !hosts[0].isExactlyIgnoringCase(request.head.authority ?? "") {
+            throw request.notSupported("URLSession sets the field Host, which must be the authority of the URL")
+        }
+        if fields["connection"] != nil { throw request.notSupported("URLSession sets the field Connection") }
+    }
+}
+
+extension Request {
+    func notSupported(_ message: String) -> TransportError {
+        TransportError(.unsupported, phase: .request, message: message, request: self, delivery: .notSent)
+    }
+
+    /// Creates a request from a request of `URLSession`.
+    ///
+    /// ```swift
+    /// let response = try await stack.send(Request(urlRequest))
+    /// ```
+    ///
+    /// The method, the URL, the header fields and the body are copied. A body stream can be sent only once. The timeout, the cache policy
+    /// and the settings of the network are not copied: use the options and the middleware of this library.
+    ///
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if the request has no URL, or a URL that is not `http` or `https`;
+    ///   ``/ErrandCore/TransportError`` with the code `invalidRequest` for an invalid method or header field.
+    public init(_ urlRequest: URLRequest) throws {
+        var fields = HTTPFields()
+        for (name, value) in (urlRequest.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            guard let name = HTTPField.Name(name) else { throw Self.invalid("the name of a header field is not valid") }
+            fields.append(HTTPField(name: name, value: value))
+        }
+        guard let method = HTTPRequest.Method(urlRequest.httpMethod ?? "GET") else { throw Self.invalid("the method is not valid") }
+        var body = RequestBody.empty
+        if let data = urlRequest.httpBody {
+            body = .data(data)
+        } else if urlRequest.httpBodyStream != nil {
+            body = .stream(replay: .oneShot) { _ in InputStreamSource(urlRequest) }
+        }
+        try self.init(method, url: urlRequest.url?.absoluteString ?? "", headers: fields, body: body)
+    }
+
+    private static func invalid(_ message: String) -> TransportError {
+        TransportError(.invalidRequest, phase: .request, message: message, delivery: .notSent)
+    }
+}

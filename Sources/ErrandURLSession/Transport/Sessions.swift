@@ -1,0 +1,164 @@
+internal import ErrandCore
+internal import Foundation
+internal import Synchronization
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+/// The sessions of a transport, and the exchanges in progress.
+final class Sessions: Sendable {
+    /// A session and its delegate.
+    private struct Open: Sendable {
+        let session: URLSession
+        let delegate: SessionDelegate
+
+        init(_ configuration: URLSessionConfiguration) {
+            delegate = SessionDelegate()
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = 1
+            session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+        }
+    }
+
+    private struct State {
+        var isShutDown = false
+        var shared: Open?
+        var exchanges: [ObjectIdentifier: Exchange] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let configuration: URLSessionConfiguration
+    private let configure: (@Sendable (inout URLRequest) -> Void)?
+
+    /// The idle timeout of a session for which only deadlines apply: seven days, which is also the limit of the session for a whole task.
+    static let longestTimeout: Duration = .seconds(7 * 24 * 60 * 60)
+
+    init(_ base: URLSessionConfiguration, idleTimeout: Duration?, configure: (@Sendable (inout URLRequest) -> Void)?) {
+        configuration = Self.settings(base, idleTimeout: idleTimeout)
+        self.configure = configure
+    }
+
+    /// Returns the settings of a session that leaves all work of middleware to this library.
+    static func settings(_ base: URLSessionConfiguration, idleTimeout: Duration?) -> URLSessionConfiguration {
+        let settings = base.copy() as? URLSessionConfiguration ?? .ephemeral
+        settings.urlCache = nil
+        settings.requestCachePolicy = .reloadIgnoringLocalCacheData
+        settings.httpCookieStorage = nil
+        settings.httpCookieAcceptPolicy = .never
+        settings.httpShouldSetCookies = false
+        settings.urlCredentialStorage = nil
+        settings.timeoutIntervalForRequest = min(idleTimeout ?? longestTimeout, longestTimeout) / .seconds(1)
+        settings.timeoutIntervalForResource = longestTimeout / .seconds(1)
+        return settings
+    }
+
+    /// The number of exchanges in progress.
+    var exchangeCount: Int { state.withLock(\.exchanges.count) }
+
+    // MARK: - Sending
+
+    func send(_ request: Request) async throws -> Response {
+        var urlRequest = try URLRequest(headOf: request)
+        // A request has an idle timeout of its own: 60 s, unless it is replaced.
+        urlRequest.timeoutInterval = configuration.timeoutIntervalForRequest
+        let upload = attachBody(of: request, to: &urlRequest)
+        var rules = Exchange.Machine.Rules(for: request)
+        if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
+        let ownsSession = upload != nil && SessionAbilities.streamNeedsOwnSession
+        if let upload { urlRequest.httpBodyStream = upload.open() }
+        guard let (open, task) = task(for: urlRequest, inOwnSession: ownsSession) else {
+            upload?.stop()
+            throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
+        }
+        task.priority = request.options.priority.ofTask
+        let exchange = Exchange(request, rules: rules, upload: upload) { [weak self] in
+            self?.remove(task)
+            open.delegate.remove(task.taskIdentifier)
+            if ownsSession { open.session.finishTasksAndInvalidate() }
+        }
+        open.delegate.add(exchange, upload, for: task.taskIdentifier)
+        if !add(exchange, task) { exchange.shutDown() }
+        upload?.start(for: exchange)
+        return try await exchange.run(on: TaskDriver(task))
+    }
+
+    /// Sets the bytes of a body in memory. Returns the upload of any other body; `nil` if there is none.
+    private func attachBody(of request: Request, to urlRequest: inout URLRequest) -> SessionUpload? {
+        if request.body.isEmpty { return nil }
+        if let data = request.body.bufferedData {
+            urlRequest.httpBody = data
+            return nil
+        }
+        if SessionAbilities.declaresStreamLength, let length = request.body.length {
+            urlRequest.setValue("\(length)", forHTTPHeaderField: "Content-Length")
+        }
+        return SessionUpload(request.body)
+    }
+
+    /// Runs the app's closure. Returns whether it has changed the URL or the credentials.
+    private func runConfigure(on urlRequest: inout URLRequest) -> Bool {
+        guard let configure else { return false }
+        let before = (urlRequest.url, urlRequest.value(forHTTPHeaderField: "Authorization"))
+        configure(&urlRequest)
+        return before != (urlRequest.url, urlRequest.value(forHTTPHeaderField: "Authorization"))
+    }
+
+    // MARK: - The table of exchanges
+
+    /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
+    ///
+    /// The task is created under the lock, because a session that was invalidated must not create a task.
+    private func task(for request: URLRequest, inOwnSession: Bool) -> (Open, URLSessionDataTask)? {
+        state.withLock { state in
+            if state.isShutDown { return nil }
+            let open = inOwnSession ? Open(configuration) : state.shared ?? Open(configuration)
+            if !inOwnSession { state.shared = open }
+            return (open, open.session.dataTask(with: request))
+        }
+    }
+
+    /// Returns false after the shutdown.
+    private func add(_ exchange: Exchange, _ task: URLSessionTask) -> Bool {
+        state.withLock { state in
+            if !state.isShutDown { state.exchanges[ObjectIdentifier(task)] = exchange }
+            return !state.isShutDown
+        }
+    }
+
+    private func remove(_ task: URLSessionTask) {
+        let exchange = state.withLock { $0.exchanges.removeValue(forKey: ObjectIdentifier(task)) }
+        _ = exchange
+    }
+
+    func shutDown() {
+        let (shared, exchanges) = state.withLock { state in
+            state.isShutDown = true
+            return (state.shared.take(), Array(state.exchanges.values))
+        }
+        for exchange in exchanges { exchange.shutDown() }
+        shared?.session.invalidateAndCancel()
+    }
+
+    // A session keeps its delegate and its threads until it is invalidated. Tasks in progress end first.
+    deinit { state.withLock(\.shared)?.session.finishTasksAndInvalidate() }
+}
+
+extension Exchange.Machine.Rules {
+    init(for request: Request) {
+        self.init(
+            canSuspend: SessionAbilities.canSuspend, requestLength: request.body.length, canRestartBody: request.body.replay.canRestart,
+            mayRepeatSentBody: request.method.isIdempotent)
+    }
+}
+
+extension RequestPriority {
+    /// The priority of a task, from 0 to 1. The urgency 3 is 0.5, the default of `URLSessionTask`.
+    var ofTask: Float {
+        switch urgency {
+        case ..<3: 0.75
+        case 3: URLSessionTask.defaultPriority
+        default: 0.25
+        }
+    }
+}

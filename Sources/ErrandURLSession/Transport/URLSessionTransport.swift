@@ -1,0 +1,83 @@
+public import ErrandCore
+internal import Synchronization
+
+#if canImport(FoundationNetworking)
+internal import Foundation
+public import FoundationNetworking
+#else
+public import Foundation
+#endif
+
+/// Sends requests with `URLSession`: with the system's proxies, certificates, VPN and network policies.
+///
+/// ```swift
+/// try await withTransport(URLSessionTransport()) { transport in
+///     let response = try await transport.timeout(.seconds(10)).send(Request(.get, url: "https://a.example/"))
+/// }
+/// ```
+///
+/// The transport uses no cache, no cookies, no stored credentials and no redirects of `URLSession`: the middleware of this library does
+/// this work. A redirect is returned as a response with its body.
+///
+/// `URLSession` requests and decodes content codings itself, without a limit on the decoded size. A decoded response has no
+/// `Content-Encoding` and no `Content-Length`. Its metadata has both fields as the server sent them. If the request has an
+/// `Accept-Encoding` of its own, such as `identity`, the server receives that field.
+///
+/// On Apple's platforms, a body is received no faster than it is read. On Linux, `URLSession` receives the whole body as fast as the
+/// server sends it. Therefore the transport has the capability `streamingDownload` on Apple's platforms only. On Linux, a body that is a
+/// stream or a file is sent in chunks, and the response arrives only after the whole body was sent.
+///
+/// `URLSession` limits what a transport can do:
+/// - The fields of a response have no order, and fields of one name arrive as one field. `Set-Cookie` is separated again.
+/// - `URLSession` adds fields: `User-Agent`, `Accept-Language`, and `Content-Type` to a body without a media type.
+/// - The fields `Host`, `Connection` and `Proxy-Authorization` belong to `URLSession`.
+/// - Trailer fields, informational responses and upgrades are not supported. A response of the type `multipart/x-mixed-replace` fails.
+/// - `URLSession` may send an idempotent request again without a report. The body of another request is sent only once.
+///
+/// Deadlines and phase limits are enforced by the stack. `URLSession` has no report of the time before the request is sent.
+public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
+    private let sessions: Sessions
+
+    /// Creates a transport.
+    ///
+    /// - Parameters:
+    ///   - configuration: the settings of the session, which are copied. Default: `.ephemeral`. These settings are always replaced: the
+    ///     cache, the cookies, the stored credentials, and the timeouts.
+    ///   - idleTimeout: the longest time without a byte in either direction, more than zero; `nil`, the default, if only the deadlines
+    ///     of requests apply.
+    ///   - configure: changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The closure runs
+    ///     last, after all layers. If the closure changes the URL or the field `Authorization`, the event ``requestChanged`` is
+    ///     recorded.
+    public init(
+        _ configuration: URLSessionConfiguration = .ephemeral, idleTimeout: Duration? = nil,
+        configure: (@Sendable (inout URLRequest) -> Void)? = nil
+    ) {
+        precondition(
+            idleTimeout.map { $0 > .zero } ?? true, "idleTimeout must be more than zero, or nil (is \((idleTimeout ?? .zero).inWords))")
+        sessions = Sessions(configuration, idleTimeout: idleTimeout, configure: configure)
+    }
+
+    /// The event of a request whose URL or `Authorization` was changed by the closure `configure`.
+    public static let requestChanged = ExchangeEvent.Kind("requestChanged")
+
+    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies.
+    public var capabilities: TransportCapabilities {
+        SessionAbilities.canSuspend ? [.decodesContent, .streamingDownload] : [.decodesContent]
+    }
+
+    /// The type's name.
+    public var description: String { "URLSessionTransport" }
+
+    /// Sends a request, and returns its response as soon as the head has been received.
+    ///
+    /// - Throws: ``/ErrandCore/TransportError``; ``/ErrandCore/InvalidURLError``; `CancellationError`.
+    public func send(_ request: Request) async throws -> Response {
+        try Task.checkCancellation()
+        guard request.options.upgrade == nil else { throw request.notSupported("this transport can't change protocols") }
+        return try await sessions.send(request)
+    }
+
+    /// Ends the session. Exchanges in progress fail. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code
+    /// `shutDown`.
+    public func shutdown() async throws { sessions.shutDown() }
+}

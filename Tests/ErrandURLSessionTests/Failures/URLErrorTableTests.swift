@@ -1,0 +1,158 @@
+internal import ErrandCore
+internal import Foundation
+internal import Testing
+
+@testable internal import ErrandURLSession
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+@Suite struct URLErrorTableTests {
+    /// The codes of `URLError.Code`, with the names that Foundation gives them.
+    static let codes: [(URLError.Code, String)] = [
+        (.unknown, "unknown"), (.backgroundSessionRequiresSharedContainer, "backgroundSessionRequiresSharedContainer"),
+        (.backgroundSessionInUseByAnotherProcess, "backgroundSessionInUseByAnotherProcess"),
+        (.backgroundSessionWasDisconnected, "backgroundSessionWasDisconnected"), (.cancelled, "cancelled"), (.badURL, "badURL"),
+        (.timedOut, "timedOut"), (.unsupportedURL, "unsupportedURL"), (.cannotFindHost, "cannotFindHost"),
+        (.cannotConnectToHost, "cannotConnectToHost"), (.networkConnectionLost, "networkConnectionLost"),
+        (.dnsLookupFailed, "dnsLookupFailed"), (.httpTooManyRedirects, "httpTooManyRedirects"),
+        (.resourceUnavailable, "resourceUnavailable"), (.notConnectedToInternet, "notConnectedToInternet"),
+        (.redirectToNonExistentLocation, "redirectToNonExistentLocation"), (.badServerResponse, "badServerResponse"),
+        (.userCancelledAuthentication, "userCancelledAuthentication"), (.userAuthenticationRequired, "userAuthenticationRequired"),
+        (.zeroByteResource, "zeroByteResource"), (.cannotDecodeRawData, "cannotDecodeRawData"),
+        (.cannotDecodeContentData, "cannotDecodeContentData"), (.cannotParseResponse, "cannotParseResponse"),
+        (.internationalRoamingOff, "internationalRoamingOff"), (.callIsActive, "callIsActive"), (.dataNotAllowed, "dataNotAllowed"),
+        (.requestBodyStreamExhausted, "requestBodyStreamExhausted"),
+        (.appTransportSecurityRequiresSecureConnection, "appTransportSecurityRequiresSecureConnection"),
+        (.fileDoesNotExist, "fileDoesNotExist"), (.fileIsDirectory, "fileIsDirectory"),
+        (.noPermissionsToReadFile, "noPermissionsToReadFile"), (.dataLengthExceedsMaximum, "dataLengthExceedsMaximum"),
+        (.secureConnectionFailed, "secureConnectionFailed"), (.serverCertificateHasBadDate, "serverCertificateHasBadDate"),
+        (.serverCertificateUntrusted, "serverCertificateUntrusted"), (.serverCertificateHasUnknownRoot, "serverCertificateHasUnknownRoot"),
+        (.serverCertificateNotYetValid, "serverCertificateNotYetValid"), (.clientCertificateRejected, "clientCertificateRejected"),
+        (.clientCertificateRequired, "clientCertificateRequired"), (.cannotLoadFromNetwork, "cannotLoadFromNetwork"),
+        (.cannotCreateFile, "cannotCreateFile"), (.cannotOpenFile, "cannotOpenFile"), (.cannotCloseFile, "cannotCloseFile"),
+        (.cannotWriteToFile, "cannotWriteToFile"), (.cannotRemoveFile, "cannotRemoveFile"), (.cannotMoveFile, "cannotMoveFile"),
+        (.downloadDecodingFailedMidStream, "downloadDecodingFailedMidStream"),
+        (.downloadDecodingFailedToComplete, "downloadDecodingFailedToComplete"),
+    ]
+
+    @Test func everyCodeHasARow() {
+        let rows = Dictionary(grouping: URLErrorTable.rows, by: \.number)
+        for (code, name) in Self.codes { #expect(rows[code.rawValue]?.map(\.name) == [name]) }
+        // Foundation has no constant for -1104 (NSURLErrorFileOutsideSafeArea).
+        #expect(Set(rows.keys) == Set(Self.codes.map(\.0.rawValue) + [-1104]))
+    }
+
+    private func error(
+        _ error: any Error, at position: Position = Position(phase: .response, delivery: .unknown)
+    ) throws -> TransportError {
+        let failure = SessionFailure(
+            request: try Request(.get, url: "https://a.example/?token=s3cr3t"), position: position, elapsed: .seconds(1))
+        return try #require(failure.error(for: .session(SessionError(error))) as? TransportError)
+    }
+
+    /// The codes that prove that no server got the request, if the session has reported no sent bytes.
+    static let notSent: Set<Int> = [
+        -995, -1000, -1003, -1004, -1006, -1009, -1018, -1019, -1020, -1022, -1201, -1202, -1203, -1204, -2000,
+    ]
+
+    @Test func onlySomeCodesProveThatNothingWasSent() throws {
+        for row in URLErrorTable.rows {
+            let failure = try error(NSError(domain: NSURLErrorDomain, code: row.number))
+            let delivery = Self.notSent.contains(row.number) ? Delivery.notSent : .unknown
+            #expect(failure.delivery == delivery, "\(row.name)")
+            #expect(failure.code == row.code && failure.phase == row.phase ?? .response, "\(row.name)")
+        }
+    }
+
+    @Test func sentBytesOutweighTheCode() throws {
+        let sending = Position(phase: .send, delivery: .unknown, hasSentBytes: true)
+        #expect(try error(URLError(.cannotConnectToHost), at: sending).delivery == .unknown)
+        let reading = Position(phase: .body, delivery: .sent, head: HTTPResponse(status: .ok), hasSentBytes: true)
+        let failure = try error(URLError(.cannotFindHost), at: reading)
+        #expect(failure.delivery == .sent && failure.phase == .body && failure.response?.status == .ok)
+    }
+
+    @Test func aFailureBeforeTheStartMayHaveBeenSent() throws {
+        #expect(try error(URLError(.networkConnectionLost), at: Position(phase: .queue, delivery: .notSent)).delivery == .unknown)
+    }
+
+    @Test(arguments: [-4711, -1, 0, 77]) func anUnknownCodeKeepsItsNumber(number: Int) throws {
+        let failure = try error(NSError(domain: NSURLErrorDomain, code: number))
+        #expect(failure.code == .connectionLost && failure.delivery == .unknown)
+        #expect(number == -1 || failure.message.contains("URLError \(number)"), "\(failure.message)")
+    }
+
+    @Test func anErrorOfAnotherDomainKeepsItsDomainAndNumber() throws {
+        let failure = try error(NSError(domain: "OtherDomain", code: 7))
+        #expect(failure.message == "the session reports the error OtherDomain 7" && failure.delivery == .unknown)
+    }
+
+    @Test(arguments: [
+        (POSIXErrorCode.ECONNREFUSED, TransportError.Code.cannotConnect, Delivery.notSent, "connection refused"),
+        (.EHOSTUNREACH, .cannotConnect, .unknown, "host unreachable"),
+        (.ENETUNREACH, .notConnected, .unknown, "network unreachable"),
+        (.ENETDOWN, .notConnected, .unknown, "network is down"),
+        (.ECONNRESET, .connectionLost, .unknown, "connection reset by the server"),
+        (.EPIPE, .connectionLost, .unknown, "connection closed by the server"),
+        (.ETIMEDOUT, .connectionLost, .unknown, "no response from the host"),
+    ])
+    func anErrorOfTheSystemDecidesIfTheSessionGivesNoReason(
+        system: POSIXErrorCode, code: TransportError.Code, delivery: Delivery, text: String
+    ) throws {
+        let below = NSError(domain: NSPOSIXErrorDomain, code: Int(system.rawValue))
+        let failure = try error(NSError(domain: NSURLErrorDomain, code: -1, userInfo: [NSUnderlyingErrorKey: below]))
+        #expect(failure.code == code && failure.delivery == delivery && failure.message == text)
+    }
+
+    @Test func anErrorOfTheSystemExplainsALostConnection() throws {
+        let below = NSError(domain: NSPOSIXErrorDomain, code: Int(POSIXErrorCode.ECONNRESET.rawValue))
+        let failure = try error(NSError(domain: NSURLErrorDomain, code: -1005, userInfo: [NSUnderlyingErrorKey: below]))
+        #expect(failure.code == .connectionLost && failure.message == "connection reset by the server")
+    }
+
+    @Test(arguments: [
+        (1, TransportError.Code.cannotFindHost, Delivery.notSent), (2, .cannotFindHost, .notSent), (306, .proxy, .notSent),
+        (307, .proxy, .unknown), (310, .proxy, .notSent), (311, .proxy, .unknown), (303, .invalidResponse, .unknown),
+        (-1003, .cannotFindHost, .notSent), (9_999, .connectionLost, .unknown),
+    ])
+    func anErrorOfCFNetworkDecidesIfTheSessionGivesNoReason(number: Int, code: TransportError.Code, delivery: Delivery) throws {
+        let below = NSError(domain: "kCFErrorDomainCFNetwork", code: number)
+        let failure = try error(NSError(domain: NSURLErrorDomain, code: -1, userInfo: [NSUnderlyingErrorKey: below]))
+        #expect(failure.code == code && failure.delivery == delivery)
+        #expect(number != 9_999 || failure.message.contains("CFNetwork 9999"))
+    }
+
+    @Test func aDeniedNetworkIsAPolicyOfTheSystem() {
+        let row = URLErrorTable.row(for: SessionError(number: -1009, isDeniedNetwork: true))
+        #expect(row.code == .blockedByPolicy && row.delivery == .notSent)
+    }
+
+    @Test func noErrorShowsTheURL() throws {
+        let text = "http://a.example/?token=s3cr3t"
+        for code in [-1, -1005, -1200] {
+            let failure = try error(
+                NSError(
+                    domain: NSURLErrorDomain, code: code,
+                    userInfo: [NSLocalizedDescriptionKey: text, "NSErrorFailingURLStringKey": text]))
+            #expect(!failure.description.contains("s3cr3t") && !"\(failure.underlying as Any)".contains("s3cr3t"))
+        }
+    }
+
+    @Test func everyFaultHasAnError() throws {
+        struct Broken: Error {}
+        let request = try Request(.get, url: "https://a.example/")
+        let failure = SessionFailure(request: request, position: Position(phase: .response, delivery: .unknown), elapsed: .seconds(1))
+        func made(_ fault: SessionFault) -> TransportError? { failure.error(for: fault) as? TransportError }
+        #expect(failure.error(for: .cancelled) is CancellationError && failure.error(for: .later(Broken())) is Broken)
+        #expect(failure.error(for: .requestBody(CancellationError())) is CancellationError)
+        let body = made(.requestBody(Broken()))
+        #expect(body?.code == .requestBody && body?.phase == .send && body?.underlying is Broken && body?.message == "Broken")
+        #expect(made(.shutDown)?.code == .shutDown && made(.noResponse)?.code == .invalidResponse)
+        #expect(made(.invalidHead)?.code == .invalidResponse && made(.chunkBeforeHead)?.code == .invalidResponse)
+        #expect(made(.secondHead)?.code == .unsupported)
+        let short = made(.bodyTooShort(missingBytes: 1))
+        #expect(short?.code == .connectionLost && short?.message == "the body ended 1 byte too early" && short?.elapsed == .seconds(1))
+    }
+}
