@@ -78,7 +78,13 @@ public struct StatusError: RequestFailure {
         let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
-        response.metadata.callEnd?.end(.refused(self))
+        guard let end = response.metadata.callEnd else { return }
+        // The exchange refers to the observers of the call until it ends, so an observer must not refer to the exchange.
+        var reported = self
+        reported.refused = Response(
+            head: head, body: ResponseBody(), request: refused.request, exchange: ExchangeLifetime(outcome: .complete))
+        reported.refused.metadata = refused.metadata
+        end.end(.refused(reported))
     }
 
     /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client

@@ -18,7 +18,7 @@ import Testing
             (try .json(User()), "application/json", #"{"fullName":"Ada"}"#),
             (try .json(User(), coding: JSONCoding(keys: .snakeCase)), "application/json", #"{"full_name":"Ada"}"#),
             (try .json(User(), contentType: "application/vnd.api+json"), "application/vnd.api+json", #"{"fullName":"Ada"}"#),
-            (try .json(["name": "Ada", "age": 36]), "application/json", #"{"name":"Ada","age":36}"#),
+            (try .json(["name": ["Ada", 36]]), "application/json", #"{"name":["Ada",36]}"#),
             (try .json(["name": "Ada"]), "application/json", #"{"name":"Ada"}"#),
             (.form(["b": "1", "a": "2 3"]), "application/x-www-form-urlencoded", "b=1&a=2+3"),
             (try .form(User()), "application/x-www-form-urlencoded", "fullName=Ada"),
