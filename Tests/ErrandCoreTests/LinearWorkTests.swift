@@ -5,7 +5,7 @@ import Testing
 @testable import ErrandCore
 
 /// Text from the network is read and shown in time in proportion to its length.
-@Suite(.serialized, .timeLimit(.minutes(3)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct LinearWorkTests {
     struct Reader: Sendable, CustomTestStringConvertible {
         let testDescription: String

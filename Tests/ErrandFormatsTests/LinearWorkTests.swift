@@ -6,7 +6,7 @@ import Testing
 @testable import ErrandFormats
 
 /// Whatever a server sends, reading it takes time in proportion to its bytes.
-@Suite(.serialized, .timeLimit(.minutes(3)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct LinearWorkTests {
     struct Parser: Sendable, CustomTestStringConvertible {
         let testDescription: String

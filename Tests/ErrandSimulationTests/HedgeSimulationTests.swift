@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What hedging does for a server of which one response in fifty is slow by chance.
-@Suite(.timeLimit(.minutes(2))) struct HedgeSimulationTests {
+@Suite(.timeLimit(.minutes(5))) struct HedgeSimulationTests {
     /// The latencies of 20,000 calls, a hundred a second, and how many requests they made.
     private static func latencies(seed: UInt64, hedged: Bool) -> (sorted: [Duration], requests: Int) {
         let simulation = Simulation()

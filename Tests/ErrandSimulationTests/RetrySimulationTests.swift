@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What retries do to a server, and what they never do, under seeded chance.
-@Suite(.timeLimit(.minutes(2))) struct RetrySimulationTests {
+@Suite(.timeLimit(.minutes(5))) struct RetrySimulationTests {
     /// A server that fails from the first to the second minute; it counts what it gets in each second.
     private final class TroubledServer: HTTPSender {
         private let perSecond = Mutex([Int: Int]())

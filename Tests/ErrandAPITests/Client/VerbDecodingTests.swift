@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// The verbs of a client take a decoding, as endpoints do.
-@Suite(.timeLimit(.minutes(2))) struct VerbDecodingTests {
+@Suite(.timeLimit(.minutes(5))) struct VerbDecodingTests {
     private struct Wrapper: ResponseEnvelope {
         var code: Int
         var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code)) }

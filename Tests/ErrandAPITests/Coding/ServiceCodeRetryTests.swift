@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A back end that says "busy" by a code in its bodies.
-@Suite(.timeLimit(.minutes(2))) struct ServiceCodeRetryTests {
+@Suite(.timeLimit(.minutes(5))) struct ServiceCodeRetryTests {
     private struct Wrapper: ResponseEnvelope {
         var code: Int
         var message: String?

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ErrandAuth
 
-@Suite(.timeLimit(.minutes(2))) struct AuthenticateMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct AuthenticateMiddlewareTests {
     private func request(_ url: String = "https://a.example/x", body: RequestBody = .empty) throws -> Request {
         try Request(body.isEmpty ? .get : .post, url: url, body: body)
     }

@@ -10,7 +10,7 @@ import _CryptoExtras
 
 @testable import ErrandAuth
 
-@Suite(.timeLimit(.minutes(2))) struct OAuthClientTests {
+@Suite(.timeLimit(.minutes(5))) struct OAuthClientTests {
     private static let server = OAuthServer(
         issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token",
         authorizationEndpoint: "https://auth.example/authorize?a=1",

@@ -8,7 +8,7 @@ import Testing
 @testable import ErrandAuth
 
 /// What the endpoints of an OAuth 2 server say by their bodies, whatever their status is.
-@Suite(.timeLimit(.minutes(2))) struct OAuthResponseTests {
+@Suite(.timeLimit(.minutes(5))) struct OAuthResponseTests {
     private static let server = OAuthServer(
         issuer: "https://auth.example", tokenEndpoint: "https://auth.example/token",
         authorizationEndpoint: "https://auth.example/authorize",

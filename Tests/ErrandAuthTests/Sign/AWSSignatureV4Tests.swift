@@ -7,7 +7,7 @@ import Testing
 
 @testable import ErrandAuth
 
-@Suite(.timeLimit(.minutes(2))) struct AWSSignatureV4Tests {
+@Suite(.timeLimit(.minutes(5))) struct AWSSignatureV4Tests {
     private func signed(
         _ request: Request, _ date: String = "20150830T123600Z", region: String = "us-east-1", service: String = "service",
         credentials: AWSCredentials = AWSCredentials(

@@ -70,7 +70,7 @@ private final class Hits: Sendable {
     func count() { value.add(1, ordering: .relaxed) }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct AccountBoundStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct AccountBoundStoreTests {
     private func source(_ name: String, account: String?) -> TokenSource {
         TokenSource(AccessToken("token-of-\(name)"), account: account) { _ in throw CancellationError() }
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import ErrandAuth
 
 /// A refresh uses the old refresh token up. So it is sent only if the store can keep the new token.
-@Suite(.timeLimit(.minutes(2))) struct TokenDiskTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenDiskTests {
     /// A server that takes each refresh token once.
     private final class Server: Sendable {
         let used = Mutex<[String?]>([])

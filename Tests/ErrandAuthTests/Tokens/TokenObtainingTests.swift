@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Sources that need a sign-in, and sources that obtain a token without one.
-@Suite(.timeLimit(.minutes(2))) struct TokenObtainingTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenObtainingTests {
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x") }
 
     @Test func aRefreshGetsTheTokenOfTheAccount() async throws {

@@ -9,7 +9,7 @@ import Testing
 @testable import ErrandAuth
 
 /// Sources that share a store, as processes do: each has a source of its own.
-@Suite(.timeLimit(.minutes(2))) struct TokenSharingTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenSharingTests {
     /// Two doors to the same store.
     enum Kind: CaseIterable { case file, memory }
 

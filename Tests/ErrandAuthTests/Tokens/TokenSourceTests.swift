@@ -8,7 +8,7 @@ import Testing
 
 @testable import ErrandAuth
 
-@Suite(.timeLimit(.minutes(2))) struct TokenSourceTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenSourceTests {
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x") }
 
     /// A clock for dates.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandAuth
 
-@Suite(.timeLimit(.minutes(2))) struct TokenStorePolicyTests {
+@Suite(.timeLimit(.minutes(5))) struct TokenStorePolicyTests {
     private let now = Date(timeIntervalSince1970: 1_000)
 
     /// A policy whose sign-in `x` the store has.

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(2))) struct ResponsePartsTests {
+@Suite(.timeLimit(.minutes(5))) struct ResponsePartsTests {
     private static let text =
         "preamble\r\n--b\r\nContent-Type: text/plain\r\n\r\nfirst\r\n--b\r\nX-A: 1\r\n\r\nsecond\r\npart\r\n--b\r\n\r\n\r\n--b--\r\nepilogue"
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Bodies that bring their media type, as the bodies of endpoints do.
-@Suite(.timeLimit(.minutes(2))) struct TypedBodyTests {
+@Suite(.timeLimit(.minutes(5))) struct TypedBodyTests {
     private struct User: Encodable { var fullName = "Ada" }
 
     private func request(_ body: RequestBody, headers: HTTPFields = HTTPFields()) throws -> Request {

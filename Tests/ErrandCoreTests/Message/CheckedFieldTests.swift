@@ -2,7 +2,7 @@ import ErrandCore
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct CheckedFieldTests {
+@Suite(.timeLimit(.minutes(5))) struct CheckedFieldTests {
     private func error(_ change: (inout HTTPFields) throws -> Void) -> InvalidFieldError? {
         var fields: HTTPFields = [.custom("X-Tenant"): "blue"]
         do {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(2))) struct JournalFileTests {
+@Suite(.timeLimit(.minutes(5))) struct JournalFileTests {
     private let folder: TestFolder
     private var path: String { folder.file("journal") }
 

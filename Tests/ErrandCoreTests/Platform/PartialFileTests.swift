@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(2))) struct PartialFileTests {
+@Suite(.timeLimit(.minutes(5))) struct PartialFileTests {
     private let folder: TestFolder
     private var path: String { folder.file("part") }
 

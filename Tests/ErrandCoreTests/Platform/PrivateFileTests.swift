@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(2))) struct PrivateFileTests {
+@Suite(.timeLimit(.minutes(5))) struct PrivateFileTests {
     private let folder: TestFolder
 
     init() throws { folder = try TestFolder("private") }

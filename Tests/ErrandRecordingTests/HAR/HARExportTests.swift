@@ -5,7 +5,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct HARExportTests {
+@Suite(.timeLimit(.minutes(5))) struct HARExportTests {
     private let stub = StubTransport(
         Stub(.get, "/flaky").responds(.status(.serviceUnavailable), .json(["id": 7]), repeatingLast: true),
         Stub().responds(.json(["id": 7])))

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The beginning of a refused body in the log.
-@Suite(.timeLimit(.minutes(2))) struct LogRefusalTests {
+@Suite(.timeLimit(.minutes(5))) struct LogRefusalTests {
     private struct Wrapper: ResponseEnvelope {
         var code: Int
         var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: "sold out") }

@@ -6,7 +6,7 @@ import Testing
 @testable import ConformanceCommand
 
 /// The service that a harness commands, and a small harness.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct EventServiceTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct EventServiceTests {
     /// Runs the service, and sends it commands.
     private func withService(_ body: @escaping @Sendable (APIClient) async throws -> Void) async throws {
         let listener = try #require(try? FreePort.find())

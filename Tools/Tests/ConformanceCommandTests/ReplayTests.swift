@@ -48,7 +48,7 @@ private enum HTTP1Suite {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: HTTP1Suite.folder != nil, HTTP1Suite.missing)) struct ReplayTests {
+@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: HTTP1Suite.folder != nil, HTTP1Suite.missing)) struct ReplayTests {
     private func verdict(_ vector: HTTP1Suite.Vector, _ outcome: Replay.Outcome) -> String? {
         // Other tests take processors.
         if outcome.milliseconds >= 15_000 { return "took \(outcome.milliseconds) ms" }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ConformanceCommand
 
-@Suite(.timeLimit(.minutes(2))) struct SoakTests {
+@Suite(.timeLimit(.minutes(5))) struct SoakTests {
     /// The built command, beside the test bundle. It runs in a process of its own, whose descriptors and memory it counts.
     private func run(_ arguments: [String]) async throws -> (status: Int32, lines: [String]) {
         var folder = Bundle.main.bundleURL

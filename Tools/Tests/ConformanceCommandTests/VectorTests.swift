@@ -5,7 +5,7 @@ import Testing
 @testable import ConformanceCommand
 
 /// The programs that run vectors find no difference, and say so if there is one.
-@Suite(.timeLimit(.minutes(2))) struct VectorTests {
+@Suite(.timeLimit(.minutes(5))) struct VectorTests {
     @Test(.enabled(if: Suites.folder("structured-fields") != nil, Suites.missing)) func structuredFieldsAreReadAndWritten() throws {
         let folder = try #require(Suites.folder("structured-fields"))
         try StructuredFieldsCommand.parse(["--dir", folder.path]).run()

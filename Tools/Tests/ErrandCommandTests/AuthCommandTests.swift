@@ -5,7 +5,7 @@ import Testing
 @testable import ErrandCommand
 
 /// `errand auth` against the demo server's OAuth 2, with curl as the browser.
-@Suite(.timeLimit(.minutes(3)), .serialized) struct AuthCommandTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct AuthCommandTests {
     private func withFolder(_ body: (_ state: URL, _ base: String) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-auth-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

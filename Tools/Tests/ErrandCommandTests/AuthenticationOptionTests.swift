@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCommand
 
-@Suite(.timeLimit(.minutes(2)), .serialized) struct AuthenticationOptionTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct AuthenticationOptionTests {
     private func authentication(_ words: [String], environment: [String: String] = [:]) throws -> Authentication {
         try RequestArguments.parse(words + ["https://s3.eu-x.amazonaws.com/a"]).authentication(environment: environment)
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import ErrandCommand
 
 /// The commands of `--curl`, run by a shell with a real curl.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct CURLTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct CURLTests {
     /// Returns the path of a program; `nil` if it is not installed.
     private static func find(_ name: String) -> String? {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(name)" }

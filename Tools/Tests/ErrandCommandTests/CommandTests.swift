@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCommand
 
-@Suite(.timeLimit(.minutes(2)), .serialized) struct CommandTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct CommandTests {
     private func temporary(_ name: String) -> URL {
         FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)-\(name)")
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import ErrandCommand
 
 /// What somebody meets who uses the command for the first time.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct FirstContactTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct FirstContactTests {
     private func inFolder(_ body: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

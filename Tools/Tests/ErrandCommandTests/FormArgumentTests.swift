@@ -6,7 +6,7 @@ import Testing
 @testable import ErrandCommand
 
 /// The forms of `-F`, beside those of curl.
-@Suite(.timeLimit(.minutes(2))) struct FormArgumentTests {
+@Suite(.timeLimit(.minutes(5))) struct FormArgumentTests {
     private static let hasCURL = ["/usr/bin/curl", "/usr/local/bin/curl"].contains { FileManager.default.isExecutableFile(atPath: $0) }
 
     /// The body that `-F` sends, with a boundary of `B`.

@@ -5,7 +5,7 @@ import Testing
 
 /// The texts that people read, each in a file beside this one. After a change that is meant, run the tests with ERRAND_RECORD_SNAPSHOTS=1
 /// and read the difference.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct HelpTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct HelpTests {
     private static let isRecording = ProcessInfo.processInfo.environment["ERRAND_RECORD_SNAPSHOTS"] != nil
 
     private func expectSnapshot(_ name: String, _ text: String, file: String = #filePath) throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ErrandCommand
 
-@Suite(.timeLimit(.minutes(1))) struct NetrcTests {
+@Suite(.timeLimit(.minutes(5))) struct NetrcTests {
     private typealias Entry = Netrc.Entry
 
     @Test func entriesAreReadAcrossLines() throws {

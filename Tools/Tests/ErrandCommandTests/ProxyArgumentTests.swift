@@ -78,7 +78,7 @@ struct ProxyArgumentTests {
 }
 
 /// What a server sends after the body.
-@Suite(.timeLimit(.minutes(1))) struct TrailerTests {
+@Suite(.timeLimit(.minutes(5))) struct TrailerTests {
     private static let response = """
         HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nfine\r\n0\r\nX-Sum: 7\r\n\r\n
         """

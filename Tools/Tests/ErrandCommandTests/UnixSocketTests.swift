@@ -3,7 +3,7 @@ import Testing
 
 @testable import ErrandCommand
 
-@Suite(.timeLimit(.minutes(2)), .serialized) struct UnixSocketTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct UnixSocketTests {
     /// Short, as the path of a socket has room for about 100 bytes.
     private func withSocketPath(_ body: (String) async throws -> Void) async throws {
         let path = "/tmp/errand-\(UInt32.random(in: 0 ... .max)).sock"
