@@ -9,9 +9,9 @@ import Foundation
 struct User: Codable, Sendable { var name = "Ann" }
 
 func paths(_ client: APIClient, _ path: String, _ url: URL, _ id: Int?) async throws {
-    let _: User = try await client.get(path)  // write PathTemplate(verbatim: path)
-    let _: User = try await client.get("/users/" + path)  // write PathTemplate(verbatim: path)
-    let _: Endpoint<User> = .get(path)  // write PathTemplate(verbatim: path)
+    let _: User = try await client.get(path)  // for a path in a variable, write PathTemplate(verbatim: path)
+    let _: User = try await client.get("/users/" + path)  // for a path in a variable, write PathTemplate(verbatim: path)
+    let _: Endpoint<User> = .get(path)  // for a path in a variable, write PathTemplate(verbatim: path)
     _ = try Request(.get, path)  // write PathTemplate(verbatim: path)
     let _: User = try await client.get("/users/\(id)")  // unwrap the value
     let _ = try await client.get(url, as: User.self)  // write client.send(Request(.get, url: url)).json(as: …)

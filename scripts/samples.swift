@@ -36,6 +36,8 @@ var text: String { "text" }
 var path: String { "/path" }
 var key: String { "key" }
 var password: String { "password" }
+var tenant: String { "blue" }
+var agent: String { "Shop/2.1" }
 var data: Data { Data() }
 var url: URL { omitted() }
 var folder: URL { omitted() }
