@@ -51,7 +51,7 @@ private enum HTTP1Suite {
 @Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: HTTP1Suite.folder != nil, HTTP1Suite.missing)) struct ReplayTests {
     private func verdict(_ vector: HTTP1Suite.Vector, _ outcome: Replay.Outcome) -> String? {
         // Other tests take processors.
-        if outcome.milliseconds >= 15_000 { return "took \(outcome.milliseconds) ms" }
+        if outcome.milliseconds >= 120_000 { return "took \(outcome.milliseconds) ms" }
         switch vector.client {
         case "accept":
             if let error = outcome.error { return "refused: \(error.message)" }
