@@ -172,10 +172,6 @@ let package = Package(
                 "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO",
                 "ErrandRedaction",
                 "ErrandTelemetry",
-                .target(
-                    name: "ErrandURLSession",
-                    condition: .when(platforms: [.iOS, .macCatalyst, .macOS, .tvOS, .visionOS, .watchOS])
-                ),
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",

@@ -8,10 +8,6 @@
 @_exported public import ErrandRedaction
 @_exported public import ErrandTelemetry
 
-#if canImport(Darwin)
-@_exported public import ErrandURLSession
-#endif
-
 #if canImport(FoundationInternationalization)
 // URLs need this module to convert host names in other scripts (UTS 46). Apple's Foundation has the conversion built in.
 internal import FoundationInternationalization
