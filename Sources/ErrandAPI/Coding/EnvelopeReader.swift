@@ -33,11 +33,6 @@ struct EnvelopeReader: Sendable {
     }
 }
 
-extension HTTPResponse {
-    /// Whether the media type of the body is JSON.
-    var isJSON: Bool { headerFields.single(.contentType).flatMap { MediaType($0) }?.isJSON == true }
-}
-
 /// Passes on a body unchanged, but fails if a body of at most 64 KiB has an error in the client's envelope.
 struct EnvelopeFilter: BodyTransform {
     private let reader: EnvelopeReader

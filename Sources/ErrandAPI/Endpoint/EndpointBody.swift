@@ -67,7 +67,8 @@ public struct EndpointBody: Sendable {
     /// Returns a form of names and values (`application/x-www-form-urlencoded`), sorted by name.
     @_disfavoredOverload
     public static func form(_ fields: [String: String]) -> EndpointBody {
-        form(pairs: fields.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
+        let text = FormURLEncoded.encode(fields)
+        return EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(text) }
     }
 
     /// Returns a form of the members of a value (`application/x-www-form-urlencoded`), in the order of their encoding.

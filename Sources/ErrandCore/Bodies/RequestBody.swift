@@ -38,7 +38,7 @@ public struct RequestBody: Sendable {
         /// The bytes of a file, read through layers that observe the bytes and change nothing.
         indirect case observedFile(
             path: String, range: Range<Int64>, isWhole: Bool, open: @Sendable (_ offset: Int64) async throws -> any BodySource)
-        /// A body with a media type, until a request takes the type.
+        /// A body with a media type.
         indirect case typed(Storage, contentType: String)
     }
 
@@ -75,7 +75,7 @@ public struct RequestBody: Sendable {
         return replaced.typed(as: contentType)
     }
 
-    /// The media type that a request takes as its `Content-Type`; `nil` after a request has taken the type, and for a body without a type.
+    /// The media type, which a request takes as its `Content-Type`; `nil` for a body without a type.
     var contentType: String? {
         if case .typed(_, let contentType) = storage { contentType } else { nil }
     }

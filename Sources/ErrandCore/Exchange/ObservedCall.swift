@@ -141,10 +141,8 @@ final class ObservedCall: CallObservation {
     /// Ends the call with the response of a status error, because `validateStatus` may be an inner layer or an outer layer of the
     /// observer. The body was read or abandoned.
     private func refused(by error: StatusError) {
-        var response = error.refused
-        (response.metadata.attempts, response.metadata.retryStop) = (error.attempts, error.retryStop)
         state.withLock { state in
-            state.head = Head(response)
+            state.head = Head(error.refused)
             state.isRefused = true
             state.isRefusedInside = true
             state.reading = .refused(error)

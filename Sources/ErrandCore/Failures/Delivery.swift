@@ -23,8 +23,8 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 
     /// Creates the delivery of a request that failed with `error`.
     ///
-    /// A ``RequestFailure`` has the delivery as a property. For an invalid URL, the delivery is `notSent`; for any other error,
-    /// `unknown`.
+    /// A ``RequestFailure`` has the delivery as a property. For an invalid URL or field, the delivery is `notSent`. For
+    /// any other error, the delivery is `unknown`.
     init(of error: any Error) {
         self =
             switch error {

@@ -31,7 +31,10 @@ extension NumberedFailure {
     public var _code: Int { failureNumber.rawValue }
 
     /// A sentence for people: the English text of the number. `nil` if the number is not a number of the library.
-    public var errorDescription: String? { FailureTexts.english.knownText(for: self) }
+    public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? decidingText }
+
+    /// The text of the failure that caused this failure; `nil` if there is no such failure.
+    fileprivate var decidingText: String? { (self as? any DependentFailure)?.decidingFailure?.errorDescription }
 }
 
 extension FailureNumber {
@@ -42,46 +45,46 @@ extension FailureNumber {
 extension RequestFailure where Self: NumberedFailure {
     /// A sentence for people: the English text of the number. If the number is not a number of the library, the sentence is the
     /// description.
-    public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? description }
+    public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? decidingText ?? description }
 }
 
-// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, the errors of ErrandFormats get their numbers in this
-// file. Their codes as an `NSError` are in ErrandFormats, because only the module of a conformance to `Error` can set the code.
+// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, its errors become numbered failures in this file. The
+// numbers are the codes in ErrandFormats, because only the module of a conformance to `Error` can set the code.
 
 extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
-    public var failureNumber: FailureNumber { .eventTooLarge }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
 }
 
 extension JSONParsingError: NumberedFailure, SafelyDescribedError {
-    public var failureNumber: FailureNumber { .invalidJSON }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
     /// The problem and its position.
     public var failureReason: String? { description.asSentence }
 }
 
 extension JSONPointerError: NumberedFailure {
-    public var failureNumber: FailureNumber { .jsonPointer }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
     /// The place and the reason.
     public var failureReason: String? { description.asSentence }
 }
 
 extension JSONTextTooLargeError: NumberedFailure, SafelyDescribedError {
-    public var failureNumber: FailureNumber { .jsonTextTooLarge }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
 }
 
 extension MultipartError: NumberedFailure, SafelyDescribedError {
-    public var failureNumber: FailureNumber { .multipart }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
     /// The problem of the form.
     public var failureReason: String? { description.asSentence }
 }
 
 extension RepeatedFieldError: NumberedFailure, SafelyDescribedError {
-    public var failureNumber: FailureNumber { .repeatedField }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
     /// The field and its problem.
     public var failureReason: String? { description.asSentence }
 }
 
 extension StructuredFieldError: NumberedFailure, SafelyDescribedError {
-    public var failureNumber: FailureNumber { .structuredField }
+    public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }
     /// The problem and its position.
     public var failureReason: String? { description.asSentence }
 }

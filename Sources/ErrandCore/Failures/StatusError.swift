@@ -20,7 +20,7 @@ public struct StatusError: RequestFailure {
         set { if let newValue { refused.request = newValue } }
     }
     /// The head: status and fields.
-    public let head: HTTPResponse
+    public var head: HTTPResponse { refused.head }
     /// The first bytes of the body, at most ``bodyLimitBytes``; fewer if the body broke off.
     public let bodyPrefix: Data
     /// Whether ``bodyPrefix`` is the whole body: the body was not longer, and did not break off.
@@ -28,8 +28,14 @@ public struct StatusError: RequestFailure {
     /// The server's description of the problem, if the server sent `application/problem+json`
     /// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` otherwise.
     public let problem: ProblemDetails?
-    public var attempts: [AttemptRecord]
-    public var retryStop: RetryStop?
+    public var attempts: [AttemptRecord] {
+        get { refused.metadata.attempts }
+        set { refused.metadata.attempts = newValue }
+    }
+    public var retryStop: RetryStop? {
+        get { refused.metadata.retryStop }
+        set { refused.metadata.retryStop = newValue }
+    }
     /// The response without its body, for observers that are outer layers of `validateStatus`.
     var refused: Response
     /// Whether the body of the response was a stream.
@@ -52,9 +58,6 @@ public struct StatusError: RequestFailure {
     /// - Throws: `CancellationError`; ``TransportError`` if the deadline passes while the body is read. If the body breaks off for
     ///   another reason, the error keeps the bytes read so far, because the status is the more important fact.
     public init(reading response: Response) async throws {
-        head = response.head
-        attempts = response.metadata.attempts
-        retryStop = response.metadata.retryStop
         let limitBytes = Self.bodyLimitBytes
         var (front, isWhole) = (Data(), false)
         do {
@@ -75,7 +78,7 @@ public struct StatusError: RequestFailure {
         bodyWasStreamed = response.body.bufferedData == nil
         bodyPrefix = front.count > limitBytes ? Data(front.prefix(limitBytes)) : front
         bodyIsWhole = isWhole
-        let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
+        let type = response.head.headerFields.single(.contentType).flatMap { MediaType($0) }
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
         guard let end = response.metadata.callEnd else { return }

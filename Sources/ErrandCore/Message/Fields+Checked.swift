@@ -74,13 +74,9 @@ extension HTTPFields {
 }
 
 extension InvalidFieldError {
-    /// The octets of a name other than letters and digits.
-    private static let nameMarks = ByteSet { "!#$%&'*+-.^_`|~".utf8.contains($0) }
-
     fileprivate static func checkedName(_ text: String) throws(InvalidFieldError) -> HTTPField.Name {
         if let name = HTTPField.Name(text) { return name }
-        let octets = Array(text.utf8)
-        let position = octets.firstIndex { !$0.isASCIILetter && !$0.isASCIIDigit && !nameMarks.contains($0) }
+        let position = Array(text.utf8).firstIndex { !$0.isTokenOctet }
         throw InvalidFieldError(.invalidName, of: nil, in: text, at: position ?? 0)
     }
 
@@ -93,8 +89,7 @@ extension InvalidFieldError {
     /// Returns the position of the first octet that is not allowed, or of a space or a tab at the beginning or the end; `nil` if there
     /// is no such octet.
     static func invalidPosition(in octets: [UInt8], isAllowed: (UInt8) -> Bool) -> Int? {
-        func isSpace(_ octet: UInt8?) -> Bool { octet == 0x20 || octet == 0x09 }
-        if isSpace(octets.first) { return 0 }
-        return octets.firstIndex { !isAllowed($0) } ?? (isSpace(octets.last) ? octets.count - 1 : nil)
+        if octets.first?.isOptionalSpace == true { return 0 }
+        return octets.firstIndex { !isAllowed($0) } ?? (octets.last?.isOptionalSpace == true ? octets.count - 1 : nil)
     }
 }

@@ -1,6 +1,9 @@
 internal import ErrandFormats
 
 extension HTTPResponse {
+    /// Whether the media type of the body is JSON.
+    package var isJSON: Bool { headerFields.single(.contentType).flatMap { MediaType($0) }?.isJSON == true }
+
     /// Returns a body as text, decoded by the `charset` of `Content-Type`. ISO-8859-1 is decoded as windows-1252, as in browsers
     /// ([WHATWG Encoding, section 4.2](https://encoding.spec.whatwg.org/#names-and-labels)). If the charset is missing or
     /// unknown, the body is decoded as UTF-8.

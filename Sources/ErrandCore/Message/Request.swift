@@ -20,9 +20,9 @@ public struct Request: Sendable {
     public var head: HTTPRequest
     /// The body, which is sent after the head.
     ///
-    /// If the head has no `Content-Type`, the head takes the media type of the body, such as the type of a `.json(_:)` body. A
-    /// `Content-Type` that the head has stays unchanged.
-    public var body: RequestBody { didSet { takeContentType() } }
+    /// If the head has no `Content-Type`, the head takes the media type of the body, such as the type of a `.json(_:)` body. If the
+    /// body is replaced by a body with another type, the head takes the other type. A `Content-Type` that you set stays unchanged.
+    public var body: RequestBody { didSet { takeContentType(replacing: oldValue.contentType) } }
     /// The instant by which the whole call must end, including the body of the response; `nil` means never.
     public var deadline: Deadline? { didSet { options.callStamp &+= 1 } }
     /// The options of this request for the middleware and the transport.
@@ -136,14 +136,15 @@ public struct Request: Sendable {
         self.body = body
         self.options = RequestOptions()
         self.id = RequestID()
-        takeContentType()
+        takeContentType(replacing: nil)
     }
 
-    /// Moves the media type of the body to the head. A `Content-Type` that the head has stays unchanged.
-    private mutating func takeContentType() {
-        guard let type = body.contentType else { return }
-        body = body.untyped
-        if head.headerFields[.contentType] == nil { head.headerFields[.contentType] = type }
+    /// Copies the media type of the body to the head.
+    ///
+    /// - Parameter old: the type of the earlier body. If the head has another `Content-Type`, the field stays unchanged.
+    private mutating func takeContentType(replacing old: String?) {
+        guard let type = body.contentType, head.headerFields[.contentType] == old else { return }
+        head.headerFields[.contentType] = type
     }
 
     /// The method of the head.

@@ -47,6 +47,9 @@ public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
     let check: @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
+    /// Whether the call returns the last response if there is no further attempt. If false, the call fails with a
+    /// ``ResponseValidationError``.
+    var returnsLastResponse = false
 
     /// Creates a validator.
     ///

@@ -22,10 +22,11 @@ extension ResponseValidator {
     /// - the call has had `atMost` repetitions
     /// - the wait would pass the deadline, or the `Retry-After` is longer than 60 s
     /// - the body of the request can be read only once
+    /// - a redirect has changed the method of the request, so that the first request was already processed
     ///
-    /// Only typed calls of a client with an envelope are repeated. The validator reads only bodies of JSON. A body whose known length
-    /// exceeds 64 KiB is not read. A body of unknown length is kept in memory, up to 64 MiB. For a longer download of unknown length, set
-    /// `request.options.validate = .off`.
+    /// Only typed calls of a client with an envelope are repeated. The validator reads only bodies whose `Content-Type` is JSON. A body
+    /// whose known length exceeds 64 KiB is not read. A body of unknown length is kept in memory, up to 64 MiB. For a longer download of
+    /// unknown length, set `request.options.validate = .off`.
     ///
     /// - Parameters:
     ///   - codes: the codes, numbers or texts.
@@ -36,25 +37,22 @@ extension ResponseValidator {
     ) -> ResponseValidator {
         precondition(atMost >= 0, "atMost must be at least 0 (is \(atMost))")
         let names = codes.map { $0.description.shownSafely(limit: 80) }.sorted().joined(separator: " ")
-        return ResponseValidator("no service code \(names)") { request, response, retries in
-            guard retries < atMost, request.body.canBeSent, let code = try await serviceCode(of: response, to: request),
-                codes.contains(code)
-            else { return .next }
+        var validator = ResponseValidator("no service code \(names)") { request, response, retries in
+            guard let code = try await serviceCode(of: response, to: request), codes.contains(code) else { return .next }
             let asked = response.head.headerFields.retryAfter ?? .zero
-            let wait = max(backoff.delay(afterAttempt: retries + 1), asked)
-            // Without a further attempt, the client throws the error of the back end.
-            guard asked <= maxRetryAfter, request.deadline.map({ wait < $0.remaining }) ?? true else { return .next }
-            return .retry(.constant(wait), atMost: atMost)
+            guard asked <= maxRetryAfter else { return .next }
+            return .retry(.constant(max(backoff.delay(afterAttempt: retries + 1), asked)), atMost: atMost)
         }
+        // Without a further attempt, the client throws the error of the back end.
+        validator.returnsLastResponse = true
+        return validator
     }
 
     /// Returns the code of the error that the body describes; `nil` if the call has no envelope, or the body describes no error.
     private static func serviceCode(of response: Response, to request: Request) async throws -> ServiceError.Code? {
         guard request.options.call.awaitsDecoding, let reader = request.options.call.serviceErrors,
-            response.body.expectedLength ?? 0 <= Int64(bodyLimitBytes)
+            response.body.expectedLength ?? 0 <= Int64(bodyLimitBytes), response.head.isJSON
         else { return nil }
-        let type = response.head.headerFields.single(.contentType).flatMap { MediaType($0) }
-        guard type?.isJSON ?? true else { return nil }
         return reader.read(try await response.body.collect())?.code
     }
 }

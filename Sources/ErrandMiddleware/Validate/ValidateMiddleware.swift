@@ -63,15 +63,18 @@ public struct ValidateMiddleware: HTTPMiddleware {
         var checked = CheckedBody(response.body)
         response.body = checked.body
         defer { checked.stop() }
+        func passOn(_ response: inout Response) {
+            let next = checked.next(after: response.body)
+            if response.body.bufferedData == nil, next.bufferedData != nil { checked = CheckedBody(next) }
+            response.body = next
+        }
         for (index, validator) in chain.enumerated() {
             let limit: Int
             var delay = Duration.zero
             let verdict = try await validator.check(response.request, response, retries[index])
             switch verdict {
             case .next:
-                let next = checked.next(after: response.body)
-                if response.body.bufferedData == nil, next.bufferedData != nil { checked = CheckedBody(next) }
-                response.body = next
+                passOn(&response)
                 continue
             case .accept(var accepted):
                 accepted.body = checked.next(after: accepted.body)
@@ -82,12 +85,26 @@ public struct ValidateMiddleware: HTTPMiddleware {
             case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.delay(afterAttempt: retries[index] + 1))
             case .retryAfterSending, .retryAfterRunning: limit = 1
             }
-            func refuse(_ stop: RetryStop) -> ResponseValidationError {
-                ResponseValidationError(name: validator.name, retries: retries[index], retryStop: stop, of: response)
+            let stop: RetryStop? =
+                if retries[index] >= limit {
+                    .attemptsUsedUp
+                } else if !request.body.canBeSent {
+                    .bodyCannotBeReplayed
+                } else if let remaining = request.deadline?.remaining, delay >= remaining {
+                    .deadlineTooNear
+                } else if validator.returnsLastResponse, response.request.method != request.method {
+                    .notIdempotent
+                } else {
+                    nil
+                }
+            if let stop {
+                guard validator.returnsLastResponse else {
+                    throw ResponseValidationError(name: validator.name, retries: retries[index], retryStop: stop, of: response)
+                }
+                response.metadata.retryStop = stop
+                passOn(&response)
+                continue
             }
-            guard retries[index] < limit else { throw refuse(.attemptsUsedUp) }
-            guard request.body.canBeSent else { throw refuse(.bodyCannotBeReplayed) }
-            if let remaining = request.deadline?.remaining, delay >= remaining { throw refuse(.deadlineTooNear) }
             // The response is released before the next request, which may need its connection or its slot.
             try await response.release(on: clock)
             if case .retryAfterSending(var other) = verdict {

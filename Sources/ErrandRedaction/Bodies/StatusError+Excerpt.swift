@@ -7,10 +7,13 @@ extension StatusError {
 
     /// The first bytes of the body on one line, without secrets, for developers. A body in which secrets can't be found by name, such as
     /// HTML, is shown as its length and its kind. `nil` if the body is empty.
-    package var bodyExcerpt: String? {
+    ///
+    /// - Parameter more: names of secrets in addition to the names that the request of the response declares.
+    package func bodyExcerpt(hiding more: Sensitivity = .standard) -> String? {
         guard !bodyPrefix.isEmpty else { return nil }
         let isWhole = bodyIsWhole && bodyPrefix.count <= Self.excerptLimitBytes
-        let sensitivity = request?.options.sensitivity ?? .standard
+        var sensitivity = request?.options.sensitivity ?? .standard
+        sensitivity.formUnion(more)
         let body = BodyText(
             bodyPrefix.prefix(Self.excerptLimitBytes), isWhole: isWhole, contentType: head.headerFields.single(.contentType),
             sensitivity: sensitivity, isPretty: false)
@@ -23,5 +26,5 @@ extension StatusError: CustomDebugStringConvertible {
     /// The ``description``, and the first 200 bytes of the body without secrets: `…; body: {"error":"no such user"}`.
     ///
     /// Debuggers and `String(reflecting:)` show this text. ``description`` and the texts for people never show the body.
-    public var debugDescription: String { description + (bodyExcerpt.map { "; body: \($0)" } ?? "") }
+    public var debugDescription: String { description + (bodyExcerpt().map { "; body: \($0)" } ?? "") }
 }

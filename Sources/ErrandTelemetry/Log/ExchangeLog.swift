@@ -98,8 +98,9 @@ final class ExchangeLog: CallObserver {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
         if let failure = outcome.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
-        // An outer `validateStatus` of a call that is not typed reads the body too late for the record.
-        let shown = request.options.call.awaitsDecoding ? error : nil
+        // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. An inner
+        // `validateStatus` has the same record.
+        let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: shown)
         } else {
@@ -176,8 +177,8 @@ final class ExchangeLog: CallObserver {
     }
 
     /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the body is empty.
-    private func excerpt(of refusal: StatusError?) -> LogText.Note? {
-        guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt else { return nil }
+    private func excerpt(of refusal: StatusError?, _ received: Received) -> LogText.Note? {
+        guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt(hiding: received.sensitivity) else { return nil }
         return LogText.Note(title: "body: \(excerpt.onOneLine)", side: .response)
     }
 
@@ -252,7 +253,7 @@ final class ExchangeLog: CallObserver {
         refusal: StatusError? = nil
     ) {
         var metadata = responseMetadata(received, elapsed: elapsed)
-        var body = excerpt(of: refusal)
+        var body = excerpt(of: refusal, received)
         if detail.bodyLimitBytes != nil, let read, read.count > 0 {
             let title = end.isComplete ? "of \(read.count) bytes" : "given up after \(read.count) bytes"
             if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.count)" }

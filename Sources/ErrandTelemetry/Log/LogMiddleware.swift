@@ -44,8 +44,7 @@ public import Logging
 /// - For bytes that are not text, the word `binary` is shown.
 ///
 /// **Refused bodies:** if a typed call fails because of its status, a record with the detail `basic` or `headers` has the first 200 bytes
-/// of the body on one line. If an inner `validateStatus` refuses the response of any call, the record has the same line. If the envelope
-/// describes an error of the back end, the record has the text of that error instead.
+/// of the body on one line. If the envelope describes an error of the back end, the record has the text of that error instead.
 ///
 /// ```
 /// #2 GET https://api.example/notes/8: 404 in 5 ms

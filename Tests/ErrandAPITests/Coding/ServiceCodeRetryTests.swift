@@ -92,6 +92,27 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
+    @Test(arguments: [true, false]) func aPostThatARedirectMadeAGetIsSentOnce(_ isOneShot: Bool) async throws {
+        let stub = StubTransport(
+            Stub(.post, "/orders").responds(.status(.seeOther, headers: [.location: "/orders/7"])),
+            Stub(.get, "/orders/7").responds(.json(busy), repeatingLast: true))
+        let stack = stub.redirect().retry(onServiceCodes: [50_300], backoff: .immediate, clock: clock)
+        let api = APIClient(stack.server("https://a.example"), envelope: Wrapper.self)
+        let chunks = AsyncStream<Data> { continuation in
+            continuation.yield(Data("{}".utf8))
+            continuation.finish()
+        }
+        let body: EndpointBody = isOneShot ? .raw(.stream(chunks)) : .json(["name": "tea"])
+        let error = await #expect(throws: ServiceError.self) { try await api.post("/orders", body: body, as: User.self) }
+        #expect(error?.code == 50_300 && stub.requests.map(\.method) == [.post, .get])
+    }
+
+    @Test func aBodyWithoutATypeIsNotRead() async throws {
+        let stub = StubTransport(Stub().responds(.data(Data(#"{"code":50300}"#.utf8))))
+        await #expect(throws: ServiceError.self) { try await client(stub).get("/users", as: User.self) }
+        #expect(stub.requests.count == 1)
+    }
+
     @Test func theDescriptionNamesTheCodes() {
         #expect(client(StubTransport()).stack.description.contains("validate(no service code 50300 busy)"))
     }

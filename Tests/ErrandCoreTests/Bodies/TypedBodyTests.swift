@@ -51,6 +51,25 @@ import Testing
         #expect(request.headers[.contentType] == nil)
     }
 
+    @Test func anotherBodyBringsItsOwnType() throws {
+        let forms = ["1", "2"].map { MultipartForm([.init("a", .text($0))]) }
+        var request = try request(.multipart(forms[0]))
+        request.body = try .multipart(forms[1])
+        #expect(request.headers[.contentType] == forms[1].contentType && forms[0].contentType != forms[1].contentType)
+        request.body = try .json(User())
+        request.body = .form(["a": "1"])
+        #expect(request.headers[.contentType] == "application/x-www-form-urlencoded")
+        // The field that the caller has set stays.
+        request.headers[.contentType] = "text/x-own"
+        request.body = try .json(User())
+        #expect(request.headers[.contentType] == "text/x-own")
+    }
+
+    @Test func theBodyOfAnotherRequestHasItsType() throws {
+        let first = try request(.json(User()))
+        #expect(try request(first.body).headers[.contentType] == "application/json")
+    }
+
     @Test func aChangedBodyKeepsItsType() async throws {
         let observed = try request(RequestBody.json(User()).observed { _ in })
         #expect(observed.headers[.contentType] == "application/json")

@@ -72,6 +72,21 @@ import Testing
         #expect((Named() as NSError).code == 100_002 && Request().localizedDescription == "described")
     }
 
+    @Test func theCauseOfTheAppHasItsSentenceInBothTexts() {
+        struct Quota: RequestFailure, NumberedFailure {
+            var request: Request?
+            var phase: ExchangePhase { .request }
+            var attempts: [AttemptRecord] = []
+            var delivery: Delivery { .notSent }
+            var description: String { "described" }
+            var failureNumber: FailureNumber { FailureNumber(rawValue: 100_001) }
+            var errorDescription: String? { "Your quota is used up." }
+        }
+        let error = AuthenticationError(.refreshFailed, underlying: Quota())
+        #expect(FailureTexts.english.text(for: error) == "Your quota is used up.")
+        #expect(error.localizedDescription == "Your quota is used up.")
+    }
+
     @Test func aRequestFailureWithoutANumberShowsItsSentence() {
         struct Plain: RequestFailure {
             var request: Request?

@@ -80,6 +80,44 @@ import Testing
         #expect(texts.count == 1 && texts[0].contains("service error 40401: sold out") && !texts[0].contains("body:"))
     }
 
+    /// An inner layer sends a request of its own, which does not declare the names.
+    @Test(arguments: [true, false]) func namesOfTheOuterRequestAreHiddenInTheResponseOfAnother(_ isInside: Bool) async {
+        struct Substitute: HTTPMiddleware {
+            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+                var response = try await next.send(Request(.get, url: "https://b.example/x"))
+                response.request = request
+                return response
+            }
+        }
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(Stub().responds(.json(["iban": "DE1234567890"], status: .conflict)))
+        let substituted: HTTPStack = HTTPStack(stub).wrapped(by: Substitute())
+        let stack: HTTPStack =
+            isInside
+            ? substituted.log(to: logger, clock: clock).validateStatus() : substituted.validateStatus().log(to: logger, clock: clock)
+        let client = APIClient(stack.server("https://a.example"))
+        await #expect(throws: (any Error).self) {
+            try await client.get("/notes/8", as: Note.self) {
+                $0.sensitivity.formUnion(Sensitivity(fields: [], queryNames: ["iban"]))
+            }
+        }
+        #expect(!lines.all.isEmpty && !lines.all.contains { $0.text.contains("DE1234567890") })
+    }
+
+    @Test func anUntypedCallWithAnEnvelopeHasTheSameRecordOnBothSides() async {
+        var texts: [[String]] = []
+        for isInside in [true, false] {
+            let (logger, lines) = recordingLogger()
+            let stub = HTTPStack(StubTransport(Stub().responds(.json(["code": 0], status: .notFound))))
+            let stack: HTTPStack =
+                isInside ? stub.log(to: logger, clock: clock).validateStatus() : stub.validateStatus().log(to: logger, clock: clock)
+            let client = APIClient(stack.server("https://a.example"), envelope: Wrapper.self)
+            await #expect(throws: (any Error).self) { _ = try await client.send(Endpoint<Void>.get("/notes/8")) }
+            texts.append(lines.all.map(\.text))
+        }
+        #expect(texts[0] == texts[1] && texts[0].count == 1)
+    }
+
     @Test func aRawSendWithoutARuleHasNoBody() async throws {
         let (logger, lines) = recordingLogger()
         let stack = StubTransport(Stub().responds(.json(missing, status: .notFound))).log(to: logger, clock: clock)
