@@ -16,7 +16,6 @@ let package = Package(
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
-        .library(name: "ErrandAsyncHTTPClient", targets: ["ErrandAsyncHTTPClient"]),
         .library(name: "ErrandURLSession", targets: ["ErrandURLSession"]),
         .library(name: "ErrandRecording", targets: ["ErrandRecording"]),
         .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
@@ -36,10 +35,6 @@ let package = Package(
             enabledTraits: ["Crypto"]
         ),
         .trait(
-            name: "AsyncHTTPClient",
-            description: "A transport over a client of AsyncHTTPClient that the app has already."
-        ),
-        .trait(
             name: "MockServer",
             description: "The mock server, for tests. It needs SwiftNIO, and swift-certificates for certificates of its own."
         ),
@@ -56,13 +51,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-        // Behind the traits `NIO`, `AsyncHTTPClient` and `MockServer`.
+        // Behind the traits `NIO` and `MockServer`.
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-        // Behind the trait `AsyncHTTPClient`.
-        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         // Behind the trait `MockServer`.
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
@@ -136,32 +128,6 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
             ]
         ),
-        .target(
-            name: "ErrandAsyncHTTPClient",
-            dependencies: [
-                "ErrandCore",
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(
-                    name: "NIOFoundationEssentialsCompat",
-                    package: "swift-nio",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(
-                    name: "NIOHTTPCompression",
-                    package: "swift-nio-extras",
-                    condition: .when(traits: ["AsyncHTTPClient"])
-                ),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["AsyncHTTPClient"])),
-            ]
-        ),
         // Over URLSession. On Linux, only an app that names this module links FoundationNetworking.
         .target(name: "ErrandURLSession", dependencies: ["ErrandCore", "ErrandFormats"]),
 
@@ -209,7 +175,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CMalloc", "ErrandAsyncHTTPClient", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
+                "CMalloc", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
@@ -217,8 +183,6 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["MockServer"])),
                 .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["MockServer"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["MockServer"])),
-                .product(
-                    name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
             ],
             path: "Tests/TestSupport"
         ),
@@ -296,15 +260,6 @@ let package = Package(
         .testTarget(
             name: "ErrandTransportTests",
             dependencies: ["Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "TestSupport"]
-        ),
-        .testTarget(
-            name: "ErrandAsyncHTTPClientTests",
-            dependencies: [
-                "Errand", "ErrandAsyncHTTPClient", "ErrandConformance", "ErrandMockServer", "ErrandTesting", "TestSupport",
-                .product(
-                    name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-            ]
         ),
         .testTarget(
             name: "ErrandURLSessionTests",

@@ -9,7 +9,7 @@ let package = Package(
     name: "ErrandBenchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["Telemetry", "NIO", "AsyncHTTPClient"]),
+        .package(name: "Errand", path: "..", traits: ["Telemetry", "NIO"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -63,7 +63,7 @@ let package = Package(
             dependencies: [
                 "ClientHarness",
                 .product(name: "ErrandCore", package: "Errand"), .product(name: "ErrandMiddleware", package: "Errand"),
-                .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandAsyncHTTPClient", package: "Errand"),
+                .product(name: "ErrandAPI", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),

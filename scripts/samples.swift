@@ -117,10 +117,6 @@ struct Job: Codable, Sendable {
 struct Report: Codable, Sendable {}
 var query: Order { Order() }
 
-// FILE: ErrandAsyncHTTPClient/Transport/AsyncHTTPClientTransport.swift
-import AsyncHTTPClient
-var client: HTTPClient { omitted() }
-
 // FILE: ErrandAuth/Authenticate/AuthenticationOptions.swift
 @Sendable func askForPassword(_ realm: String?) async -> String? { nil }
 

@@ -12,10 +12,9 @@ struct ClientBenchmarks {
         case "bare": return try BarePeer(setting)
         case "awaited": return try AwaitedPeer(setting, onLoop: onLoop)
         case "ahc": return try AsyncHTTPClientPeer(setting, onLoop: onLoop)
-        case "errand", "nio", "memory":
+        case "nio", "memory":
             guard let entry = parts.dropFirst().first.flatMap({ ErrandPeer.Entry(rawValue: String($0)) }) else { return nil }
             switch parts[0] {
-            case "errand": return try ErrandPeer.overAsyncHTTPClient(entry, setting, onLoop: onLoop)
             case "nio": return try ErrandPeer.overNIO(entry, setting, onLoop: onLoop)
             default: return try ErrandPeer.inMemory(entry, setting)
             }

@@ -1,7 +1,5 @@
-internal import AsyncHTTPClient
 internal import ClientHarness
 internal import ErrandAPI
-internal import ErrandAsyncHTTPClient
 internal import ErrandCore
 internal import ErrandMiddleware
 internal import ErrandNIO
@@ -32,30 +30,21 @@ struct ErrandPeer: CallPeer {
     private let prepared: Request
     let executor: (any TaskExecutor)?
     private let group: MultiThreadedEventLoopGroup?
-    private let borrowed: HTTPClient?
 
     private init(
         _ entry: Entry, _ setting: Setting, over transport: some HTTPTransport, executor: (any TaskExecutor)? = nil,
-        group: MultiThreadedEventLoopGroup? = nil, borrowing borrowed: HTTPClient? = nil
+        group: MultiThreadedEventLoopGroup? = nil
     ) throws {
         prepared = try Request(.get, url: setting.url)
         guard let origin = prepared.origin else { throw WrongResponse("no origin: \(setting.url)") }
         (self.entry, self.setting, self.transport) = (entry, setting, transport)
-        (self.executor, self.group, self.borrowed) = (executor, group, borrowed)
+        (self.executor, self.group) = (executor, group)
         stack =
             entry == .stack8
             ? HTTPStack(transport).timeout(.seconds(30)).circuitBreaker().concurrencyLimit(512).retry().redirect().validateStatus()
                 .number().server("\(origin)")
             : HTTPStack(transport)
         client = APIClient(transport.server("\(origin)"))
-    }
-
-    static func overAsyncHTTPClient(_ entry: Entry, _ setting: Setting, onLoop: Bool) throws -> ErrandPeer {
-        let group = onLoop ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
-        let client = try AsyncHTTPClientPeer.client(setting, on: group)
-        return try ErrandPeer(
-            entry, setting, over: AsyncHTTPClientTransport(borrowing: client), executor: group.map { EventLoopExecutor($0.next()) },
-            group: group, borrowing: client)
     }
 
     static func overNIO(_ entry: Entry, _ setting: Setting, onLoop: Bool) throws -> ErrandPeer {
@@ -100,7 +89,6 @@ struct ErrandPeer: CallPeer {
 
     func shutdown() async throws {
         try await transport.shutdown()
-        try await borrowed?.shutdown()
         try await group?.shutdownGracefully()
     }
 }
