@@ -140,9 +140,4 @@ struct BufferSink: UploadSink {
     let buffer = UploadBuffer()
     return (PumpedInputStream(buffer, onEnd: onEnd), BufferSink(buffer: buffer))
 }
-#else
-@Sendable func makePlatformSink(onEnd: @escaping @Sendable () -> Void) -> (InputStream, any UploadSink)? {
-    guard let (input, output) = makeBoundStreams(bufferBytes: OutputStreamSink.bufferBytes) else { return nil }
-    return (input, OutputStreamSink(output, onEnd: onEnd))
-}
 #endif

@@ -1,0 +1,3 @@
+internal import AppleFoundation
+
+extension SessionDelegate: DelegateMethods {}
