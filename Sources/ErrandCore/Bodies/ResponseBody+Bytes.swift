@@ -6,9 +6,9 @@ extension ResponseBody {
     /// for try await byte in response.body.bytes { sum += Int(byte) }
     /// ```
     ///
-    /// The body is read chunk by chunk. A byte of the current chunk needs no suspension and no allocation, but each byte needs an asynchronous
-    /// call. Code that can work with chunks reads the body itself, or ``lines``, or ``collect(upTo:)``. No limit applies to the number of
-    /// bytes.
+    /// The body is read chunk by chunk. A byte of the current chunk needs no suspension and no allocation. However, each byte needs an
+    /// asynchronous call. If your code can work with larger parts, read the body itself, ``lines`` or ``collect(upTo:)``. The number of
+    /// bytes has no limit.
     ///
     /// The sequence reads ahead by one chunk at most. A `break` abandons the rest of the body.
     public var bytes: Bytes { Bytes(body: self) }
