@@ -43,7 +43,7 @@ import Testing
         Samples(guides + "Proxies.md", "Proxies.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
         Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 13),
-        Samples(guides + "Testing.md", "Testing.swift", "TestingParts.swift", least: 13),
+        Samples(guides + "Testing.md", "Testing.swift", "TestingParts.swift", "TestingURLSession.swift", least: 14),
         Samples(guides + "ExportingHAR.md", "ExportingHAR.swift", least: 6),
         Samples(guides + "ValidatingResponses.md", "ValidatingResponses.swift", least: 4),
         Samples(guides + "RepeatingRequests.md", "RepeatingRequests.swift", least: 6),
