@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "ErrandURLSession", targets: ["ErrandURLSession"]),
         .library(name: "ErrandRecording", targets: ["ErrandRecording"]),
         .library(name: "ErrandTesting", targets: ["ErrandTesting"]),
+        .library(name: "ErrandURLSessionTesting", targets: ["ErrandURLSessionTesting"]),
         .library(name: "ErrandMockServer", targets: ["ErrandMockServer"]),
         .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
     ],
@@ -149,6 +150,8 @@ let package = Package(
         // MARK: For tests
         .target(name: "ErrandRecording", dependencies: ["ErrandCore", "ErrandFormats", "ErrandRedaction"]),
         .target(name: "ErrandTesting", dependencies: ["ErrandCore", "ErrandFormats", "ErrandRecording"]),
+        // Stubs for the URLSession of other code. Separate, so that other tests link no FoundationNetworking on Linux.
+        .target(name: "ErrandURLSessionTesting", dependencies: ["ErrandCore", "ErrandTesting", "ErrandURLSession"]),
         .target(
             name: "ErrandMockServer",
             dependencies: [
@@ -268,6 +271,12 @@ let package = Package(
                 "ErrandTesting", "ErrandURLSession", "TestSupport",
             ]
         ),
+        .testTarget(
+            name: "ErrandURLSessionTestingTests",
+            dependencies: [
+                "ErrandConformance", "ErrandCore", "ErrandTesting", "ErrandURLSession", "ErrandURLSessionTesting", "TestSupport",
+            ]
+        ),
         // More than one module over sockets: faults, the servers of Tests/Servers/stand.py, load.
         .testTarget(
             name: "ErrandIntegrationTests",
@@ -289,7 +298,7 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSessionTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
@@ -299,7 +308,8 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSessionTesting",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),

@@ -307,6 +307,11 @@ let stub: StubTransport = omitted()
 let stack: HTTPStack = omitted()
 let request: Request = omitted()
 
+// FILE: ErrandURLSessionTesting/StubURLProtocol.swift
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 // FILE: ErrandURLSession/Messages/URLRequest+Request.swift
 #if canImport(FoundationNetworking)
 import FoundationNetworking

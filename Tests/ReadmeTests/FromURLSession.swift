@@ -22,6 +22,10 @@ func draft(_ url: URL, from sender: String) throws -> Request {
     return request
 }
 
+func inTheLanguageOfTheDevice(_ stack: HTTPStack) -> HTTPStack {
+    stack.transformRequest { $0.headers[.acceptLanguage] = AcceptLanguage().value }
+}
+
 struct Filter: Encodable {
     var tags: [String]
     var page = 1

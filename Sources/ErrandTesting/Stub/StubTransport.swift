@@ -206,7 +206,9 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         }
         let observed = paced.observed { [self] event in
             switch event {
-            case .opened, .end(.failed, _), .end(.abandoned, _): break
+            // A matcher may have read the body before.
+            case .opened: state.withLock { $0.requests[index].body = Data() }
+            case .end(.failed, _), .end(.abandoned, _): break
             case .chunk(let chunk):
                 state.withLock { state in
                     let room = Self.bodyLimitBytes - state.requests[index].body.count

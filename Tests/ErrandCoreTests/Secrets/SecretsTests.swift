@@ -61,6 +61,7 @@ import Testing
         return [
             Holder("Request", request), Holder("Response", response), Holder("RequestBody", RequestBody.text(secret)),
             Holder("ResponseBody", response.body), Holder("ResponseBody.Lines", response.body.lines),
+            Holder("ResponseBody.Bytes", response.body.bytes),
             Holder("HTTPStack", stack), Holder("HTTPStack.Layer", stack.layers), Holder("APIClient", APIClient(stack)),
             Holder("RequestOptions", options), Holder("ResponseMetadata", metadata),
             Holder("OptionOverride", OptionOverride<HTTPURL>.use(url)),
@@ -128,7 +129,9 @@ import Testing
     @Test func aReaderShowsNoBytesOfItsBody() async throws {
         var lines = ResponseBody(Data("a\n\(Self.secret)\n".utf8)).lines(upTo: 999).makeAsyncIterator()
         _ = try await lines.next()
-        for reader in [lines, ResponseBody(Data(Self.secret.utf8)).makeAsyncIterator()] as [Any] {
+        var read = ResponseBody(Data(Self.secret.utf8)).bytes.makeAsyncIterator()
+        _ = try await read.next()
+        for reader in [lines, read, ResponseBody(Data(Self.secret.utf8)).makeAsyncIterator()] as [Any] {
             #expect(!"\(reader)".contains("hunter2") && !dumped(reader).contains("hunter2"))
             let bytes = Array(Self.secret.utf8).map(String.init).joined(separator: ", ")
             #expect(!"\(reader)".contains(bytes) && !dumped(reader).contains("104"), "104 is an h")

@@ -27,6 +27,12 @@ struct StubTransportBodyTests {
         #expect(server.requests.isEmpty)
     }
 
+    @Test func aBodyReadForMatchingIsRecordedOnce() async throws {
+        let stub = StubTransport(Stub(.post).body("tea").responds(.echo))
+        let response = try await stub.send(post("/", .text("tea")))
+        #expect(try await response.body.collect() == Data("tea".utf8) && stub.requests.first?.text == "tea")
+    }
+
     @Test func aBodyReadForMatchingIsPassedOnWholeWithItsTrailers() async throws {
         let server = StubTransport(Stub().responds(.status(.ok)))
         let stub = StubTransport(Stub(.post).body("other").responds(.status(.created)), unmatched: .passesThrough(to: server))

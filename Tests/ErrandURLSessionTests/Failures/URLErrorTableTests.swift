@@ -44,6 +44,33 @@ internal import FoundationNetworking
         #expect(Set(rows.keys) == Set(Self.codes.map(\.0.rawValue) + [-1104]))
     }
 
+    /// A stub for the `URLSession` of other code reports a failure of this library by a number. Read by the table, the number has the same
+    /// meaning.
+    @Test(
+        arguments: [
+            (.notConnected, .notSent, .notConnectedToInternet), (.cannotFindHost, .notSent, .cannotFindHost),
+            (.cannotConnect, .notSent, .cannotConnectToHost), (.connectionLost, .unknown, .networkConnectionLost),
+            (.timedOut, .unknown, .timedOut), (.tls, .notSent, .serverCertificateUntrusted), (.tls, .unknown, .secureConnectionFailed),
+            (.blockedByPolicy, .notSent, .appTransportSecurityRequiresSecureConnection), (.invalidResponse, .unknown, .badServerResponse),
+            (.bodyTooLarge, .unknown, .dataLengthExceedsMaximum), (.proxy, .unknown, .userAuthenticationRequired),
+            (.invalidRequest, .notSent, .badURL),
+        ] as [(TransportError.Code, Delivery, URLError.Code)])
+    func aFailureHasANumberOfTheSameMeaning(_ code: TransportError.Code, _ delivery: Delivery, _ expected: URLError.Code) {
+        let failure = TransportError(code, phase: .connect, delivery: delivery)
+        let error = URLError(failure, url: URL(string: "https://a.example/"))
+        #expect(error.code == expected)
+        let row = URLErrorTable.row(for: SessionError(error))
+        #expect(row.code == code && row.delivery == delivery)
+        #expect(error.userInfo[NSUnderlyingErrorKey] is TransportError && error.localizedDescription == "\(failure)")
+        // Another delivery does not change the meaning.
+        #expect(URLErrorTable.row(for: SessionError(URLError(TransportError(code, phase: .send, delivery: .sent), url: nil))).code == code)
+    }
+
+    @Test(arguments: [.unsupported, .shutDown, .requestBody] as [TransportError.Code])
+    func aFailureWithoutANumberIsUnknown(_ code: TransportError.Code) {
+        #expect(URLError(TransportError(code, phase: .request, delivery: .notSent), url: nil).code == .unknown)
+    }
+
     private func error(
         _ error: any Error, at position: Position = Position(phase: .response, delivery: .unknown)
     ) throws -> TransportError {

@@ -1,0 +1,96 @@
+public import ErrandCore
+
+#if canImport(FoundationNetworking)
+internal import Foundation
+public import FoundationNetworking
+#else
+public import Foundation
+#endif
+
+/// Serves stubs to other code that uses `URLSession`, such as a library of the app, or a screen that does not use this library yet.
+///
+/// ```swift
+/// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
+/// let configuration = URLSessionConfiguration.ephemeral
+/// StubURLProtocol.serve(stub, to: configuration)
+/// let session = URLSession(configuration: configuration)
+/// let (data, _) = try await session.data(from: URL(string: "https://api.example/users/7")!)
+/// ```
+///
+/// The stubs serve all requests with `http` and `https` of the sessions that are created with the configuration. No other session sees the
+/// stubs, so that tests can run concurrently. All responses of ``/ErrandTesting/StubResponse`` work, with delays, rates and failures. The
+/// exception is `raw(_:)`, which needs a socket.
+///
+/// - A failure of the stub is a `URLError`: `.offline` is `notConnectedToInternet`, `.timedOut` is `timedOut`, and so on. The error of this
+///   library is in the error's `userInfo`, under `NSUnderlyingErrorKey`. An error of the app in `.failure(_:)` stays unchanged.
+/// - If a task is cancelled, the work of the stub ends.
+/// - A redirect is the response of the task. `URLSession` does not follow the redirect of a stub.
+/// - Content is not decoded. Trailer fields and informational responses are dropped. The stub sees no timeout of the session.
+///
+/// On Linux, `URLSession` has more limits:
+/// - The body arrives in one piece at its end, because a task with a completion handler, or an `await`, would only get the last piece. See
+///   ``deliversPieces``.
+/// - The stub does not see the body of an upload task, nor the configuration's `httpAdditionalHeaders`. The body of a data task arrives.
+/// - A download task fails with `URLError.unsupportedURL`.
+/// - A response 401 has no `WWW-Authenticate`, because the session would wait for credentials forever.
+/// - Suspending a task does not stop its stub.
+public class StubURLProtocol: URLProtocol {
+    /// Whether a body arrives in the pieces of the stub: true on Apple's platforms. On Linux, pieces reach only a delegate.
+    public static var deliversPieces: Bool { WakeUp.deliversPieces }
+
+    /// Serves the requests of a configuration by a stub. Call this function before you create the session, which copies the configuration.
+    ///
+    /// - Parameters:
+    ///   - sender: the sender of the requests, which is usually a ``/ErrandTesting/StubTransport``. A stack and a `ReplayTransport` work,
+    ///     too. The sender is kept until the process ends.
+    ///   - configuration: the settings of a session. Other protocol classes of the configuration stay, after the class of the stub.
+    ///   - inPieces: whether a body arrives in the pieces of the stub. Default: ``deliversPieces``. On Linux, pass `true` only for tasks
+    ///     with a delegate.
+    public static func serve(
+        _ sender: any HTTPSender, to configuration: URLSessionConfiguration, inPieces: Bool = StubURLProtocol.deliversPieces
+    ) {
+        let added = StubClasses.add(StubClasses.Registration(sender: sender, deliversPieces: inPieces))
+        configuration.protocolClasses = [added] + (configuration.protocolClasses ?? [])
+    }
+
+    private var load: StubLoad?
+
+    /// Returns true for `http` and `https`.
+    public override class func canInit(with request: URLRequest) -> Bool {
+        ["http", "https"].contains(request.url?.scheme?.lowercased())
+    }
+
+    /// Returns the request unchanged.
+    public override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    /// Sends the request to the stub. Only `URLSession` calls this method.
+    public override func startLoading() {
+        guard load == nil else { return deliver() }
+        guard !WakeUp.isUnsupported(task), let registration = StubClasses.registration(of: type(of: self)) else {
+            client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
+            return
+        }
+        let load = StubLoad(WakeUp(self))
+        self.load = load
+        load.start(request, by: registration)
+    }
+
+    /// Ends the work of the stub. Only `URLSession` calls this method.
+    public override func stopLoading() {
+        if !WakeUp.isSuspension(of: task) { load?.stop() }
+    }
+
+    /// Reports the events since the last call to the session.
+    func deliver() {
+        for event in load?.take() ?? [] {
+            switch event {
+            case .head(let head): client?.urlProtocol(self, didReceive: head, cacheStoragePolicy: .notAllowed)
+            case .chunk(let chunk): client?.urlProtocol(self, didLoad: chunk)
+            case .end(let failure?): client?.urlProtocol(self, didFailWithError: failure)
+            case .end(nil): client?.urlProtocolDidFinishLoading(self)
+            }
+        }
+    }
+
+    deinit { load?.stop() }
+}

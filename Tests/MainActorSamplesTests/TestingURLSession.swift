@@ -1,0 +1,1 @@
+../ReadmeTests/TestingURLSession.swift
