@@ -11,7 +11,7 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// An app without such a client needs `NIOTransport`, the default on Linux. This module needs the trait `AsyncHTTPClient`.
+/// An app without such a client needs `NIOTransport`, the default. This module needs the trait `AsyncHTTPClient`.
 /// `import Errand` does not include this module.
 ///
 /// Deadlines apply until the end of the body. Bodies are streamed with back-pressure in both directions. Up to 64 KiB of a response are

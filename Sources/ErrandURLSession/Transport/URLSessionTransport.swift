@@ -1,5 +1,4 @@
 public import ErrandCore
-internal import Synchronization
 
 #if canImport(FoundationNetworking)
 internal import Foundation
@@ -31,10 +30,12 @@ public import Foundation
 /// - The fields of a response have no order, and fields of one name arrive as one field. `Set-Cookie` is separated again.
 /// - `URLSession` adds fields: `User-Agent`, `Accept-Language`, and `Content-Type` to a body without a media type.
 /// - The fields `Host`, `Connection` and `Proxy-Authorization` belong to `URLSession`.
-/// - Trailer fields, informational responses and upgrades are not supported. A response of the type `multipart/x-mixed-replace` fails.
+/// - Trailer fields and upgrades are not supported. Informational responses are reported on Linux only.
+/// - A response of the type `multipart/x-mixed-replace` fails.
 /// - `URLSession` may send an idempotent request again without a report. The body of another request is sent only once.
 ///
-/// Deadlines and phase limits are enforced by the stack. `URLSession` has no report of the time before the request is sent.
+/// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only at the end, and only on Apple's
+/// platforms.
 public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let sessions: Sessions
 
