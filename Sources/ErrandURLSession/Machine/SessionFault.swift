@@ -1,5 +1,3 @@
-internal import ErrandCore
-
 /// The reason why an exchange has failed, before the reason becomes an error.
 enum SessionFault: Sendable {
     /// The caller was cancelled.
