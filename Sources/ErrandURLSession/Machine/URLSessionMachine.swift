@@ -79,15 +79,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         return recordUploadEnd()
     }
 
-    enum BodyReply: Sendable, Equatable {
-        case open
-        case refuse
-    }
-
-    /// Returns whether the session gets the request's body once more, because the session sends the request again.
-    mutating func needsNewBody() -> BodyReply {
-        guard case .waiting = state, rules.canRestartBody, rules.mayRepeatSentBody || upload.sentBytes == 0 else { return .refuse }
-        return .open
+    /// Whether the session gets the request's body once more, because the session sends the request again.
+    var mayReopenBody: Bool {
+        guard case .waiting = state else { return false }
+        return rules.canRestartBody && (rules.mayRepeatSentBody || upload.sentBytes == 0)
     }
 
     /// Records that the body of the request could not be read.

@@ -77,13 +77,15 @@ final class Sessions: Sendable {
             open.delegate.remove(task.taskIdentifier)
             if ownsSession { open.session.finishTasksAndInvalidate() }
         }
-        open.delegate.add(exchange, upload, for: task.taskIdentifier)
+        open.delegate.add(exchange, for: task.taskIdentifier)
         if !add(exchange, task) { exchange.shutDown() }
         upload?.start(for: exchange)
         return try await exchange.run(on: TaskDriver(task))
     }
 
-    /// Sets the bytes of a body in memory. Returns the upload of any other body; `nil` if there is none.
+    /// Attaches the bytes of a body in memory to the request of the session.
+    ///
+    /// - Returns: the upload of a file or of a stream. `nil` for a body in memory, and for an empty body.
     private func attachBody(of request: Request, to urlRequest: inout URLRequest) -> SessionUpload? {
         if request.body.isEmpty { return nil }
         if let data = request.body.bufferedData {

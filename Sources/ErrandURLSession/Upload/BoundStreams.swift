@@ -3,13 +3,27 @@ internal import Foundation
 
 #if ERRAND_APPLE_CHECK
 internal import AppleFoundation
+internal import FoundationNetworking
 #endif
 
-/// Returns two connected streams: the input stream returns the bytes that are written to the output stream.
-func makeBoundStreams(bufferBytes: Int) -> (InputStream, OutputStream)? {
+/// Returns two connected streams: the body stream of the request returns the bytes that are written to the output stream.
+///
+/// The session and the sink use the streams on different threads. For the compiler, both streams of one call belong to the same thread. A
+/// `URLRequest` is `Sendable` with its body stream. Therefore a request has the input stream.
+private func makeBoundStreams(bufferBytes: Int) -> sending (URLRequest, OutputStream)? {
     var (input, output): (InputStream?, OutputStream?) = (nil, nil)
     Stream.getBoundStreams(withBufferSize: bufferBytes, inputStream: &input, outputStream: &output)
     guard let input, let output else { return nil }
-    return (input, output)
+    var request = URLRequest(url: URL(fileURLWithPath: "/"))
+    request.httpBodyStream = input
+    return (request, output)
+}
+
+/// Returns a stream for a session on Apple's platforms, and the sink that writes the bytes of the stream.
+@Sendable func makePlatformSink(onEnd: @escaping @Sendable () -> Void) -> (InputStream, any UploadSink)? {
+    guard let (request, output) = makeBoundStreams(bufferBytes: OutputStreamSink.bufferBytes) else { return nil }
+    let sink = OutputStreamSink(output, onEnd: onEnd)
+    guard let input = request.httpBodyStream else { return nil }
+    return (input, sink)
 }
 #endif

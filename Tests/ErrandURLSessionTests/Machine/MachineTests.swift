@@ -275,20 +275,20 @@ internal import Testing
             ($0.canRestartBody, $0.mayRepeatSentBody, $0.requestLength) = (true, isIdempotent, 10)
         }
         if hasSentBytes { task.apply { $0.sent(1) } }
-        #expect(task.machine.needsNewBody() == (opens ? .open : .refuse))
+        #expect(task.machine.mayReopenBody == opens)
     }
 
     @Test func aOneShotBodyIsNotSentAgain() {
-        var task = begun { $0.mayRepeatSentBody = true }
-        #expect(task.machine.needsNewBody() == .refuse)
+        let task = begun { $0.mayRepeatSentBody = true }
+        #expect(!task.machine.mayReopenBody)
     }
 
     @Test func aBodyIsNotSentAgainAfterTheHeadOrTheEnd() {
         var task = begun { ($0.canRestartBody, $0.mayRepeatSentBody) = (true, true) }
         task.respond()
-        #expect(task.machine.needsNewBody() == .refuse)
+        #expect(!task.machine.mayReopenBody)
         task.apply { $0.completed(nil) }
-        #expect(task.machine.needsNewBody() == .refuse)
+        #expect(!task.machine.mayReopenBody)
     }
 
     @Test func theEndOfTheRequestIsReportedOnce() {
