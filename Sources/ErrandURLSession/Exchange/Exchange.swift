@@ -76,11 +76,14 @@ final class Exchange: ReadyBodySource {
     func complete(_ error: SessionError?) { perform(machine.withLock { $0.completed(error) }) }
     func sent(_ total: Int64) { perform(machine.withLock { $0.sent(total) }) }
 
-    func challenge() -> Machine.ChallengeReply {
-        let (reply, actions) = machine.withLock { $0.challenge() }
+    func challenge(_ kind: Machine.ChallengeKind) -> Machine.ChallengeReply {
+        let (reply, actions) = machine.withLock { $0.challenge(kind) }
         perform(actions)
         return reply
     }
+
+    func refuseServer(_ error: any Error) { perform(machine.withLock { $0.refuseServer(error) }) }
+    func waitForConnectivity() { perform(machine.withLock { $0.waitsForConnectivity() }) }
 
     /// Returns the request's body from its beginning. `nil` if the session must not send the body again.
     func newBody() -> InputStream? { machine.withLock(\.mayReopenBody) ? upload?.open() : nil }

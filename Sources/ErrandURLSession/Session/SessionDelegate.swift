@@ -11,6 +11,9 @@ internal import FoundationNetworking
 /// The session calls the delegate on a serial queue. A task without an exchange has ended, and each of its callbacks is refused.
 final class SessionDelegate: NSObject, URLSessionDataDelegate {
     private let exchanges = Mutex<[Int: Exchange]>([:])
+    private let tls: SessionTLS
+
+    init(_ tls: SessionTLS = .system) { self.tls = tls }
 
     /// The number of tasks that have not ended.
     var taskCount: Int { exchanges.withLock(\.count) }
@@ -62,8 +65,13 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        completionHandler(URLSession.AuthChallengeDisposition(exchange(of: task)?.challenge() ?? .cancel), nil)
+        let exchange = exchange(of: task)
+        let kind = Exchange.Machine.ChallengeKind(method: challenge.protectionSpace.authenticationMethod)
+        let (disposition, credential) = tls.react(to: exchange?.challenge(kind) ?? .cancel, on: challenge) { exchange?.refuseServer($0) }
+        completionHandler(disposition, credential)
     }
+
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { exchange(of: task)?.waitForConnectivity() }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         exchange(of: task)?.collect(ExchangeEvent.Timings(metrics))
@@ -81,16 +89,6 @@ extension URLSession.ResponseDisposition {
             switch reply {
             case .allow: .allow
             case .cancel: .cancel
-            }
-    }
-}
-
-extension URLSession.AuthChallengeDisposition {
-    init(_ reply: Exchange.Machine.ChallengeReply) {
-        self =
-            switch reply {
-            case .performDefaultHandling: .performDefaultHandling
-            case .cancel: .cancelAuthenticationChallenge
             }
     }
 }
