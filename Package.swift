@@ -32,7 +32,7 @@ let package = Package(
         ),
         .trait(
             name: "NIO",
-            description: "The transport over SwiftNIO, the default on Linux. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
+            description: "The transport over SwiftNIO, the default. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
             enabledTraits: ["Crypto"]
         ),
         .trait(
@@ -129,7 +129,8 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
             ]
         ),
-        // Over URLSession. On Linux, only an app that names this module links FoundationNetworking.
+        // Over URLSession. `import Errand` does not include this module. On Linux, only an app that imports the module links
+        // FoundationNetworking.
         .target(name: "ErrandURLSession", dependencies: ["ErrandCore", "ErrandFormats"]),
 
         // MARK: One import for an app

@@ -57,6 +57,8 @@ extension OptionRow {
         OptionRow("SensitivityKey", .value) { $0.sensitivity = Sensitivity(fields: [.userAgent]) },
         OptionRow("TagsKey", observer) { $0.tags = ["tenant": "blue"] },
         OptionRow("UpgradeKey", .unique, requiredCapabilities: .upgrades) { $0.upgrade = UpgradeRequest(protocolName: "own") },
+        OptionRow("NetworkAccessKey", .value, requiredCapabilities: .networkAccess) { $0.networkAccess = .expensive },
+        OptionRow("WaitsForConnectivityKey", .value, requiredCapabilities: .waitsForConnectivity) { $0.waitsForConnectivity = true },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },

@@ -111,46 +111,4 @@ struct AlternativeName: Hashable, CustomStringConvertible {
         }
     }
 }
-
-/// Reads values in DER one after the other.
-private struct DERReader {
-    struct Tag: Hashable {
-        let byte: UInt8
-        init(_ byte: UInt8) { self.byte = byte }
-
-        static let (boolean, octets, identifier, sequence) = (Tag(0x01), Tag(0x04), Tag(0x06), Tag(0x30))
-        static let (version, extensions) = (Tag(0xA0), Tag(0xA3))
-        static let (permitted, excluded) = (Tag(0xA0), Tag(0xA1))
-        static let (hostName, address) = (Tag(0x82), Tag(0x87))
-    }
-
-    /// The bytes that were not read yet.
-    private(set) var rest: ArraySlice<UInt8>
-
-    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
-
-    /// Returns the next value; `nil` at the end, and if the value is incomplete.
-    mutating func read() -> (tag: Tag, content: DERReader)? {
-        var bytes = rest
-        guard let tag = bytes.popFirst(), let first = bytes.popFirst() else { return nil }
-        var count = Int(first)
-        if first >= 0x80 {
-            guard (0x81...0x83).contains(first) else { return nil }
-            count = 0
-            for _ in 0x80..<first {
-                guard let byte = bytes.popFirst() else { return nil }
-                count = count << 8 | Int(byte)
-            }
-        }
-        guard count <= bytes.count else { return nil }
-        rest = bytes.dropFirst(count)
-        return (Tag(tag), DERReader(bytes.prefix(count)))
-    }
-
-    /// Returns the next value if it has the tag `tag`. If it has another tag, reads nothing and returns `nil`.
-    mutating func read(_ tag: Tag) -> DERReader? {
-        guard rest.first == tag.byte else { return nil }
-        return read()?.content
-    }
-}
 #endif

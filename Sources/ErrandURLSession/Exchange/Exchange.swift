@@ -1,11 +1,13 @@
 internal import ErrandCore
+internal import Foundation
 internal import Synchronization
 
 /// One request and its response. The session's delegate reports callbacks to the exchange. A reader uses the exchange as the source of the
 /// body.
 ///
-/// The delegate calls from the session's queue, the reader from its task. ``URLSessionMachine`` decides under the only lock. The exchange
-/// carries out the actions after the lock is released.
+/// The delegate calls from the session's queue, the reader from its task. ``URLSessionMachine`` decides under a lock. The exchange carries
+/// out the actions after the lock is released. Only ``adjustFlow()`` calls the task under a lock of its own, which orders suspending and
+/// resuming.
 final class Exchange: ReadyBodySource {
     /// A class, because the layout of a continuation is known only at run time.
     final class HeadWaiter: Sendable {
@@ -27,13 +29,13 @@ final class Exchange: ReadyBodySource {
     private let driver: Mutex<(any SessionDriving)?> = Mutex(nil)
     /// Whether the task is suspended because the reader is slow.
     private let isSuspended = Mutex(false)
-    private let upload: (any UploadSource)?
+    private let upload: SessionUpload?
     private let onForget: @Sendable () -> Void
 
     /// - Parameters:
     ///   - upload: the body of the request, unless the session has the body's bytes.
     ///   - onForget: called once, when the exchange has ended.
-    init(_ request: Request, rules: Machine.Rules, upload: (any UploadSource)? = nil, onForget: @escaping @Sendable () -> Void = {}) {
+    init(_ request: Request, rules: Machine.Rules, upload: SessionUpload? = nil, onForget: @escaping @Sendable () -> Void = {}) {
         self.request = request
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         (self.upload, self.onForget) = (upload, onForget)
@@ -74,14 +76,17 @@ final class Exchange: ReadyBodySource {
     func complete(_ error: SessionError?) { perform(machine.withLock { $0.completed(error) }) }
     func sent(_ total: Int64) { perform(machine.withLock { $0.sent(total) }) }
 
-    func challenge() -> Machine.ChallengeReply {
-        let (reply, actions) = machine.withLock { $0.challenge() }
+    func challenge(_ kind: Machine.ChallengeKind) -> Machine.ChallengeReply {
+        let (reply, actions) = machine.withLock { $0.challenge(kind) }
         perform(actions)
         return reply
     }
 
-    /// Returns whether the session may read the request's body again.
-    func mayRestartBody() -> Bool { machine.withLock { $0.needsNewBody() } == .open }
+    func refuseServer(_ error: any Error) { perform(machine.withLock { $0.refuseServer(error) }) }
+    func waitForConnectivity() { perform(machine.withLock { $0.waitsForConnectivity() }) }
+
+    /// Returns the request's body from its beginning. `nil` if the session must not send the body again.
+    func newBody() -> InputStream? { machine.withLock(\.mayReopenBody) ? upload?.open() : nil }
 
     func shutDown() { perform(machine.withLock { $0.shutDown() }) }
 
@@ -170,10 +175,4 @@ final class Exchange: ReadyBodySource {
         response.metadata.encodedFields = received.encodedFields
         return response
     }
-}
-
-/// The body of a request that an exchange provides to its session.
-protocol UploadSource: Sendable {
-    /// Releases the body. The session then can't read the rest.
-    func stop()
 }

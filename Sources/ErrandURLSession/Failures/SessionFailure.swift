@@ -14,6 +14,10 @@ struct SessionFailure {
         case .requestBody(let error as CancellationError): error
         case .requestBody(let error):
             made(.requestBody, phase: .send, message: safeDescription(of: error), underlying: error)
+        case .untrustedServer(let error):
+            made(
+                .tls, phase: .connect, message: safeDescription(of: error), underlying: error,
+                delivery: position.hasSentBytes ? position.delivery : .notSent)
         case .noResponse: made(.invalidResponse, message: "the session returned no response")
         case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")

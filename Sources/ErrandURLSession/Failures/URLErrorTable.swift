@@ -28,19 +28,17 @@ enum URLErrorTable {
             (self.number, self.name, self.code, self.phase, self.delivery, self.text) = (number, name, code, phase, delivery, text)
         }
 
-        /// Returns the reason for an error of this row, without secrets. An unknown error keeps its number.
+        /// Returns the reason for an error of this row, without secrets: the text of the row, and the reasons of the errors below the
+        /// `URLError`. An unknown error keeps its number.
         func message(for error: SessionError) -> String {
-            if let number = error.systemNumber, number != 0, refinesBySystemNumber { return systemErrorText(number) }
-            guard number == URLErrorTable.unknown.number else { return text }
-            var parts: [String] = []
-            if let number = error.number, number != self.number { parts.append("URLError \(number)") }
-            if let other = error.other { parts.append(other) }
-            if let number = error.networkNumber { parts.append("CFNetwork \(number)") }
-            return parts.isEmpty ? text : "the session reports the error " + parts.joined(separator: ", ")
+            var reasons = [self == URLErrorTable.unknown ? URLErrorTable.textOfUnknown(error) : text]
+            // CFNetwork reports most errors with the number of the `URLError`.
+            if let number = error.networkNumber, number != error.number, let row = URLErrorTable.refined(number), row != self {
+                reasons.append(row.text)
+            }
+            if let number = error.systemNumber, number != 0 { reasons.append(systemErrorText(number)) }
+            return reasons.filter { !$0.isEmpty }.joined(separator: ": ")
         }
-
-        /// Whether the system's error says more than the text of this row.
-        private var refinesBySystemNumber: Bool { text.isEmpty || number == URLErrorTable.unknown.number }
     }
 
     /// The row for an error that has no row. The request may have been sent.
@@ -119,36 +117,51 @@ enum URLErrorTable {
         return error.networkNumber.flatMap { refined($0) } ?? error.systemNumber.flatMap { refined($0) } ?? row
     }
 
+    /// Returns the numbers of an error without a row.
+    private static func textOfUnknown(_ error: SessionError) -> String {
+        var parts: [String] = []
+        if let number = error.number, number != unknown.number { parts.append("URLError \(number)") }
+        if let other = error.other { parts.append(other) }
+        if let number = error.networkNumber { parts.append("CFNetwork \(number)") }
+        if !parts.isEmpty { return "the session reports the error " + parts.joined(separator: ", ") }
+        return error.systemNumber.map { $0 != 0 } ?? false ? "" : unknown.text
+    }
+
     // MARK: - Errors below a URLError
 
     /// Returns the row for an error of CFNetwork (`CFNetworkErrors`). CFNetwork reports a `URLError` by the same number.
     private static func refined(_ number: Int) -> Row? {
         if let row = byNumber[number] { return row }
         return switch number {
-        case 1: Row(unknown.number, unknown.name, .cannotFindHost, in: .connect, .notSent)  // kCFHostErrorHostNotFound
-        case 2: Row(unknown.number, unknown.name, .cannotFindHost, in: .connect, .notSent, "the lookup of the host failed")
-        case 300: Row(unknown.number, unknown.name, .proxy, .unknown, "the proxy's credentials are of an unknown kind")
-        case 301, 302: Row(unknown.number, unknown.name, .invalidResponse, .unknown, "the server's challenge is not valid")
-        case 303: Row(unknown.number, unknown.name, .invalidResponse, in: .response, .unknown, "the response is not valid HTTP")
-        case 306: Row(unknown.number, unknown.name, .proxy, in: .connect, .notSent, "the connection to the proxy failed")
-        case 307: Row(unknown.number, unknown.name, .proxy, .unknown, "the proxy refused the credentials")
-        case 308: Row(unknown.number, unknown.name, .proxy, in: .connect, .notSent, "the proxy's configuration is not valid")
-        case 310: Row(unknown.number, unknown.name, .proxy, in: .connect, .notSent, "the connection to the HTTPS proxy failed")
-        case 311: Row(unknown.number, unknown.name, .proxy, in: .connect, .unknown, "the HTTPS proxy returned an unexpected response")
+        case 1: refinement(.cannotFindHost, in: .connect, .notSent)  // kCFHostErrorHostNotFound
+        case 2: refinement(.cannotFindHost, in: .connect, .notSent, "the lookup of the host failed")
+        case 300: refinement(.proxy, .unknown, "the proxy's credentials are of an unknown kind")
+        case 301, 302: refinement(.invalidResponse, .unknown, "the server's challenge is not valid")
+        case 303: refinement(.invalidResponse, in: .response, .unknown, "the response is not valid HTTP")
+        case 306: refinement(.proxy, in: .connect, .notSent, "the connection to the proxy failed")
+        case 307: refinement(.proxy, .unknown, "the proxy refused the credentials")
+        case 308: refinement(.proxy, in: .connect, .notSent, "the proxy's configuration is not valid")
+        case 310: refinement(.proxy, in: .connect, .notSent, "the connection to the HTTPS proxy failed")
+        case 311: refinement(.proxy, in: .connect, .unknown, "the HTTPS proxy returned an unexpected response")
         default: nil
         }
     }
+
+    /// Returns a row for an error below a `URLError` that gives no reason.
+    private static func refinement(
+        _ code: TransportError.Code, in phase: ExchangePhase? = nil, _ delivery: Delivery, _ text: String = ""
+    ) -> Row { Row(unknown.number, unknown.name, code, in: phase, delivery, text) }
 
     /// Returns the row for an error of the system.
     private static func refined(_ number: Int32) -> Row? {
         guard let code = POSIXErrorCode(rawValue: number) else { return nil }
         return switch code {
-        case .ECONNREFUSED: Row(unknown.number, unknown.name, .cannotConnect, in: .connect, .notSent)
+        case .ECONNREFUSED: refinement(.cannotConnect, in: .connect, .notSent)
         // A host may become unreachable after the request was sent.
-        case .EHOSTDOWN, .EHOSTUNREACH: Row(unknown.number, unknown.name, .cannotConnect, in: .connect, .unknown)
-        case .ENETUNREACH, .ENETDOWN: Row(unknown.number, unknown.name, .notConnected, in: .connect, .unknown)
-        case .ETIMEDOUT: Row(unknown.number, unknown.name, .connectionLost, .unknown)
-        case .ECONNRESET, .ECONNABORTED, .EPIPE, .ENOTCONN, .ENETRESET: Row(unknown.number, unknown.name, .connectionLost, .unknown)
+        case .EHOSTDOWN, .EHOSTUNREACH: refinement(.cannotConnect, in: .connect, .unknown)
+        case .ENETUNREACH, .ENETDOWN: refinement(.notConnected, in: .connect, .unknown)
+        case .ETIMEDOUT: refinement(.connectionLost, .unknown)
+        case .ECONNRESET, .ECONNABORTED, .EPIPE, .ENOTCONN, .ENETRESET: refinement(.connectionLost, .unknown)
         default: nil
         }
     }

@@ -1,5 +1,3 @@
-internal import ErrandCore
-
 /// The reason why an exchange has failed, before the reason becomes an error.
 enum SessionFault: Sendable {
     /// The caller was cancelled.
@@ -17,6 +15,8 @@ enum SessionFault: Sendable {
     case bodyTooShort(missingBytes: Int64)
     /// The request's own body could not be read.
     case requestBody(any Error)
+    /// The settings of the transport refuse the certificate of the server.
+    case untrustedServer(any Error)
     /// A later stage of the response's body has failed.
     case later(any Error)
 }

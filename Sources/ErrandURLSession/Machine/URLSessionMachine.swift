@@ -23,6 +23,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         var canRestartBody = false
         /// Whether the request may be sent again although a part of its body was sent (RFC 9110, 9.2.2).
         var mayRepeatSentBody = false
+        /// Whether the transport has settings about the certificates of servers.
+        var checksServerTrust = false
+        /// Whether the transport has a client certificate.
+        var hasClientCertificate = false
         /// The kinds of the events that are recorded directly after the start.
         var notes: [ExchangeEvent.Kind] = []
     }
@@ -79,15 +83,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         return recordUploadEnd()
     }
 
-    enum BodyReply: Sendable, Equatable {
-        case open
-        case refuse
-    }
-
-    /// Returns whether the session gets the request's body once more, because the session sends the request again.
-    mutating func needsNewBody() -> BodyReply {
-        guard case .waiting = state, rules.canRestartBody, rules.mayRepeatSentBody || upload.sentBytes == 0 else { return .refuse }
-        return .open
+    /// Whether the session gets the request's body once more, because the session sends the request again.
+    var mayReopenBody: Bool {
+        guard case .waiting = state else { return false }
+        return rules.canRestartBody && (rules.mayRepeatSentBody || upload.sentBytes == 0)
     }
 
     /// Records that the body of the request could not be read.
@@ -103,18 +102,32 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     enum ChallengeReply: Sendable, Equatable {
         case performDefaultHandling
         case cancel
+        /// The certificates of the server are checked by the settings of the transport.
+        case checkServerTrust
+        /// The client certificate of the transport is presented.
+        case presentClientCertificate
     }
 
-    /// Records a challenge of the server or of a proxy. The session has no credentials of the app. By default, the session returns the
-    /// response with the challenge, and validates the server's certificate.
+    /// Records a challenge of the server or of a proxy. The session has no credentials of the app for HTTP. By default, the session returns
+    /// the response with the challenge, and validates the server's certificate.
     ///
     /// If the response has been received, the session can only send the request again. Then the response is complete.
-    mutating func challenge() -> (ChallengeReply, [Action]) {
-        switch state {
-        case .receiving: (.cancel, [.cancelTask] + finishReceiving())
-        case .idle, .waiting: (.performDefaultHandling, [])
-        case .ended: (.cancel, [])
+    mutating func challenge(_ kind: ChallengeKind) -> (ChallengeReply, [Action]) {
+        switch (state, kind) {
+        case (.receiving, _): (.cancel, [.cancelTask] + finishReceiving())
+        case (.ended, _): (.cancel, [])
+        case (_, .serverTrust) where rules.checksServerTrust: (.checkServerTrust, [])
+        case (_, .clientCertificate) where rules.hasClientCertificate: (.presentClientCertificate, [])
+        case (.idle, _), (.waiting, _): (.performDefaultHandling, [])
         }
+    }
+
+    /// Records that the settings of the transport refuse the server. The request was not sent on this connection.
+    mutating func refuseServer(_ error: any Error) -> [Action] { fail(.untrustedServer(error)) }
+
+    /// Records that the session waits for a network.
+    func waitsForConnectivity() -> [Action] {
+        if case .waiting = state { [.record(URLSessionTransport.waitingForConnectivity)] } else { [] }
     }
 
     enum ResponseReply: Sendable, Equatable {

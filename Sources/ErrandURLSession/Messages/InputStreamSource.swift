@@ -8,11 +8,16 @@ internal import FoundationNetworking
 #endif
 
 /// A source of the bytes of a `URLRequest`'s body stream. Reading a stream blocks a thread. Therefore each source has its own queue.
+///
+/// If the task of a reader is cancelled, the read ends immediately. A stream has no function that ends a blocked read. Therefore the thread
+/// closes and releases the stream when its read returns.
 final class InputStreamSource: BodySource {
     private static let chunkBytes = 64 * 1024
 
     private let queue = DispatchQueue(label: "errand.input-stream")
     private let stream: Mutex<InputStream?>
+    /// Whether a read was cancelled. The bytes of that read are lost, so the source must not report the end of the body.
+    private let isCancelled = Atomic(false)
 
     init(_ request: URLRequest) {
         stream = Mutex(request.httpBodyStream)
@@ -21,8 +26,16 @@ final class InputStreamSource: BodySource {
 
     func next() async throws -> Data? {
         try Task.checkCancellation()
-        return try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try self.read() }) }
+        if isCancelled.load(ordering: .acquiring) { throw CancellationError() }
+        let outcome = FirstResult<Data?>()
+        do {
+            return try await outcome.wait {
+                queue.async { if !outcome.isDecided { outcome.decide(Result { try self.read() }) } }
+            }
+        } catch let error as CancellationError {
+            isCancelled.store(true, ordering: .releasing)
+            abandon()
+            throw error
         }
     }
 

@@ -44,6 +44,6 @@ struct ReceivedHead: Sendable {
         self.encodedFields = encodedFields
         contentCoding = isDecoded ? named.map { $0.lowercased() }.joined(separator: ", ") : nil
         expectedLength = hasBody && !isDecoded ? declared : nil
-        wireLength = hasBody ? (isDecoded || !named.isEmpty ? nil : declared) : 0
+        wireLength = hasBody ? (named.isEmpty ? declared : nil) : 0
     }
 }

@@ -11,22 +11,19 @@ internal import FoundationNetworking
 /// The session calls the delegate on a serial queue. A task without an exchange has ended, and each of its callbacks is refused.
 final class SessionDelegate: NSObject, URLSessionDataDelegate {
     private let exchanges = Mutex<[Int: Exchange]>([:])
-    /// Opens the request's body again.
-    private let uploads = Mutex<[Int: SessionUpload]>([:])
+    private let tls: SessionTLS
+
+    init(_ tls: SessionTLS = .system) { self.tls = tls }
 
     /// The number of tasks that have not ended.
     var taskCount: Int { exchanges.withLock(\.count) }
 
-    func add(_ exchange: Exchange, _ upload: SessionUpload?, for task: Int) {
-        exchanges.withLock { $0[task] = exchange }
-        if let upload { uploads.withLock { $0[task] = upload } }
-    }
+    func add(_ exchange: Exchange, for task: Int) { exchanges.withLock { $0[task] = exchange } }
 
     func remove(_ task: Int) {
-        // Released outside the locks.
+        // Released outside the lock.
         let exchange = exchanges.withLock { $0.removeValue(forKey: task) }
-        let upload = uploads.withLock { $0.removeValue(forKey: task) }
-        _ = (exchange, upload)
+        _ = exchange
     }
 
     private func exchange(of task: URLSessionTask) -> Exchange? { exchanges.withLock { $0[task.taskIdentifier] } }
@@ -52,8 +49,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
     func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
     ) {
-        let upload = exchange(of: task)?.mayRestartBody() == true ? uploads.withLock { $0[task.taskIdentifier] } : nil
-        completionHandler(upload?.open())
+        completionHandler(exchange(of: task)?.newBody())
     }
 
     func urlSession(
@@ -69,8 +65,13 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        completionHandler(URLSession.AuthChallengeDisposition(exchange(of: task)?.challenge() ?? .cancel), nil)
+        let exchange = exchange(of: task)
+        let kind = Exchange.Machine.ChallengeKind(method: challenge.protectionSpace.authenticationMethod)
+        let (disposition, credential) = tls.react(to: exchange?.challenge(kind) ?? .cancel, on: challenge) { exchange?.refuseServer($0) }
+        completionHandler(disposition, credential)
     }
+
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { exchange(of: task)?.waitForConnectivity() }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         exchange(of: task)?.collect(ExchangeEvent.Timings(metrics))
@@ -88,16 +89,6 @@ extension URLSession.ResponseDisposition {
             switch reply {
             case .allow: .allow
             case .cancel: .cancel
-            }
-    }
-}
-
-extension URLSession.AuthChallengeDisposition {
-    init(_ reply: Exchange.Machine.ChallengeReply) {
-        self =
-            switch reply {
-            case .performDefaultHandling: .performDefaultHandling
-            case .cancel: .cancelAuthenticationChallenge
             }
     }
 }

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import ErrandCore
 internal import Foundation
 
 #if canImport(FoundationNetworking)
@@ -38,11 +39,16 @@ enum SessionAbilities {
     static let declaresStreamLength = false
     /// The body of a stream blocks the queue of its session on Linux. Therefore such a request has a session of its own.
     static let streamNeedsOwnSession = true
+    /// On Linux, a session shows no certificates, and has no networks to choose from or to wait for.
+    static let canEvaluateTrust = false
+    static let capabilities: TransportCapabilities = [.decodesContent]
     static let decodedCodings = ReceivedHead.decodedCodings + ["zstd"]
     #else
     static let canSuspend = true
     static let declaresStreamLength = true
     static let streamNeedsOwnSession = false
+    static let canEvaluateTrust = true
+    static let capabilities: TransportCapabilities = [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity]
     static let decodedCodings = ReceivedHead.decodedCodings
     #endif
 }

@@ -13,8 +13,8 @@ final class Sessions: Sendable {
         let session: URLSession
         let delegate: SessionDelegate
 
-        init(_ configuration: URLSessionConfiguration) {
-            delegate = SessionDelegate()
+        init(_ configuration: URLSessionConfiguration, _ tls: SessionTLS) {
+            delegate = SessionDelegate(tls)
             let queue = OperationQueue()
             queue.maxConcurrentOperationCount = 1
             session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
@@ -23,24 +23,30 @@ final class Sessions: Sendable {
 
     private struct State {
         var isShutDown = false
+        /// The session for requests that fail without a network, and the session for requests that wait for a network.
         var shared: Open?
+        var waiting: Open?
         var exchanges: [ObjectIdentifier: Exchange] = [:]
     }
 
     private let state = Mutex(State())
     private let configuration: URLSessionConfiguration
+    private let tls: SessionTLS
     private let configure: (@Sendable (inout URLRequest) -> Void)?
 
     /// The idle timeout of a session for which only deadlines apply: seven days, which is also the limit of the session for a whole task.
     static let longestTimeout: Duration = .seconds(7 * 24 * 60 * 60)
 
-    init(_ base: URLSessionConfiguration, idleTimeout: Duration?, configure: (@Sendable (inout URLRequest) -> Void)?) {
-        configuration = Self.settings(base, idleTimeout: idleTimeout)
-        self.configure = configure
+    init(
+        _ base: URLSessionConfiguration, tls: SessionTLS = .system, idleTimeout: Duration?,
+        configure: (@Sendable (inout URLRequest) -> Void)?
+    ) {
+        configuration = Self.settings(base, tls: tls, idleTimeout: idleTimeout)
+        (self.tls, self.configure) = (tls, configure)
     }
 
     /// Returns the settings of a session that leaves all work of middleware to this library.
-    static func settings(_ base: URLSessionConfiguration, idleTimeout: Duration?) -> URLSessionConfiguration {
+    static func settings(_ base: URLSessionConfiguration, tls: SessionTLS = .system, idleTimeout: Duration?) -> URLSessionConfiguration {
         let settings = base.copy() as? URLSessionConfiguration ?? .ephemeral
         settings.urlCache = nil
         settings.requestCachePolicy = .reloadIgnoringLocalCacheData
@@ -50,6 +56,7 @@ final class Sessions: Sendable {
         settings.urlCredentialStorage = nil
         settings.timeoutIntervalForRequest = min(idleTimeout ?? longestTimeout, longestTimeout) / .seconds(1)
         settings.timeoutIntervalForResource = longestTimeout / .seconds(1)
+        PlatformSettings.require(tls.minimumVersion, in: settings)
         return settings
     }
 
@@ -62,12 +69,13 @@ final class Sessions: Sendable {
         var urlRequest = try URLRequest(headOf: request)
         // A request has an idle timeout of its own: 60 s, unless it is replaced.
         urlRequest.timeoutInterval = configuration.timeoutIntervalForRequest
+        PlatformSettings.limit(&urlRequest, to: request.options.networkAccess)
         let upload = attachBody(of: request, to: &urlRequest)
-        var rules = Exchange.Machine.Rules(for: request)
+        var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
         let ownsSession = upload != nil && SessionAbilities.streamNeedsOwnSession
         if let upload { urlRequest.httpBodyStream = upload.open() }
-        guard let (open, task) = task(for: urlRequest, inOwnSession: ownsSession) else {
+        guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
             upload?.stop()
             throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
@@ -77,13 +85,15 @@ final class Sessions: Sendable {
             open.delegate.remove(task.taskIdentifier)
             if ownsSession { open.session.finishTasksAndInvalidate() }
         }
-        open.delegate.add(exchange, upload, for: task.taskIdentifier)
+        open.delegate.add(exchange, for: task.taskIdentifier)
         if !add(exchange, task) { exchange.shutDown() }
         upload?.start(for: exchange)
         return try await exchange.run(on: TaskDriver(task))
     }
 
-    /// Sets the bytes of a body in memory. Returns the upload of any other body; `nil` if there is none.
+    /// Attaches the bytes of a body in memory to the request of the session.
+    ///
+    /// - Returns: the upload of a file or of a stream. `nil` for a body in memory, and for an empty body.
     private func attachBody(of request: Request, to urlRequest: inout URLRequest) -> SessionUpload? {
         if request.body.isEmpty { return nil }
         if let data = request.body.bufferedData {
@@ -109,13 +119,20 @@ final class Sessions: Sendable {
     /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
     ///
     /// The task is created under the lock, because a session that was invalidated must not create a task.
-    private func task(for request: URLRequest, inOwnSession: Bool) -> (Open, URLSessionDataTask)? {
+    private func task(for request: URLRequest, waits: Bool, inOwnSession: Bool) -> (Open, URLSessionDataTask)? {
         state.withLock { state in
             if state.isShutDown { return nil }
-            let open = inOwnSession ? Open(configuration) : state.shared ?? Open(configuration)
-            if !inOwnSession { state.shared = open }
+            let kept = waits ? \State.waiting : \State.shared
+            let open = (inOwnSession ? nil : state[keyPath: kept]) ?? makeSession(waits: waits)
+            if !inOwnSession { state[keyPath: kept] = open }
             return (open, open.session.dataTask(with: request))
         }
+    }
+
+    private func makeSession(waits: Bool) -> Open {
+        guard waits, let settings = configuration.copy() as? URLSessionConfiguration else { return Open(configuration, tls) }
+        PlatformSettings.waitForConnectivity(settings)
+        return Open(settings, tls)
     }
 
     /// Returns false after the shutdown.
@@ -132,23 +149,27 @@ final class Sessions: Sendable {
     }
 
     func shutDown() {
-        let (shared, exchanges) = state.withLock { state in
+        let (sessions, exchanges) = state.withLock { state in
             state.isShutDown = true
-            return (state.shared.take(), Array(state.exchanges.values))
+            return ([state.shared.take(), state.waiting.take()], Array(state.exchanges.values))
         }
         for exchange in exchanges { exchange.shutDown() }
-        shared?.session.invalidateAndCancel()
+        for open in sessions { open?.session.invalidateAndCancel() }
     }
 
     // A session keeps its delegate and its threads until it is invalidated. Tasks in progress end first.
-    deinit { state.withLock(\.shared)?.session.finishTasksAndInvalidate() }
+    deinit {
+        let sessions = state.withLock { [$0.shared, $0.waiting] }
+        for open in sessions { open?.session.finishTasksAndInvalidate() }
+    }
 }
 
 extension Exchange.Machine.Rules {
-    init(for request: Request) {
+    init(for request: Request, _ tls: SessionTLS = .system) {
         self.init(
             canSuspend: SessionAbilities.canSuspend, requestLength: request.body.length, canRestartBody: request.body.replay.canRestart,
-            mayRepeatSentBody: request.method.isIdempotent)
+            mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
+            hasClientCertificate: tls.clientCredential != nil)
     }
 }
 

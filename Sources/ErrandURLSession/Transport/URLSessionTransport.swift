@@ -1,5 +1,4 @@
 public import ErrandCore
-internal import Synchronization
 
 #if canImport(FoundationNetworking)
 internal import Foundation
@@ -31,10 +30,12 @@ public import Foundation
 /// - The fields of a response have no order, and fields of one name arrive as one field. `Set-Cookie` is separated again.
 /// - `URLSession` adds fields: `User-Agent`, `Accept-Language`, and `Content-Type` to a body without a media type.
 /// - The fields `Host`, `Connection` and `Proxy-Authorization` belong to `URLSession`.
-/// - Trailer fields, informational responses and upgrades are not supported. A response of the type `multipart/x-mixed-replace` fails.
+/// - Trailer fields and upgrades are not supported. Informational responses are reported on Linux only.
+/// - A response of the type `multipart/x-mixed-replace` fails.
 /// - `URLSession` may send an idempotent request again without a report. The body of another request is sent only once.
 ///
-/// Deadlines and phase limits are enforced by the stack. `URLSession` has no report of the time before the request is sent.
+/// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only at the end, and only on Apple's
+/// platforms.
 public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let sessions: Sessions
 
@@ -52,18 +53,49 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         _ configuration: URLSessionConfiguration = .ephemeral, idleTimeout: Duration? = nil,
         configure: (@Sendable (inout URLRequest) -> Void)? = nil
     ) {
+        self.init(configuration, .system, idleTimeout, configure)
+    }
+
+    /// Creates a transport with settings of TLS.
+    ///
+    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. App Transport Security still
+    /// applies. On Linux, `URLSession` has no settings of TLS, and any setting that differs from its default is refused.
+    ///
+    /// - Parameters:
+    ///   - configuration: as in ``init(_:idleTimeout:configure:)``.
+    ///   - tls: the trusted authorities, the pins, the unchecked hosts and the oldest version of TLS. `clientCertificate` is not supported,
+    ///     because `URLSession` can't read a key from a PEM file.
+    ///   - clientCredential: the credential for servers that ask for a client certificate, from
+    ///     `URLCredential(identity:certificates:persistence:)`; `nil`, the default, for no client certificate.
+    ///   - idleTimeout: as in ``init(_:idleTimeout:configure:)``.
+    ///   - configure: as in ``init(_:idleTimeout:configure:)``.
+    /// - Throws: ``/ErrandCore/TLSSettingsError`` for an unsupported setting, and for a file of authorities that can't be read.
+    public init(
+        _ configuration: URLSessionConfiguration = .ephemeral, tls: TLSSettings, clientCredential: URLCredential? = nil,
+        idleTimeout: Duration? = nil, configure: (@Sendable (inout URLRequest) -> Void)? = nil
+    ) throws(TLSSettingsError) {
+        self.init(configuration, try SessionTLS(tls, clientCredential: clientCredential), idleTimeout, configure)
+    }
+
+    private init(
+        _ configuration: URLSessionConfiguration, _ tls: SessionTLS, _ idleTimeout: Duration?,
+        _ configure: (@Sendable (inout URLRequest) -> Void)?
+    ) {
         precondition(
             idleTimeout.map { $0 > .zero } ?? true, "idleTimeout must be more than zero, or nil (is \((idleTimeout ?? .zero).inWords))")
-        sessions = Sessions(configuration, idleTimeout: idleTimeout, configure: configure)
+        sessions = Sessions(configuration, tls: tls, idleTimeout: idleTimeout, configure: configure)
     }
 
     /// The event of a request whose URL or `Authorization` was changed by the closure `configure`.
     public static let requestChanged = ExchangeEvent.Kind("requestChanged")
 
-    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies.
-    public var capabilities: TransportCapabilities {
-        SessionAbilities.canSuspend ? [.decodesContent, .streamingDownload] : [.decodesContent]
-    }
+    /// The event of a request that waits for a network: see ``/ErrandCore/RequestOptions/waitsForConnectivity``. `URLSession` does not
+    /// report the end of the wait.
+    public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
+
+    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to networks of some
+    /// kinds, and waits for a network.
+    public var capabilities: TransportCapabilities { SessionAbilities.capabilities }
 
     /// The type's name.
     public var description: String { "URLSessionTransport" }
@@ -74,6 +106,12 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         guard request.options.upgrade == nil else { throw request.notSupported("this transport can't change protocols") }
+        if !capabilities.contains(.networkAccess), request.options.networkAccess != .all {
+            throw request.notSupported("URLSession on Linux can't limit networkAccess")
+        }
+        if !capabilities.contains(.waitsForConnectivity), request.options.waitsForConnectivity {
+            throw request.notSupported("URLSession on Linux can't wait for connectivity")
+        }
         return try await sessions.send(request)
     }
 

@@ -13,7 +13,7 @@ final class PumpedInputStream: InputStream {
     }
 
     override func open() {}
-    override func close() { buffer.end(.stopped) }
+    override func close() { buffer.stop() }
     /// The session requires a stream that is not open, and opens the stream.
     override var streamStatus: Stream.Status { .notOpen }
     override var hasBytesAvailable: Bool { true }
@@ -27,5 +27,11 @@ final class PumpedInputStream: InputStream {
         case .failure: return -1
         }
     }
+}
+
+/// Returns a stream for a session on Linux, and the sink that passes its bytes to the stream.
+@Sendable func makePlatformSink(onEnd: @escaping @Sendable () -> Void) -> (InputStream, any UploadSink)? {
+    let buffer = UploadBuffer()
+    return (PumpedInputStream(buffer, onEnd: onEnd), buffer)
 }
 #endif

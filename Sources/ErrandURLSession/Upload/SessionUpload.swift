@@ -5,7 +5,7 @@ internal import Synchronization
 /// The body of a request that a session reads as a stream: a file, or a stream of the app.
 ///
 /// A task reads the body at the speed of the session. The upload owns the task, and ends it with ``stop()``.
-final class SessionUpload: UploadSource {
+final class SessionUpload: Sendable {
     private struct State {
         var isStopped = false
         var pump: Task<Void, Never>?
@@ -58,6 +58,7 @@ final class SessionUpload: UploadSource {
         return nil
     }
 
+    /// Releases the body. The session then can't read the rest.
     func stop() {
         let (pump, sink) = state.withLock { state in
             state.isStopped = true
@@ -122,22 +123,3 @@ protocol UploadSink: Sendable {
 
 /// The error for a stream that the session no longer reads. The session reports the reason.
 struct UploadSinkClosed: Error {}
-
-#if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
-/// A buffer that the session on Linux reads.
-struct BufferSink: UploadSink {
-    let buffer: UploadBuffer
-
-    func write(_ chunk: Data) async throws {
-        do { try await buffer.write(chunk) } catch { throw UploadSinkClosed() }
-    }
-
-    func finish() { buffer.end(.complete) }
-    func stop() { buffer.end(.stopped) }
-}
-
-@Sendable func makePlatformSink(onEnd: @escaping @Sendable () -> Void) -> (InputStream, any UploadSink)? {
-    let buffer = UploadBuffer()
-    return (PumpedInputStream(buffer, onEnd: onEnd), BufferSink(buffer: buffer))
-}
-#endif

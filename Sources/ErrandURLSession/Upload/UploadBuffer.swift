@@ -3,18 +3,16 @@ internal import ErrandCore
 internal import Synchronization
 
 /// Passes the chunks of a body from a task to a thread that waits for them. The buffer holds one chunk at a time.
-final class UploadBuffer: Sendable {
+final class UploadBuffer: UploadSink {
     private struct State {
         var chunk = Data()
         var end: End?
         /// The task that waits until the chunk was read.
         var writer: CheckedContinuation<Void, any Error>?
         var isReaderWaiting = false
-        /// The number of bytes that were read so far.
-        var readBytes: Int64 = 0
     }
 
-    enum End: Sendable {
+    private enum End {
         case complete
         /// The body has failed or was released. Reading fails.
         case stopped
@@ -31,7 +29,7 @@ final class UploadBuffer: Sendable {
 
     /// Writes a chunk. Returns when the chunk was read.
     ///
-    /// - Throws: `CancellationError` if the buffer was stopped.
+    /// - Throws: ``UploadSinkClosed`` if the buffer was stopped.
     func write(_ chunk: Data) async throws {
         guard !chunk.isEmpty else { return }
         try await withCheckedThrowingContinuation { continuation in
@@ -41,13 +39,16 @@ final class UploadBuffer: Sendable {
                 defer { state.isReaderWaiting = false }
                 return (false, state.isReaderWaiting)
             }
-            if isOver { return continuation.resume(throwing: CancellationError()) }
+            if isOver { return continuation.resume(throwing: UploadSinkClosed()) }
             if mustWake { wakeUp.signal() }
         }
     }
 
+    func finish() { end(.complete) }
+    func stop() { end(.stopped) }
+
     /// Ends the body. Only the first call has an effect.
-    func end(_ end: End) {
+    private func end(_ end: End) {
         let (writer, mustWake) = state.withLock { state -> (CheckedContinuation<Void, any Error>?, Bool) in
             if state.end != nil { return (nil, false) }
             state.end = end
@@ -55,7 +56,7 @@ final class UploadBuffer: Sendable {
             defer { state.isReaderWaiting = false }
             return (state.writer.take(), state.isReaderWaiting)
         }
-        writer?.resume(throwing: CancellationError())
+        writer?.resume(throwing: UploadSinkClosed())
         if mustWake { wakeUp.signal() }
     }
 
@@ -67,7 +68,6 @@ final class UploadBuffer: Sendable {
                     let count = min(target.count, state.chunk.count)
                     state.chunk.copyBytes(to: target, count: count)
                     state.chunk = state.chunk.dropFirst(count)
-                    state.readBytes += Int64(count)
                     return (.bytes(count), state.chunk.isEmpty ? state.writer.take() : nil)
                 }
                 switch state.end {

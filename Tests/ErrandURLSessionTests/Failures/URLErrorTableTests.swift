@@ -151,6 +151,37 @@ internal import FoundationNetworking
         #expect(number != 9_999 || failure.message.contains("CFNetwork 9999"))
     }
 
+    private func error(_ number: Int, network: Int? = nil, system: POSIXErrorCode? = nil) throws -> TransportError {
+        let lowest = system.map { NSError(domain: NSPOSIXErrorDomain, code: Int($0.rawValue)) }
+        let middle = network.map { number in
+            NSError(
+                domain: "kCFErrorDomainCFNetwork", code: number, userInfo: lowest.map { [NSUnderlyingErrorKey: $0] } ?? [:])
+        }
+        return try error(
+            NSError(
+                domain: NSURLErrorDomain, code: number, userInfo: (middle ?? lowest).map { [NSUnderlyingErrorKey: $0] } ?? [:]))
+    }
+
+    /// A number of `URLError`, of CFNetwork and of the system, and the reason.
+    static let reasons: [(Int, Int?, POSIXErrorCode?, String)] = [
+        (-1, 306, nil, "the connection to the proxy failed"),
+        (-1, 306, .ECONNREFUSED, "the connection to the proxy failed: connection refused"),
+        (-1, 303, nil, "the response is not valid HTTP"),
+        (-1, -1003, nil, ""),
+        (-1, 9_999, nil, "the session reports the error CFNetwork 9999"),
+        (-1, 9_999, .ECONNRESET, "the session reports the error CFNetwork 9999: connection reset by the server"),
+        (-1, nil, nil, "the session gives no reason"),
+        (77, 9_999, nil, "the session reports the error URLError 77, CFNetwork 9999"),
+        (-1004, 310, nil, "the connection to the HTTPS proxy failed"),
+        (-1004, -1004, .ECONNREFUSED, "connection refused"),
+        (-1009, -1009, .ENETDOWN, "this device is offline: network is down"),
+        (-1005, nil, nil, ""),
+    ]
+
+    @Test(arguments: reasons) func theReasonNamesTheErrorsBelow(number: Int, network: Int?, system: POSIXErrorCode?, text: String) throws {
+        #expect(try error(number, network: network, system: system).message == text)
+    }
+
     @Test func aDeniedNetworkIsAPolicyOfTheSystem() {
         let row = URLErrorTable.row(for: SessionError(number: -1009, isDeniedNetwork: true))
         #expect(row.code == .blockedByPolicy && row.delivery == .notSent)
@@ -179,6 +210,9 @@ internal import FoundationNetworking
         #expect(made(.shutDown)?.code == .shutDown && made(.noResponse)?.code == .invalidResponse)
         #expect(made(.invalidHead)?.code == .invalidResponse && made(.chunkBeforeHead)?.code == .invalidResponse)
         #expect(made(.secondHead)?.code == .unsupported)
+        let untrusted = made(.untrustedServer(UntrustedServer(reason: "it has expired")))
+        #expect(untrusted?.code == .tls && untrusted?.phase == .connect && untrusted?.delivery == .notSent)
+        #expect(untrusted?.message == "the certificate is not trusted: it has expired" && untrusted?.underlying is UntrustedServer)
         let short = made(.bodyTooShort(missingBytes: 1))
         #expect(short?.code == .connectionLost && short?.message == "the body ended 1 byte too early" && short?.elapsed == .seconds(1))
     }

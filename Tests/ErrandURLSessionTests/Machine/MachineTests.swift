@@ -240,7 +240,7 @@ internal import Testing
     @Test func aChallengeBeforeTheResponseIsHandledByTheSession() {
         var task = begun()
         task.apply { machine in
-            let (reply, actions) = machine.challenge()
+            let (reply, actions) = machine.challenge(.credentials)
             #expect(reply == .performDefaultHandling)
             return actions
         }
@@ -252,19 +252,52 @@ internal import Testing
         task.respond([.contentLength: "4"], status: 401)
         task.apply { $0.received(Data(count: 4)) }
         task.apply { machine in
-            let (reply, actions) = machine.challenge()
+            let (reply, actions) = machine.challenge(.credentials)
             #expect(reply == .cancel)
             return actions
         }
         #expect(task.count("end") == 1 && task.count("cancelTask") == 1)
-        #expect(task.machine.challenge().0 == .cancel)
+        #expect(task.machine.challenge(.credentials).0 == .cancel)
     }
 
     @Test func aChallengeInTheMiddleOfABodyFails() {
         var task = begun()
         task.respond([.contentLength: "4"], status: 401)
-        task.apply { $0.challenge().1 }
+        task.apply { $0.challenge(.credentials).1 }
         #expect(task.failure?.fault == "bodyTooShort")
+    }
+
+    @Test(arguments: [
+        (URLSessionMachine<Int, Int>.ChallengeKind.serverTrust, URLSessionMachine<Int, Int>.ChallengeReply.checkServerTrust),
+        (.clientCertificate, .presentClientCertificate), (.credentials, .performDefaultHandling),
+    ])
+    func aTransportWithSettingsOfTLSTakesPartInChallenges(
+        kind: ScriptedTask.Machine.ChallengeKind, reply: ScriptedTask.Machine.ChallengeReply
+    ) {
+        var plain = begun()
+        #expect(plain.machine.challenge(kind).0 == .performDefaultHandling)
+        var task = begun { ($0.checksServerTrust, $0.hasClientCertificate) = (true, true) }
+        #expect(task.machine.challenge(kind).0 == reply)
+        task.apply { $0.abandon() }
+        #expect(task.machine.challenge(kind).0 == .cancel)
+    }
+
+    @Test func aRefusedServerFailsTheCallOnce() {
+        struct Refused: Error {}
+        var task = begun { $0.checksServerTrust = true }
+        task.apply { $0.refuseServer(Refused()) }
+        // The session reports the cancelled challenge as a cancelled task.
+        task.apply { $0.completed(SessionError(number: -999)) }
+        #expect(task.failure?.fault == "untrustedServer" && task.heads == [1: 1] && task.count("cancelTask") == 1)
+    }
+
+    @Test func aWaitForANetworkIsRecordedBeforeTheResponseOnly() {
+        var task = begun()
+        task.apply { $0.waitsForConnectivity() }
+        #expect(task.count("waitingForConnectivity") == 1)
+        task.respond()
+        task.apply { $0.waitsForConnectivity() }
+        #expect(task.count("waitingForConnectivity") == 1)
     }
 
     // MARK: - The request's body
@@ -275,20 +308,20 @@ internal import Testing
             ($0.canRestartBody, $0.mayRepeatSentBody, $0.requestLength) = (true, isIdempotent, 10)
         }
         if hasSentBytes { task.apply { $0.sent(1) } }
-        #expect(task.machine.needsNewBody() == (opens ? .open : .refuse))
+        #expect(task.machine.mayReopenBody == opens)
     }
 
     @Test func aOneShotBodyIsNotSentAgain() {
-        var task = begun { $0.mayRepeatSentBody = true }
-        #expect(task.machine.needsNewBody() == .refuse)
+        let task = begun { $0.mayRepeatSentBody = true }
+        #expect(!task.machine.mayReopenBody)
     }
 
     @Test func aBodyIsNotSentAgainAfterTheHeadOrTheEnd() {
         var task = begun { ($0.canRestartBody, $0.mayRepeatSentBody) = (true, true) }
         task.respond()
-        #expect(task.machine.needsNewBody() == .refuse)
+        #expect(!task.machine.mayReopenBody)
         task.apply { $0.completed(nil) }
-        #expect(task.machine.needsNewBody() == .refuse)
+        #expect(!task.machine.mayReopenBody)
     }
 
     @Test func theEndOfTheRequestIsReportedOnce() {
@@ -342,7 +375,7 @@ internal import Testing
         task.apply { $0.bodyFailed(CancellationError()) }
         task.apply { $0.completed(nil) }
         task.apply { $0.shutDown() }
-        task.apply { $0.challenge().1 }
+        task.apply { $0.challenge(.credentials).1 }
         #expect(task.log == before)
     }
 

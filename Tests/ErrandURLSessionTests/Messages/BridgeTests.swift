@@ -1,4 +1,6 @@
+internal import Dispatch
 internal import ErrandCore
+internal import ErrandTesting
 internal import Foundation
 internal import TestSupport
 internal import Testing
@@ -108,6 +110,51 @@ internal import FoundationNetworking
         let source = try await request.body.open()
         source.abandon()
         #expect(try await source.next() == nil)
+    }
+
+    /// A stream that blocks its reader until it is let go.
+    private final class StuckStream: InputStream {
+        struct Signals: Sendable {
+            let isReading = Signal()
+            let isClosed = Signal()
+            let isReleased = Signal()
+            let letGo = DispatchSemaphore(value: 0)
+        }
+
+        private let signals: Signals
+
+        init(_ signals: Signals) {
+            self.signals = signals
+            super.init(data: Data())
+        }
+
+        override func open() {}
+        override func close() { signals.isClosed.signal() }
+        override var hasBytesAvailable: Bool { true }
+
+        override func read(_ bytes: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+            signals.isReading.signal()
+            signals.letGo.wait()
+            bytes.pointee = 7
+            return 1
+        }
+
+        deinit { signals.isReleased.signal() }
+    }
+
+    @Test func aCancelledReadOfABodyStreamEnds() async throws {
+        let signals = StuckStream.Signals()
+        let source = InputStreamSource(try urlRequest("https://a.example/") { $0.httpBodyStream = StuckStream(signals) })
+        let reading = Task { try await source.next() }
+        try await signals.isReading.wait()
+        reading.cancel()
+        // The thread still waits for the stream.
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        signals.letGo.signal()
+        try await signals.isClosed.wait()
+        try await signals.isReleased.wait()
+        // The byte of the cancelled read is lost. The body must not look complete.
+        await #expect(throws: CancellationError.self) { try await source.next() }
     }
 
     @Test func aMissingFileFailsTheBody() async throws {

@@ -29,7 +29,7 @@ internal import FoundationNetworking
             request.options.eventSink = recorder
             let upload = body.isEmpty ? nil : SessionUpload(body)
             exchange = Exchange(request, rules: Exchange.Machine.Rules(for: request), upload: upload)
-            if isKnown { delegate.add(exchange, upload, for: task.taskIdentifier) }
+            if isKnown { delegate.add(exchange, for: task.taskIdentifier) }
         }
 
         func response(_ status: Int = 200, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {

@@ -153,6 +153,23 @@ extension URLSessionTransportTests {
             #expect(failure.code == .unsupported && failure.delivery == .notSent)
         }
 
+        #if canImport(FoundationNetworking)
+        /// Options that only a session of Apple's platforms serves.
+        static let options: [@Sendable (inout RequestOptions) -> Void] = [
+            { $0.networkAccess = .all.subtracting(.cellular) }, { $0.networkAccess = [] }, { $0.waitsForConnectivity = true },
+        ]
+
+        @Test func anOptionThatTheSessionCannotServeIsRefused() async throws {
+            for change in Self.options {
+                var request = try Request(.get, url: "http://a.invalid/")
+                change(&request.options)
+                let failure = try await transportError { try await URLSessionTransport().send(request) }
+                #expect(failure.code == .unsupported && failure.delivery == .notSent)
+                await #expect(throws: UnsupportedOptionError.self) { _ = try await HTTPStack(URLSessionTransport()).send(request) }
+            }
+        }
+        #endif
+
         @Test func aRefusedConnectionWasNotSent() async throws {
             let server = try RawServer { _ in }
             let url = server.url()
@@ -215,7 +232,9 @@ extension URLSessionTransportTests {
         @Test func theCapabilitiesAreThoseOfThePlatform() {
             let capabilities = URLSessionTransport().capabilities
             #expect(capabilities.contains(.decodesContent) && !capabilities.contains(.deadlines) && !capabilities.contains(.trailers))
-            #expect(capabilities.contains(.streamingDownload) == SessionAbilities.canSuspend)
+            for capability in [TransportCapabilities.streamingDownload, .networkAccess, .waitsForConnectivity] {
+                #expect(capabilities.contains(capability) == SessionAbilities.canSuspend)
+            }
         }
     }
 }

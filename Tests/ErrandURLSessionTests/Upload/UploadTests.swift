@@ -27,7 +27,7 @@ internal import Testing
         let buffer = UploadBuffer()
         async let result = readAll(buffer)
         for text in ["one", "", "two and more", "3"] { try await buffer.write(Data(text.utf8)) }
-        buffer.end(.complete)
+        buffer.finish()
         let (read, end) = await result
         #expect(String(decoding: read, as: UTF8.self) == "onetwo and more3" && end == .end)
     }
@@ -35,12 +35,12 @@ internal import Testing
     @Test func aStoppedBufferFailsItsReaderAndItsWriter() async throws {
         let buffer = UploadBuffer()
         let writer = Task { try await buffer.write(Data("abc".utf8)) }
-        buffer.end(.stopped)
-        await #expect(throws: CancellationError.self) { try await writer.value }
+        buffer.stop()
+        await #expect(throws: UploadSinkClosed.self) { try await writer.value }
         let (read, end) = await readAll(buffer)
         #expect(read.isEmpty && end == .failure)
         // The first end counts.
-        buffer.end(.complete)
+        buffer.finish()
         #expect(await readAll(buffer).1 == .failure)
     }
 
@@ -49,7 +49,7 @@ internal import Testing
             let buffer = UploadBuffer()
             async let result = readAll(buffer)
             await Task.yield()
-            buffer.end(.stopped)
+            buffer.stop()
             #expect(await result.1 == .failure)
         }
     }

@@ -1,0 +1,81 @@
+#if canImport(Security) && canImport(CryptoKit)
+internal import CryptoKit
+internal import ErrandCore
+internal import Foundation
+internal import Security
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+/// The part of the settings that only Apple's platforms have.
+enum PlatformSettings {
+    /// Decides about the server of a challenge. Returns the credential for an accepted server.
+    ///
+    /// The validation may load certificates over the network, and blocks the queue of the session meanwhile.
+    static func decide(
+        _ challenge: URLAuthenticationChallenge, by policy: ServerTrustPolicy
+    ) -> (ServerTrustPolicy.Decision, URLCredential?) {
+        let space = challenge.protectionSpace
+        guard let trust = space.serverTrust else { return (.useSession, nil) }
+        let decision = policy.decision(on: SystemTrust(trust: trust), of: space.host)
+        guard case .accept = decision else { return (decision, nil) }
+        return (decision, URLCredential(trust: trust))
+    }
+
+    static func limit(_ request: inout URLRequest, to access: NetworkAccess) {
+        if !access.contains(.cellular) { request.allowsCellularAccess = false }
+        if !access.contains(.expensive) { request.allowsExpensiveNetworkAccess = false }
+        if !access.contains(.constrained) { request.allowsConstrainedNetworkAccess = false }
+    }
+
+    static func waitForConnectivity(_ settings: URLSessionConfiguration) { settings.waitsForConnectivity = true }
+
+    static func require(_ version: TLSSettings.Version, in settings: URLSessionConfiguration) {
+        if version == .tls13 { settings.tlsMinimumSupportedProtocolVersion = .TLSv13 }
+    }
+}
+
+/// The certificates of a server, validated by the system.
+private struct SystemTrust: ServerTrust {
+    let trust: SecTrust
+
+    func refusal(trusting roots: [Data]) -> String? {
+        if !roots.isEmpty {
+            let certificates = roots.compactMap { SecCertificateCreateWithData(nil, $0 as CFData) }
+            guard certificates.count == roots.count, SecTrustSetAnchorCertificates(trust, certificates as CFArray) == errSecSuccess,
+                SecTrustSetAnchorCertificatesOnly(trust, false) == errSecSuccess
+            else { return "an authority of the settings can't be used" }
+        }
+        var error: CFError?
+        if SecTrustEvaluateWithError(trust, &error) { return nil }
+        // The text of the error names the host and the certificate only.
+        return error.map { CFErrorCopyDescription($0) as String } ?? "the system gives no reason"
+    }
+
+    var certificates: [Data] {
+        let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] ?? []
+        return chain.map { SecCertificateCopyData($0) as Data }
+    }
+
+    func sha256(_ bytes: Data) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
+}
+#else
+internal import ErrandCore
+internal import Foundation
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+/// On Linux, a session has none of these settings. The transport refuses them, so nothing remains to be done.
+enum PlatformSettings {
+    static func decide(
+        _ challenge: URLAuthenticationChallenge, by policy: ServerTrustPolicy
+    ) -> (ServerTrustPolicy.Decision, URLCredential?) { (.useSession, nil) }
+
+    static func limit(_ request: inout URLRequest, to access: NetworkAccess) {}
+    static func waitForConnectivity(_ settings: URLSessionConfiguration) {}
+    static func require(_ version: TLSSettings.Version, in settings: URLSessionConfiguration) {}
+}
+#endif

@@ -1,0 +1,106 @@
+internal import ErrandCore
+internal import Foundation
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+/// The settings of TLS, in the form that a session needs.
+struct SessionTLS: Sendable {
+    var trust = ServerTrustPolicy()
+    var minimumVersion = TLSSettings.Version.tls12
+    /// The credential for a server that asks for a client certificate; `nil` if there is none.
+    var clientCredential: URLCredential?
+
+    /// The settings of a transport without settings of its own.
+    static let system = SessionTLS()
+
+    private init() {}
+
+    init(trust: ServerTrustPolicy, clientCredential: URLCredential? = nil) {
+        (self.trust, self.clientCredential) = (trust, clientCredential)
+    }
+
+    /// Reads and checks the settings.
+    ///
+    /// - Parameters:
+    ///   - canEvaluateTrust: whether the session shows the certificates of a server, and takes client certificates.
+    ///   - readFile: returns the content of a file; `nil` if the file can't be read.
+    /// - Throws: ``/ErrandCore/TLSSettingsError`` for an unsupported setting and for a file without certificates.
+    init(
+        _ settings: TLSSettings, clientCredential: URLCredential?, canEvaluateTrust: Bool = SessionAbilities.canEvaluateTrust,
+        readFile: (String) -> Data? = { FileManager.default.contents(atPath: $0) }
+    ) throws(TLSSettingsError) {
+        if settings.clientCertificate != nil {
+            throw TLSSettingsError(
+                .unsupported, of: "clientCertificate", "URLSession can't read a key from a PEM file; pass a clientCredential")
+        }
+        if !canEvaluateTrust, let name = Self.firstSetting(of: settings, clientCredential) {
+            throw TLSSettingsError(
+                .unsupported, of: name, "URLSession on Linux has no settings of TLS; use NIOTransport, or leave the setting as it is")
+        }
+        trust.pins = settings.pins
+        trust.uncheckedHosts = settings.uncheckedHostsForTesting
+        (minimumVersion, self.clientCredential) = (settings.minimumVersion, clientCredential)
+        for path in settings.extraRootsPEMFiles {
+            guard let roots = readFile(path).flatMap({ PEMCertificates.read($0) }) else {
+                throw TLSSettingsError(.unreadableFile, of: path, "the file can't be read, or contains no certificate in PEM form")
+            }
+            trust.extraRoots += roots
+        }
+    }
+
+    /// Returns the reaction of the session's delegate to a challenge.
+    ///
+    /// - Parameters:
+    ///   - decide: decides about the server, and returns the credential for an accepted server.
+    ///   - refuse: called before the challenge of a refused server is cancelled.
+    func react(
+        to reply: Exchange.Machine.ChallengeReply, on challenge: URLAuthenticationChallenge,
+        decide: (URLAuthenticationChallenge, ServerTrustPolicy) -> (ServerTrustPolicy.Decision, URLCredential?) = PlatformSettings.decide,
+        refuse: (any Error) -> Void
+    ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        switch reply {
+        case .performDefaultHandling: return (.performDefaultHandling, nil)
+        case .cancel: return (.cancelAuthenticationChallenge, nil)
+        case .presentClientCertificate: return (.useCredential, clientCredential)
+        case .checkServerTrust:
+            switch decide(challenge, trust) {
+            case (.useSession, _): return (.performDefaultHandling, nil)
+            case (.accept, let credential): return (.useCredential, credential)
+            case (.refuse(let error), _):
+                refuse(error)
+                return (.cancelAuthenticationChallenge, nil)
+            }
+        }
+    }
+
+    /// Returns the name of the first setting that differs from its default; `nil` if there is none.
+    private static func firstSetting(of settings: TLSSettings, _ credential: URLCredential?) -> String? {
+        if !settings.extraRootsPEMFiles.isEmpty { return "extraRootsPEMFiles" }
+        if settings.minimumVersion != .tls12 { return "minimumVersion" }
+        if settings.pins != nil { return "pins" }
+        if settings.uncheckedHostsForTesting != .none { return "uncheckedHostsForTesting" }
+        return credential == nil ? nil : "clientCredential"
+    }
+}
+
+extension URLSessionMachine {
+    /// The kind of a challenge of a server or of a proxy.
+    enum ChallengeKind: Sendable, Equatable {
+        case serverTrust
+        case clientCertificate
+        /// A challenge of HTTP.
+        case credentials
+
+        /// - Parameter method: the authentication method of the protection space. On Linux, Foundation has no constants for the first two.
+        init(method: String) {
+            self =
+                switch method {
+                case "NSURLAuthenticationMethodServerTrust": .serverTrust
+                case "NSURLAuthenticationMethodClientCertificate": .clientCertificate
+                default: .credentials
+                }
+        }
+    }
+}
