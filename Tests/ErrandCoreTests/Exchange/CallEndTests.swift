@@ -23,23 +23,14 @@ import Testing
         }
     }
 
-    private struct RecordingObserver: CallObserver {
-        let clock: ManualClock
-        let start: ManualClock.Instant
-        let reports: RecordingList<String>
-
-        func mark() -> Duration { start.duration(to: clock.now) }
-
-        func end(_ outcome: CallOutcome, at mark: Duration) {
-            let failure = outcome.failure.map { " \(type(of: $0))" } ?? ""
-            reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
-        }
-    }
-
     private func observed(isTyped: Bool, by observers: Int = 1, after end: CallEnd? = nil) async throws -> Response {
         var request = Request.sample()
         request.options.call.awaitsDecoding = isTyped
-        let observer = RecordingObserver(clock: clock, start: clock.now, reports: reports)
+        let (clock, start, reports) = (clock, clock.now, reports)
+        let observer = RecordingObserver(marking: { start.duration(to: clock.now) }) { outcome, mark in
+            let failure = outcome.failure.map { " \(type(of: $0))" } ?? ""
+            reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
+        }
         var sender: any HTTPSender = StubExchangeSender(exchange: exchange, end: end)
         for _ in 1..<observers { sender = ObservingSender(next: sender, observer: observer) }
         return try await sender.send(request, observedBy: observer)
@@ -47,7 +38,7 @@ import Testing
 
     private struct ObservingSender: HTTPSender {
         let next: any HTTPSender
-        let observer: RecordingObserver
+        let observer: RecordingObserver<Duration>
         func send(_ request: Request) async throws -> Response { try await next.send(request, observedBy: observer) }
     }
 

@@ -38,19 +38,6 @@ import Glibc
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await work(request, next) }
     }
 
-    struct ObservingMiddleware<Observer: CallObserver>: HTTPMiddleware {
-        let make: @Sendable () -> Observer
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            try await next.send(request, observedBy: make())
-        }
-    }
-
-    final class RecordingObserver: CallObserver {
-        let outcomes: RecordingList<CallOutcome>
-        init(_ outcomes: RecordingList<CallOutcome>) { self.outcomes = outcomes }
-        func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
-    }
-
     struct Refusal: Error { var name = "" }
 
     static let always = RequestCondition.custom("always") { _ in true }
