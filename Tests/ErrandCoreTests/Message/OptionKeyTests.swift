@@ -227,19 +227,11 @@ import Testing
         #expect(mirror.requests.count == 1)
     }
 
-    /// Sets an option that only the inner layers support.
-    private struct HedgeOptionMiddleware: HTTPMiddleware {
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            var request = request
-            request.options.hedge = .use(.standard)
-            return try await next.send(request)
-        }
-    }
-
     @Test func anOptionOfALayerIsNotCheckedInAFallback() async throws {
         let failing = StubTransport(
             Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
-        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: HedgeOptionMiddleware())
+        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(
+            by: ClosureMiddleware(changing: { $0.options.hedge = .use(.standard) }))
         #expect(try await stack.send(.sample()).metadata.isFallback)
     }
 

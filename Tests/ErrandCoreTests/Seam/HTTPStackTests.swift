@@ -92,11 +92,19 @@ import Testing
     }
     #endif
 
+    /// Looks around where it runs.
+    private func probing(_ probe: @escaping @Sendable () -> Void) -> ClosureMiddleware {
+        ClosureMiddleware { request, next in
+            probe()
+            return try await next.send(request)
+        }
+    }
+
     @MainActor @Test func noLayerOfAStackRunsOnTheMainActor() async throws {
         let mainQueue = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mainQueue, value: true)
         let isMain = RecordingList<Bool>()
-        let stack = stub.wrapped(by: ProbingMiddleware { isMain.record(DispatchQueue.getSpecific(key: mainQueue) ?? false) })
+        let stack = stub.wrapped(by: probing { isMain.record(DispatchQueue.getSpecific(key: mainQueue) ?? false) })
         #expect(DispatchQueue.getSpecific(key: mainQueue) == true)
         _ = try await stack.send(.sample())
         _ = try await stack.withResponse(to: .sample()) { _ in }
@@ -107,7 +115,7 @@ import Testing
     @Test func aPreferredTaskExecutorHoldsForTheWholeStack() async throws {
         let executor = QueueExecutor()
         let isPreferred = RecordingList<Bool>()
-        let probe = ProbingMiddleware { isPreferred.record(executor.isCurrent) }
+        let probe = probing { isPreferred.record(executor.isCurrent) }
         let stack = ScriptedTransport { request in
             isPreferred.record(executor.isCurrent)
             return Response(head: HTTPResponse(status: .ok), request: request)
@@ -117,15 +125,13 @@ import Testing
     }
 
     @Test func aSecondCallOfNextIsASecondExchange() async throws {
-        struct DoublingMiddleware: HTTPMiddleware {
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                async let first = next.send(request)
-                async let second = next.send(request)
-                _ = try await first
-                return try await second
-            }
+        let doubling = ClosureMiddleware { request, next in
+            async let first = next.send(request)
+            async let second = next.send(request)
+            _ = try await first
+            return try await second
         }
-        _ = try await stub.wrapped(by: DoublingMiddleware()).send(.sample())
+        _ = try await stub.wrapped(by: doubling).send(.sample())
         #expect(stub.requests.count == 2)
     }
 
@@ -150,16 +156,5 @@ import Testing
         let request = Request.sample()
         let event = ExchangeEvent(.end, request: request.id, failure: SomeError())
         #expect(event.kind == .end && event.kind.description == "end" && event.request == request.id && event.failure is SomeError)
-    }
-}
-
-/// Looks around where it runs.
-private struct ProbingMiddleware: HTTPMiddleware {
-    let probe: @Sendable () -> Void
-
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        probe()
-        let response = try await next.send(request)
-        return response
     }
 }

@@ -81,16 +81,14 @@ import Testing
 
     /// An inner layer sends a request of its own, which does not declare the names.
     @Test(arguments: [true, false]) func namesOfTheOuterRequestAreHiddenInTheResponseOfAnother(_ isInside: Bool) async {
-        struct Substitute: HTTPMiddleware {
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                var response = try await next.send(Request(.get, url: "https://b.example/x"))
-                response.request = request
-                return response
-            }
+        let substituting = ClosureMiddleware { request, next in
+            var response = try await next.send(Request(.get, url: "https://b.example/x"))
+            response.request = request
+            return response
         }
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.json(["iban": "DE1234567890"], status: .conflict)))
-        let substituted: HTTPStack = HTTPStack(stub).wrapped(by: Substitute())
+        let substituted: HTTPStack = HTTPStack(stub).wrapped(by: substituting)
         let stack: HTTPStack =
             isInside
             ? substituted.log(to: logger, clock: clock).validateStatus() : substituted.validateStatus().log(to: logger, clock: clock)
