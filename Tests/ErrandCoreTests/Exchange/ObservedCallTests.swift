@@ -57,17 +57,12 @@ import Testing
 
     /// As the error keeps the exchange, the end of the call can't wait for it.
     @Test(arguments: [false, true]) func aRefusedStatusEndsTheCallBeforeTheExchange(isLong: Bool) async throws {
-        struct StubNotFoundSender: HTTPSender {
-            let exchange: ExchangeLifetime
-            let body: Data
-
-            func send(_ request: Request) async throws -> Response {
-                Response(head: HTTPResponse(status: .notFound), body: ResponseBody(body), request: request, exchange: exchange)
-            }
-        }
         let exchange = ExchangeLifetime()
-        let stack = StubNotFoundSender(exchange: exchange, body: Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)).validateStatus()
-            .wrapped(by: observing)
+        let body = Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)
+        let sender = ClosureSender {
+            Response(head: HTTPResponse(status: .notFound), body: ResponseBody(body), request: $0, exchange: exchange)
+        }
+        let stack = sender.validateStatus().wrapped(by: observing)
         let error = await #expect(throws: StatusError.self) { try await stack.send(.sample()) }
         exchange.end(.failed(SomeError()))
         let outcome = try #require(outcomes.all.first)
@@ -77,12 +72,10 @@ import Testing
     }
 
     @Test func anObserverDoesNotKeepAnExchangeAlive() async throws {
-        struct StubOpenExchangeSender: HTTPSender {
-            func send(_ request: Request) async throws -> Response {
-                Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: ExchangeLifetime())
-            }
+        let sender = ClosureSender {
+            Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: $0, exchange: ExchangeLifetime())
         }
-        let stack = StubOpenExchangeSender().wrapped(by: observing)
+        let stack = sender.wrapped(by: observing)
         for isTyped in [false, true] {
             var request = Request.sample()
             request.options.call.awaitsDecoding = isTyped

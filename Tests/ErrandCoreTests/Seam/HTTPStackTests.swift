@@ -10,9 +10,7 @@ import Testing
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    private struct PlainSender: HTTPSender {
-        func send(_ request: Request) async throws -> Response { Response(head: HTTPResponse(status: .ok), request: request) }
-    }
+    private let plain = ClosureSender { Response(head: HTTPResponse(status: .ok), request: $0) }
 
     private struct Client { let stack: HTTPStack }
 
@@ -39,11 +37,11 @@ import Testing
             by: RecordingMiddleware(name: "last", list: recorder, label: "last(1)"))
         #expect(stack.description == "last(1) > PlainMiddleware > StubTransport")
         #expect(stack.layers.map(\.description) == ["last(1)", "PlainMiddleware", "StubTransport"])
-        #expect(HTTPStack(PlainSender()).description == "PlainSender")
+        #expect(HTTPStack(plain).description == "ClosureSender")
     }
 
     @Test func aStackIsOneTypeThatCanBeStored() async throws {
-        var client = Client(stack: HTTPStack(PlainSender()))
+        var client = Client(stack: HTTPStack(plain))
         #expect(client.stack.capabilities == [])
         client = Client(stack: stub.wrapped(by: PlainMiddleware()))
         #expect(client.stack.capabilities == stub.capabilities)

@@ -148,10 +148,8 @@ import Logging
     }
 
     @Test func aCustomSenderIsNotCalled() async throws {
-        struct FailingSender: HTTPSender {
-            func send(_ request: Request) async throws -> Response { throw Oops() }
-        }
-        let prepared = try await FailingSender().transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
+        let failing = ClosureSender { _ in throw Oops() }
+        let prepared = try await failing.transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
         #expect(prepared.head.path == "/x?a=1")
     }
 
