@@ -208,7 +208,7 @@ import Testing
         let simulation = Simulation()
         let clock = simulation.clock
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
-        let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(5)) }
+        let server = PacedSender(clock) { _ in PacedSender.Pace(time: .seconds(5)) }
         let stack = HTTPStack(server).wrapped(by: middleware)
         simulation.begin { [self] in try await stack.send(call("/first")).body.abandon() }
         simulation.runUntilIdle()
@@ -227,7 +227,7 @@ import Testing
     @Test func theLeastUrgentRequestIsSentUnderOverload() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(1)) }
+        let server = PacedSender(clock) { _ in PacedSender.Pace(time: .seconds(1)) }
         let stack = HTTPStack(server).concurrencyLimit(2)
         for _ in 0..<6 {
             simulation.begin { [self] in
