@@ -45,11 +45,6 @@ import Testing
         ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
-    private struct PassThroughMiddleware: HTTPMiddleware {
-        let place: MiddlewarePlace
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
-    }
-
     @Test(arguments: OptionRow.all) func eachOptionDeclaresItsIdentity(_ row: OptionRow) throws {
         let (one, other) = (try row.request().options, try row.request().options)
         #expect(one.keys.map { String(describing: $0) } == [row.key])
@@ -86,7 +81,7 @@ import Testing
         }
         let error = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(Self.plain()).send(request) }
         #expect(error?.missingMiddleware == place && error?.option == names[row.key] ?? place.description)
-        _ = try await Self.plain().wrapped(by: PassThroughMiddleware(place: place)).send(request)
+        _ = try await Self.plain().wrapped(by: PlacedMiddleware("pass", at: place)).send(request)
     }
 
     // MARK: Options in the key

@@ -1,27 +1,6 @@
 #if NIO && MockServer
-import ErrandCore
 import NIOCore
 import NIOPosix
-import Synchronization
-import TestSupport
-
-/// A resolver whose addresses a closure returns. It counts its calls.
-final class StubResolver: HostResolver {
-    let asked = Watched([String]())
-    let discarded = Watched([String]())
-    private let lookUp: @Sendable (String) async throws -> [IPAddress]
-
-    init(_ lookUp: @escaping @Sendable (String) async throws -> [IPAddress]) { self.lookUp = lookUp }
-
-    convenience init(_ addresses: String...) { self.init { _ in try addresses.map { try IPAddress($0) } } }
-
-    func addresses(of host: String, port: Int) async throws -> [IPAddress] {
-        asked.change { $0.append("\(host):\(port)") }
-        return try await lookUp(host)
-    }
-
-    func discardAddresses(of host: String, port: Int) { discarded.change { $0.append(host) } }
-}
 
 /// A server of SwiftNIO at any address, whose responses hold the address that a connection came from.
 struct PeerServer: Sendable {

@@ -10,8 +10,8 @@ import Testing
     private static func latencies(seed: UInt64, hedged: Bool) -> (sorted: [Duration], requests: Int) {
         let simulation = Simulation()
         let random = SeededRandom(seed: seed)
-        let server = PacedServer(simulation.clock) { _ in
-            PacedServer.Pace(time: random.next() < 0.02 ? .seconds(1) : .milliseconds(8 + 4 * random.next()))
+        let server = PacedSender(simulation.clock) { _ in
+            PacedSender.Pace(time: random.next() < 0.02 ? .seconds(1) : .milliseconds(8 + 4 * random.next()))
         }
         var stack = HTTPStack(server)
         if hedged { stack = stack.hedge(clock: simulation.clock) }

@@ -6,8 +6,8 @@ import Testing
 
 /// What retries do to a server, and what they never do, under seeded chance.
 @Suite(.timeLimit(.minutes(5))) struct RetrySimulationTests {
-    /// A server that fails from the first to the second minute; it counts what it gets in each second.
-    private final class TroubledServer: HTTPSender {
+    /// Fails from the first to the second minute, and counts the requests of each second.
+    private final class FailingMinuteSender: HTTPSender {
         private let perSecond = Mutex([Int: Int]())
         private let clock: ManualClock
         private let start: ManualClock.Instant
@@ -29,7 +29,7 @@ import Testing
     func anOverloadedServerGetsLittleMoreThanItsNormalLoad(shareOneBudget: Bool, seed: UInt64) async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let server = TroubledServer(clock: clock)
+        let server = FailingMinuteSender(clock: clock)
         let random = SeededRandom(seed: seed)
         let shared = RetryBudget(clock: clock)
         var clients: [(stack: HTTPStack, next: Duration)] = (0..<200).map { _ in
@@ -52,8 +52,8 @@ import Testing
         #expect(ratio > 1.0 && ratio <= 1.2, "\(trouble) requests in the bad minute, \(normal) in a good one: \(ratio)")
     }
 
-    /// A sender that follows a script, and knows what reached the server.
-    private final class ScriptedServer: HTTPSender {
+    /// Fails or responds at random, and records the keys of the requests that would have reached a server.
+    private final class RandomOutcomeSender: HTTPSender {
         let received = Mutex<[String?]>([])
         private let generator: Mutex<SeededGenerator>
 
@@ -92,7 +92,7 @@ import Testing
     @Test func aPOSTWithoutAKeyIsNeverReceivedTwiceInTenThousandScripts() async throws {
         var resent = 0
         for seed in 0..<10_000 as Range<UInt64> {
-            let server = ScriptedServer(seed: seed)
+            let server = RandomOutcomeSender(seed: seed)
             let clock = ManualClock()
             let random = SeededRandom(seed: seed)
             let policy = RetryPolicy(maxAttempts: 2 + Int(seed % 9), backoff: seed % 2 == 0 ? .immediate : .exponential())

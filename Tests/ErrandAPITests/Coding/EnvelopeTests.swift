@@ -229,16 +229,13 @@ import Testing
         await #expect(throws: StatusError.self) { try await client(stub).get("/x", as: User.self) }
     }
 
-    /// Sends another request first, like a middleware that signs in.
-    private struct DetourMiddleware: HTTPMiddleware {
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+    @Test func theRefusedResponseOfAnotherRequestIsNotMapped() async throws {
+        // Like a middleware that signs in.
+        let detour = ClosureMiddleware { _, next in
             let response = try await next.send(Request(.get, url: "https://other.example/token"))
             throw try await StatusError(reading: response)
         }
-    }
-
-    @Test func theRefusedResponseOfAnotherRequestIsNotMapped() async throws {
-        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: DetourMiddleware())
+        let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: detour)
         let client = APIClient(stack.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self)
         await #expect(throws: StatusError.self) { try await client.get("/x", as: User.self) }
     }

@@ -441,8 +441,8 @@ import Testing
         #expect(nonces == [nil, "n", "n", "m", nil, "m"])
     }
 
-    /// A server that accepts no count of a nonce but the next one, and does not say that the nonce is stale.
-    private final class StrictServer: HTTPSender {
+    /// Accepts no count of a nonce but the next one, and does not say that the nonce is stale.
+    private final class StrictNonceSender: HTTPSender {
         private let counts = Mutex<[String: Int]>([:])
 
         func send(_ request: Request) async throws -> Response {
@@ -464,7 +464,7 @@ import Testing
     }
 
     @Test func aNonceIsSharedOnlyAfterItsAcceptance() async throws {
-        let stack = HTTPStack(StrictServer()).authenticate(.digest(user: "joe", password: "secret"))
+        let stack = HTTPStack(StrictNonceSender()).authenticate(.digest(user: "joe", password: "secret"))
         let request = try request()
         try await withThrowingTaskGroup(of: HTTPResponse.Status.self) { group in
             for _ in 0..<500 { group.addTask { try await stack.send(request).status } }

@@ -2,7 +2,7 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandAuth
@@ -59,19 +59,14 @@ import Testing
         return (0..<count).map { _ in generator.field() }
     }
 
-    /// Challenges every request with the same field, and records the proofs.
-    private final class StubChallengeSender: HTTPSender {
-        private let field: String
-        private let kept = Mutex<[String?]>([])
-
-        init(_ field: String) { self.field = field }
-
-        var sent: [String?] { kept.withLock { $0 } }
-
-        func send(_ request: Request) async throws -> Response {
-            kept.withLock { $0.append(request.headers[.authorization]) }
+    /// Returns a sender that challenges every request with the same field, and the proofs that reach the sender.
+    private func challenging(_ field: String) -> (sender: ClosureSender, sent: RecordingList<String?>) {
+        let sent = RecordingList<String?>()
+        let sender = ClosureSender { request in
+            sent.record(request.headers[.authorization])
             return Response(head: HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field]), request: request)
         }
+        return (sender, sent)
     }
 
     /// Whether a scheme's name is in the value outside of quoted strings: found another way than by the reader.
@@ -102,22 +97,23 @@ import Testing
             #expect(challenges.allSatisfy { !$0.scheme.isEmpty && $0.scheme.allSatisfy(token.contains) }, "\(field)")
 
             let request = try Request(.get, url: "https://a.example/x?y=1")
-            let bearer = StubChallengeSender(field)
-            let stopped = try await HTTPStack(bearer).authenticate(.bearer("t")).send(request)
-            #expect(bearer.sent == ["Bearer t"] && stopped.metadata.authenticationStop == .refused)
+            let bearer = challenging(field)
+            let stopped = try await HTTPStack(bearer.sender).authenticate(.bearer("t")).send(request)
+            #expect(bearer.sent.all == ["Bearer t"] && stopped.metadata.authenticationStop == .refused)
 
-            let basic = StubChallengeSender(field)
-            let asked = try await HTTPStack(basic).authenticate(.basic(user: "joe", password: "pw", isPreemptive: false)).send(request)
-            #expect(basic.sent == [nil] || basic.sent == [nil, "Basic am9lOnB3"])
-            #expect(basic.sent.count == 1 || Self.names("basic", field), "\(field)")
-            #expect(asked.metadata.authenticationStop == (basic.sent.count == 1 ? .noCredentials : .refused))
-            proofs.basic += basic.sent.count - 1
+            let basic = challenging(field)
+            let asked = try await HTTPStack(basic.sender).authenticate(.basic(user: "joe", password: "pw", isPreemptive: false)).send(
+                request)
+            #expect(basic.sent.all == [nil] || basic.sent.all == [nil, "Basic am9lOnB3"])
+            #expect(basic.sent.all.count == 1 || Self.names("basic", field), "\(field)")
+            #expect(asked.metadata.authenticationStop == (basic.sent.all.count == 1 ? .noCredentials : .refused))
+            proofs.basic += basic.sent.all.count - 1
 
-            let digest = StubChallengeSender(field)
-            let stop = try await HTTPStack(digest).authenticate(.digest(user: "joe", password: "pw")).send(request).metadata
+            let digest = challenging(field)
+            let stop = try await HTTPStack(digest.sender).authenticate(.digest(user: "joe", password: "pw")).send(request).metadata
                 .authenticationStop
-            let sent = digest.sent.dropFirst().compactMap(\.self)
-            #expect(digest.sent.first == .some(nil) && sent.count == digest.sent.count - 1)
+            let sent = digest.sent.all.dropFirst().compactMap(\.self)
+            #expect(digest.sent.all.first == .some(nil) && sent.count == digest.sent.all.count - 1)
             // The same nonce each time, so that no second proof differs from the first.
             #expect(sent.count <= 1 && stop == (sent.isEmpty ? .noCredentials : .refused), "\(field)")
             guard let proof = sent.first else { continue }
@@ -151,10 +147,10 @@ import Testing
             ).value
             let began = ContinuousClock.now
             for _ in 0..<5 { _ = AuthenticationChallenge.parse([field]) }
-            let sender = StubChallengeSender(field)
-            _ = try await HTTPStack(sender).authenticate(.digest(user: "joe", password: "pw"))
+            let sender = challenging(field)
+            _ = try await HTTPStack(sender.sender).authenticate(.digest(user: "joe", password: "pw"))
                 .send(try Request(.get, url: "https://a.example/"))
-            #expect(sender.sent.count <= 2)
+            #expect(sender.sent.all.count <= 2)
             #expect(began.duration(to: .now) < .seconds(20))
         }
     }

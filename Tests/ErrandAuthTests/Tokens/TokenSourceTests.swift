@@ -742,7 +742,7 @@ import Testing
     /// As two processes do: each has a source of its own.
     @Test func sourcesThatShareAFileRefreshOnce() async throws {
         let folder = try TestFolder("tokens")
-        let server = RotatingServer()
+        let server = RotatingTokenSender()
         server.expire()
         let path = folder.file("token.json")
         try await FileTokenStore(atPath: path).save(server.first)

@@ -17,7 +17,7 @@ import Testing
     }
 
     private struct Storm {
-        let server: RotatingServer
+        let server: RotatingTokenSender
         let tokens: TokenSource
         let outcomes: [Outcome]
         /// The requests that were sent with a token when there was another one.
@@ -26,11 +26,11 @@ import Testing
 
     /// Compares the token of each sent request with the current token.
     private final class TokenComparingSender: HTTPSender {
-        private let next: RotatingServer
+        private let next: RotatingTokenSender
         private let tokens: TokenSource
         private let count = Mutex(0)
 
-        init(_ next: RotatingServer, _ tokens: TokenSource) { (self.next, self.tokens) = (next, tokens) }
+        init(_ next: RotatingTokenSender, _ tokens: TokenSource) { (self.next, self.tokens) = (next, tokens) }
 
         var late: Int { count.withLock { $0 } }
 
@@ -50,7 +50,7 @@ import Testing
         let simulation = Simulation()
         let clock = simulation.clock
         let random = SeededRandom(seed: seed)
-        let server = RotatingServer(clock: clock, latency: { .milliseconds(6 + Int(random.next() * 40)) }, failsRefresh: failsRefresh)
+        let server = RotatingTokenSender(clock: clock, latency: { .milliseconds(6 + Int(random.next() * 40)) }, failsRefresh: failsRefresh)
         let start = Date()
         let began = clock.now
         let tokens = TokenSource(

@@ -38,7 +38,7 @@ import Testing
     /// The control: without a fault nothing is recorded.
     @Test(arguments: MiddlewareBehavior.all) func aMiddlewareWithoutAFaultPasses(_ behavior: MiddlewareBehavior) async throws {
         let plain = MiddlewareUnderTest("plain", switchOff: { $0.options[MutantOptionKey.self] = .off }) {
-            $0.wrapped(by: MiddlewareMutant.ClosureMiddleware { try await $1.send($0) })
+            $0.wrapped(by: MiddlewareMutant.switchable { try await $1.send($0) })
         }
         try await behavior.check(plain)
     }
@@ -77,7 +77,7 @@ import Testing
         let names = ["SendsTheWholeRequest", "ReturnsTheWholeResponse", "KeepsStatuses", "DoesNotRepeat"]
         for (change, send) in changes {
             let subject = MiddlewareUnderTest("changes", changes: change, switchOff: { _ in }) {
-                $0.wrapped(by: MiddlewareMutant.ClosureMiddleware(send))
+                $0.wrapped(by: MiddlewareMutant.switchable(send))
             }
             for behavior in MiddlewareBehavior.all where names.contains(behavior.name) { try await behavior.check(subject) }
         }
@@ -120,7 +120,7 @@ import Testing
         let release = Signal()
         let deaf = MiddlewareUnderTest("deaf", switchOff: { _ in }) { sender in
             sender.wrapped(
-                by: MiddlewareMutant.ClosureMiddleware { request, next in
+                by: MiddlewareMutant.switchable { request, next in
                     await release.waitIgnoringCancellation()
                     return try await next.send(request)
                 })
@@ -134,14 +134,11 @@ import Testing
 
 /// A middleware with one fault, and the names of the behaviors that must see it.
 struct MiddlewareMutant: Sendable {
-    typealias Send = @Sendable (_ request: Request, _ next: any HTTPSender) async throws -> Response
+    typealias Send = ClosureMiddleware.Handler
 
-    struct ClosureMiddleware: HTTPMiddleware {
-        let send: Send
-
-        init(_ send: @escaping Send) { self.send = send }
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+    /// A middleware that does nothing if its option is off.
+    static func switchable(_ send: @escaping Send) -> ClosureMiddleware {
+        ClosureMiddleware { request, next in
             guard !request.options[MutantOptionKey.self].isOff else { return try await next.send(request) }
             return try await send(request, next)
         }
@@ -154,7 +151,7 @@ struct MiddlewareMutant: Sendable {
     let wrap: @Sendable (any HTTPSender, MutantMemory) -> HTTPStack
 
     init(_ name: String, _ caughtBy: [String], patience: Duration = .seconds(10), _ send: @escaping Send) {
-        self.init(name, caughtBy, patience: patience, wrapping: { sender, _ in sender.wrapped(by: ClosureMiddleware(send)) })
+        self.init(name, caughtBy, patience: patience, wrapping: { sender, _ in sender.wrapped(by: Self.switchable(send)) })
     }
 
     init(
@@ -221,7 +218,7 @@ struct MiddlewareMutant: Sendable {
             wrapping: { sender, _ in
                 let first = Mutex<Response?>(nil)
                 return sender.wrapped(
-                    by: ClosureMiddleware { request, next in
+                    by: switchable { request, next in
                         if let response = first.withLock({ $0 }) { return response }
                         let response = try await next.send(request)
                         first.withLock { $0 = response }
@@ -293,7 +290,7 @@ struct MiddlewareMutant: Sendable {
             wrapping: { sender, _ in
                 let last = Mutex<Response?>(nil)
                 return sender.wrapped(
-                    by: ClosureMiddleware { request, next in
+                    by: switchable { request, next in
                         let response = try await next.send(request)
                         last.withLock { $0 = response }
                         return response
@@ -303,7 +300,7 @@ struct MiddlewareMutant: Sendable {
             "holds on to the body", ["ReleasesUnread", "ReleasesHalfRead"],
             wrapping: { sender, memory in
                 sender.wrapped(
-                    by: ClosureMiddleware { request, next in
+                    by: switchable { request, next in
                         var response = try await next.send(request)
                         let source = WrappedSource(response.body, isAbandoned: false)
                         memory.withLock { $0.held.append(source) }

@@ -210,10 +210,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 .timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "rateLimit, three in line", movesTime: true, lateJobs: 40) {
-            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: TriplingMiddleware())
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: tripling)
         },
         Scenario(name: "rateLimit, three in line under a deadline", movesTime: true, leastCancelled: 20, lateJobs: 40) {
-            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: TriplingMiddleware()).timeout(.seconds(60), clock: $0.stillClock)
+            $0.stub.rateLimit(.perSecond(1), clock: $0.clock).wrapped(by: tripling).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "circuitBreaker") { $0.stub.circuitBreaker() },
         Scenario(name: "hedge, the first gets a response") {
@@ -329,18 +329,16 @@ private struct YieldingSigner: RequestSigner {
 }
 
 /// Sends each request three times at the same time, and returns the last response.
-private struct TriplingMiddleware: HTTPMiddleware {
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        try await withThrowingTaskGroup(of: Response.self) { group in
-            for _ in 0..<3 { group.addTask { try await next.send(request) } }
-            var last: Response?
-            for try await response in group {
-                last?.body.abandon()
-                last = response
-            }
-            guard let last else { throw CancellationError() }
-            return last
+private let tripling = ClosureMiddleware { request, next in
+    try await withThrowingTaskGroup(of: Response.self) { group in
+        for _ in 0..<3 { group.addTask { try await next.send(request) } }
+        var last: Response?
+        for try await response in group {
+            last?.body.abandon()
+            last = response
         }
+        guard let last else { throw CancellationError() }
+        return last
     }
 }
 

@@ -29,7 +29,7 @@ import Testing
     @Test func aLifetimeThatHasEndedIsSeen() async throws {
         let violation = try await violation {
             $0.stub.wrapped(
-                by: MiddlewareMutant.ClosureMiddleware { request, next in
+                by: MiddlewareMutant.switchable { request, next in
                     try await next.send(request).with(ExchangeLifetime(outcome: .complete))
                 })
         }
@@ -40,7 +40,7 @@ import Testing
         // A body long enough that nobody takes what goes on for an end: a reader of the whole notices the cancellation there.
         let violation = try await violation(body: String(repeating: "x", count: 300)) {
             $0.stub.wrapped(
-                by: MiddlewareMutant.ClosureMiddleware { request, next in
+                by: MiddlewareMutant.switchable { request, next in
                     var response = try await next.send(request)
                     response.replaceBody { DeafSource($0) }
                     return response
@@ -53,7 +53,7 @@ import Testing
     @Test func workInUnstructuredTasksIsSeen() async throws {
         let violation = try await violation {
             $0.stub.wrapped(
-                by: MiddlewareMutant.ClosureMiddleware { request, next in
+                by: MiddlewareMutant.switchable { request, next in
                     let task = Task {
                         let response = try await next.send(request)
                         return Response(head: response.head, data: try await response.body.collect(), request: request)

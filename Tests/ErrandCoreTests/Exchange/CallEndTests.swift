@@ -11,44 +11,22 @@ import Testing
     /// Each report: what it says, and when, in seconds.
     private let reports = RecordingList<String>()
 
-    /// Returns a response whose exchange the test ends.
-    private struct StubExchangeSender: HTTPSender {
-        let exchange: ExchangeLifetime
-        var end: CallEnd?
-
-        func send(_ request: Request) async throws -> Response {
+    private func observed(isTyped: Bool, by observers: Int = 1, after end: CallEnd? = nil) async throws -> Response {
+        var request = Request.sample()
+        request.options.call.awaitsDecoding = isTyped
+        let (clock, start, reports) = (clock, clock.now, reports)
+        let observer = RecordingObserver(marking: { start.duration(to: clock.now) }) { outcome, mark in
+            let failure = outcome.failure.map { " \(type(of: $0))" } ?? ""
+            reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
+        }
+        // The test ends the exchange.
+        var sender = ClosureSender { [exchange] request in
             var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
             response.metadata.callEnd = end
             return response
         }
-    }
-
-    private struct RecordingObserver: CallObserver {
-        let clock: ManualClock
-        let start: ManualClock.Instant
-        let reports: RecordingList<String>
-
-        func mark() -> Duration { start.duration(to: clock.now) }
-
-        func end(_ outcome: CallOutcome, at mark: Duration) {
-            let failure = outcome.failure.map { " \(type(of: $0))" } ?? ""
-            reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
-        }
-    }
-
-    private func observed(isTyped: Bool, by observers: Int = 1, after end: CallEnd? = nil) async throws -> Response {
-        var request = Request.sample()
-        request.options.call.awaitsDecoding = isTyped
-        let observer = RecordingObserver(clock: clock, start: clock.now, reports: reports)
-        var sender: any HTTPSender = StubExchangeSender(exchange: exchange, end: end)
-        for _ in 1..<observers { sender = ObservingSender(next: sender, observer: observer) }
+        for _ in 1..<observers { sender = ClosureSender { [sender] in try await sender.send($0, observedBy: observer) } }
         return try await sender.send(request, observedBy: observer)
-    }
-
-    private struct ObservingSender: HTTPSender {
-        let next: any HTTPSender
-        let observer: RecordingObserver
-        func send(_ request: Request) async throws -> Response { try await next.send(request, observedBy: observer) }
     }
 
     @Test func anObserverAfterTheEndGetsADiscardedResponse() async throws {

@@ -8,21 +8,6 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ObservedCallTests {
     private let outcomes = RecordingList<CallOutcome>()
 
-    private struct RecordingObserver: CallObserver {
-        let outcomes: RecordingList<CallOutcome>
-        var eventSink: (any EventSink)?
-
-        func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
-    }
-
-    private struct ObservingMiddleware: HTTPMiddleware {
-        let observer: RecordingObserver
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            try await next.send(request, observedBy: observer)
-        }
-    }
-
     private struct Refusal: Error {}
     private struct OtherRefusal: Error {}
 
@@ -42,15 +27,16 @@ import Testing
         }
     }
 
-    private var observer: RecordingObserver { RecordingObserver(outcomes: outcomes) }
+    private var observer: RecordingObserver<Void> { RecordingObserver(outcomes) }
+    private var observing: ObservingMiddleware<RecordingObserver<Void>> { ObservingMiddleware { observer } }
 
     private func stub(_ status: HTTPResponse.Status) -> StubTransport { StubTransport(Stub().responds(.status(status, text: "no"))) }
 
     // MARK: Reports of a middleware
 
     @Test func everyObserverOfACallGetsTheHeadThatAMiddlewareRefuses() async throws {
-        let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: Refusal())).wrapped(by: ObservingMiddleware(observer: observer))
-            .wrapped(by: ObservingMiddleware(observer: observer))
+        let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: Refusal())).wrapped(by: observing)
+            .wrapped(by: observing)
         await #expect(throws: Refusal.self) { try await stack.send(.sample()) }
         #expect(outcomes.all.map(\.refusedHead?.status) == [.conflict, .conflict])
         #expect(outcomes.all.allSatisfy { $0.failure is Refusal && $0.response == nil && $0.exchange == nil && !$0.isRefused })
@@ -61,7 +47,7 @@ import Testing
         let failure = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         for (error, isSentAgain) in [(OtherRefusal(), false), (failure, false), (Refusal(), true)] as [(any Error, Bool)] {
             let stack = stub(.conflict).wrapped(by: RefusingMiddleware(isSentAgain: isSentAgain, error: error))
-                .wrapped(by: ObservingMiddleware(observer: observer)).wrapped(by: ObservingMiddleware(observer: observer))
+                .wrapped(by: observing).wrapped(by: observing)
             _ = try? await stack.send(.sample())
         }
         #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusedHead == nil && $0.failure != nil })
@@ -71,17 +57,12 @@ import Testing
 
     /// As the error keeps the exchange, the end of the call can't wait for it.
     @Test(arguments: [false, true]) func aRefusedStatusEndsTheCallBeforeTheExchange(isLong: Bool) async throws {
-        struct StubNotFoundSender: HTTPSender {
-            let exchange: ExchangeLifetime
-            let body: Data
-
-            func send(_ request: Request) async throws -> Response {
-                Response(head: HTTPResponse(status: .notFound), body: ResponseBody(body), request: request, exchange: exchange)
-            }
-        }
         let exchange = ExchangeLifetime()
-        let stack = StubNotFoundSender(exchange: exchange, body: Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)).validateStatus()
-            .wrapped(by: ObservingMiddleware(observer: observer))
+        let body = Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)
+        let sender = ClosureSender {
+            Response(head: HTTPResponse(status: .notFound), body: ResponseBody(body), request: $0, exchange: exchange)
+        }
+        let stack = sender.validateStatus().wrapped(by: observing)
         let error = await #expect(throws: StatusError.self) { try await stack.send(.sample()) }
         exchange.end(.failed(SomeError()))
         let outcome = try #require(outcomes.all.first)
@@ -91,12 +72,10 @@ import Testing
     }
 
     @Test func anObserverDoesNotKeepAnExchangeAlive() async throws {
-        struct StubOpenExchangeSender: HTTPSender {
-            func send(_ request: Request) async throws -> Response {
-                Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: ExchangeLifetime())
-            }
+        let sender = ClosureSender {
+            Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: $0, exchange: ExchangeLifetime())
         }
-        let stack = StubOpenExchangeSender().wrapped(by: ObservingMiddleware(observer: observer))
+        let stack = sender.wrapped(by: observing)
         for isTyped in [false, true] {
             var request = Request.sample()
             request.options.call.awaitsDecoding = isTyped
@@ -134,7 +113,7 @@ import Testing
 
     @Test func aReturnedRequestHasNoObserver() async throws {
         let sink = RecordingEventSink()
-        let observer = RecordingObserver(outcomes: outcomes, eventSink: sink)
+        let observer = RecordingObserver(outcomes, eventSink: sink)
         let response = try await stub(.ok).send(.sample(), observedBy: observer)
         #expect(response.request.options.call.observation == nil && response.request.options.eventSink == nil)
         let failing = StubTransport(
@@ -147,7 +126,7 @@ import Testing
         let (own, others) = (RecordingEventSink(), RecordingEventSink())
         var request = Request.sample()
         request.options.eventSink = others
-        let response = try await stub(.ok).send(request, observedBy: RecordingObserver(outcomes: outcomes, eventSink: own))
+        let response = try await stub(.ok).send(request, observedBy: RecordingObserver(outcomes, eventSink: own))
         #expect(own.kinds == others.kinds && own.kinds.contains(.responseHead))
         #expect(response.request.options.eventSink as? RecordingEventSink === others)
     }

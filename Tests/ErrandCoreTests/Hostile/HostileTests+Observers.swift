@@ -75,7 +75,7 @@ extension HostileTests {
             return response
         }
         let inner =
-            observesInside ? HTTPStack(transport).wrapped(by: ObservingMiddleware { EndCountingObserver(Counter()) }) : HTTPStack(transport)
+            observesInside ? HTTPStack(transport).wrapped(by: ObservingMiddleware { RecordingObserver { _ in } }) : HTTPStack(transport)
         let stack = inner.wrapped(by: coalesce)
             .wrapped(by: ObservingMiddleware { RecordingObserver(outer) }).wrapped(by: impatient).validateStatus()
         let reader = ServiceErrorReader { _ in ServiceError("none") }
@@ -98,7 +98,7 @@ extension HostileTests {
         retries: Bool, status: HTTPResponse.Status
     ) async throws {
         for how in 0..<4 {
-            let made = Mutex<[EndCountingObserver]>([])
+            let made = Mutex<[RecordingObserver<Void>]>([])
             let outcomes = Counter()
             let transport = ScriptedTransport { request in
                 let exchange = how == 3 ? ExchangeLifetime(outcome: .complete) : ExchangeLifetime()
@@ -110,7 +110,7 @@ extension HostileTests {
                     exchange: exchange)
             }
             let observing = ObservingMiddleware {
-                let observer = EndCountingObserver(outcomes)
+                let observer = RecordingObserver { _ in outcomes.add(1) }
                 made.withLock { $0.append(observer) }
                 return observer
             }
@@ -141,17 +141,11 @@ extension HostileTests {
             func record(_ event: ExchangeEvent) {}
         }
         let (sinks, observers, ends) = (Counter(), Counter(), Counter())
-        final class LiveCountingObserver: CallObserver {
-            let (live, ends): (Counter, Counter)
-            init(_ live: Counter, _ ends: Counter) { (self.live, self.ends) = (live, ends); live.add(1) }
-            deinit { live.add(-1) }
-            func end(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
-        }
         // Not a stub, which keeps the requests.
         let transport = ScriptedTransport {
             Response(head: HTTPResponse(status: .notFound), data: Data(repeating: 120, count: 60_000), request: $0)
         }
-        let observing = ObservingMiddleware { LiveCountingObserver(observers, ends) }
+        let observing = ObservingMiddleware { RecordingObserver(live: observers) { _ in ends.add(1) } }
         let stack =
             isRefusedInside
             ? HTTPStack(transport).validateStatus().wrapped(by: observing).events { _ in LiveCountingSink(sinks) }
@@ -171,20 +165,14 @@ extension HostileTests {
             return Response(head: HTTPResponse(status: .notFound), body: ResponseBody(Data("x".utf8)), request: request, exchange: exchange)
         }
         let stack = HTTPStack(transport).wrapped(by: ObservingMiddleware { RecordingObserver(inner) }).validateStatus()
-            .wrapped(by: ObservingMiddleware { EndCountingObserver(Counter()) })
+            .wrapped(by: ObservingMiddleware { RecordingObserver { _ in } })
         for _ in 0..<20 { await #expect(throws: StatusError.self) { try await stack.send(.sample()) } }
         #expect(ends.value == 20 && inner.all.count == 20)
     }
 
     private final class Weak {
-        weak var observer: EndCountingObserver?
-        init(_ observer: EndCountingObserver) { self.observer = observer }
-    }
-
-    private final class EndCountingObserver: CallObserver {
-        let ends: Counter
-        init(_ ends: Counter) { self.ends = ends }
-        func end(_ outcome: CallOutcome, at mark: Void) { ends.add(1) }
+        weak var observer: RecordingObserver<Void>?
+        init(_ observer: RecordingObserver<Void>) { self.observer = observer }
     }
 
     /// A request is sent twice at the same time inside a call. The call has one end, which is the last event.
@@ -211,19 +199,6 @@ extension HostileTests {
 
     /// Exactly one end, in every interleaving.
     @Test func everyCallOfManyHasOneEndAtEachObserver() async throws {
-        final class RecordingEndObserver: CallObserver {
-            let ends: RecordingList<Int>
-            let number: Int
-            let live: Counter
-            init(_ ends: RecordingList<Int>, _ number: Int, _ live: Counter) {
-                (self.ends, self.number, self.live) = (ends, number, live)
-                live.add(1)
-            }
-            deinit {
-                live.add(-1)
-            }
-            func end(_ outcome: CallOutcome, at mark: Void) { ends.record(number) }
-        }
         let (ends, numbers, live) = (RecordingList<Int>(), Counter(), Counter())
         let transport = ScriptedTransport { request in
             switch Int.random(in: 0..<8) {
@@ -246,7 +221,10 @@ extension HostileTests {
                 head: HTTPResponse(status: [.ok, .serviceUnavailable, .notFound].randomElement()!),
                 body: ResponseBody(source, expectedLength: 2), request: request, exchange: exchange)
         }
-        let observing = ObservingMiddleware { RecordingEndObserver(ends, numbers.add(1), live) }
+        let observing = ObservingMiddleware {
+            let number = numbers.add(1)
+            return RecordingObserver(live: live) { _ in ends.record(number) }
+        }
         let kept = Watched<[Response]>([])
         for sorted in [false, true] {
             let base = sorted ? HTTPStack.sorted(around: transport) : HTTPStack(transport)

@@ -69,10 +69,10 @@ extension HostileTests {
 
     /// The failures in `attempts` must not keep the call: its observers, its sink and its deadline.
     @Test func theErrorOfACallKeepsNoObserver() async throws {
-        weak var observer: RecordingObserver?
+        weak var observer: RecordingObserver<Void>?
         let outcomes = RecordingList<CallOutcome>()
         let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
-        let made = Mutex<[RecordingObserver]>([])
+        let made = Mutex<[RecordingObserver<Void>]>([])
         let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
             .wrapped(
                 by: ObservingMiddleware {

@@ -19,17 +19,17 @@ extension HostileTests {
     @Test func aConditionalLayerSurvivesALaterLayerOfItsPlace() async throws {
         func passed(_ make: (HTTPStack, RecordingList<String>) -> HTTPStack) async throws -> [String] {
             let passed = RecordingList<String>()
-            let start = HTTPStack.sorted(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
+            let start = HTTPStack.sorted(around: ok()) { PlacedMiddleware("default", at: .redirect, passed: passed) }
             _ = try await make(start, passed).send(.sample())
             return passed.all
         }
         let first = try await passed {
-            $0.wrapped(by: NamedMiddleware("app's, conditional", at: .redirect, passed: $1), when: Self.always)
-                .wrapped(by: NamedMiddleware("app's", at: .redirect, passed: $1))
+            $0.wrapped(by: PlacedMiddleware("app's, conditional", at: .redirect, passed: $1), when: Self.always)
+                .wrapped(by: PlacedMiddleware("app's", at: .redirect, passed: $1))
         }
         let second = try await passed {
-            $0.wrapped(by: NamedMiddleware("app's", at: .redirect, passed: $1))
-                .wrapped(by: NamedMiddleware("app's, conditional", at: .redirect, passed: $1), when: Self.always)
+            $0.wrapped(by: PlacedMiddleware("app's", at: .redirect, passed: $1))
+                .wrapped(by: PlacedMiddleware("app's, conditional", at: .redirect, passed: $1), when: Self.always)
         }
         #expect(Set(first) == Set(second), "the same two modifiers, in two orders")
     }
@@ -47,28 +47,24 @@ extension HostileTests {
             (Self.always, Self.always, "app"), (Self.always, Self.never, "default"), (Self.never, Self.always, "default"),
         ] {
             let passed = RecordingList<String>()
-            let stack = HTTPStack.sorted(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
-                .wrapped(by: NamedMiddleware("app", at: .redirect, passed: passed), when: outer && inner)
+            let stack = HTTPStack.sorted(around: ok()) { PlacedMiddleware("default", at: .redirect, passed: passed) }
+                .wrapped(by: PlacedMiddleware("app", at: .redirect, passed: passed), when: outer && inner)
             _ = try await stack.send(.sample())
             #expect(passed.all == [expected])
         }
         let passed = RecordingList<String>()
-        let stack = HTTPStack.sorted(around: ok()) { NamedMiddleware("default", at: .redirect, passed: passed) }
-            .wrapped(by: NamedMiddleware("first", at: .redirect, passed: passed), when: Self.always)
-            .wrapped(by: NamedMiddleware("second", at: .redirect, passed: passed), when: Self.never)
+        let stack = HTTPStack.sorted(around: ok()) { PlacedMiddleware("default", at: .redirect, passed: passed) }
+            .wrapped(by: PlacedMiddleware("first", at: .redirect, passed: passed), when: Self.always)
+            .wrapped(by: PlacedMiddleware("second", at: .redirect, passed: passed), when: Self.never)
         _ = try await stack.send(.sample())
         #expect(passed.all == ["first"], "\(stack)")
     }
 
     /// A default that supports what its conditional replacement does not: an option is refused, or supported.
     @Test func anAlternativeSupportsOnlyTheCommonOptions() {
-        struct TwoPlaceMiddleware: HTTPMiddleware {
-            var place: MiddlewarePlace { .redirect }
-            var supportedPlaces: Set<MiddlewarePlace> { [.redirect, .timeout] }
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
-        }
-        let stack = HTTPStack.sorted(around: ok()) { TwoPlaceMiddleware() }.wrapped(
-            by: NamedMiddleware("app", at: .redirect), when: Self.always)
+        let twoPlaces = PlacedMiddleware("two places", at: .redirect, supportedPlaces: [.redirect, .timeout])
+        let stack = HTTPStack.sorted(around: ok()) { twoPlaces }.wrapped(
+            by: PlacedMiddleware("app", at: .redirect), when: Self.always)
         #expect(!stack.obeysTimeout)
     }
 
@@ -98,13 +94,13 @@ extension HostileTests {
 
     @Test func theOutermostOfSeveralRulesDecides() {
         let rules: [MiddlewareNeighbor] = [.outside(.sign, because: "x"), .outside(.server, because: "x"), .outside(.retry, because: "x")]
-        let stack = HTTPStack.sorted(around: ok()).wrapped(by: NamedMiddleware("own", rules)).wrapped(
-            by: NamedMiddleware("s", at: .server)
+        let stack = HTTPStack.sorted(around: ok()).wrapped(by: PlacedMiddleware("own", rules)).wrapped(
+            by: PlacedMiddleware("s", at: .server)
         )
-        .wrapped(by: NamedMiddleware("r", at: .retry))
+        .wrapped(by: PlacedMiddleware("r", at: .retry))
         #expect(labels(stack) == ["own", "s", "r"])
-        let moved = HTTPStack.sorted(around: ok()).wrapped(by: NamedMiddleware("s", at: .server)).wrapped(
-            by: NamedMiddleware("r", at: .retry), outside: .server)
+        let moved = HTTPStack.sorted(around: ok()).wrapped(by: PlacedMiddleware("s", at: .server)).wrapped(
+            by: PlacedMiddleware("r", at: .retry), outside: .server)
         #expect(labels(moved) == ["r", "s"])
     }
 
@@ -117,9 +113,9 @@ extension HostileTests {
         var stack = HTTPStack.sorted(around: ok())
         for number in 0..<20 {
             stack = stack.wrapped(
-                by: NamedMiddleware("\(number)", at: number % 2 == 0 ? MiddlewarePlace("odd") : MiddlewarePlace("odd\(number)"), odd)
+                by: PlacedMiddleware("\(number)", at: number % 2 == 0 ? MiddlewarePlace("odd") : MiddlewarePlace("odd\(number)"), odd)
             )
-            .wrapped(by: NamedMiddleware("s", at: .sign)).wrapped(by: NamedMiddleware("server", at: .server))
+            .wrapped(by: PlacedMiddleware("s", at: .sign)).wrapped(by: PlacedMiddleware("server", at: .server))
         }
         #expect(!stack.orderProblems.isEmpty)
         #expect(try await stack.send(.sample()).status == .ok)
@@ -127,7 +123,7 @@ extension HostileTests {
 
     private static func stack(of count: Int) -> HTTPStack {
         HTTPStack(StubTransport(Stub().responds(.status(.ok), repeatingLast: true))).wrapped {
-            for number in 0..<count { NamedMiddleware("\(number)") }
+            for number in 0..<count { PlacedMiddleware("\(number)") }
         }
     }
 

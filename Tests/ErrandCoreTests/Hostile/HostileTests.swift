@@ -13,44 +13,6 @@ import Glibc
 
 /// What the documents promise, tried with bad intentions.
 @Suite(.timeLimit(.minutes(10))) struct HostileTests {
-    struct NamedMiddleware: HTTPMiddleware {
-        let label: String
-        var place = MiddlewarePlace.unplaced
-        var neighbors: [MiddlewareNeighbor] = []
-        var supportedPlaces: Set<MiddlewarePlace> = []
-        var mayBypassInnerLayers = false
-        var passed: RecordingList<String>?
-
-        init(
-            _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [],
-            passed: RecordingList<String>? = nil
-        ) { (self.label, self.place, self.neighbors, self.passed) = (label, place, neighbors, passed) }
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            passed?.record(label)
-            return try await next.send(request)
-        }
-    }
-
-    struct ClosureMiddleware: HTTPMiddleware {
-        var label = "doing"
-        let work: @Sendable (Request, any HTTPSender) async throws -> Response
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await work(request, next) }
-    }
-
-    struct ObservingMiddleware<Observer: CallObserver>: HTTPMiddleware {
-        let make: @Sendable () -> Observer
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            try await next.send(request, observedBy: make())
-        }
-    }
-
-    final class RecordingObserver: CallObserver {
-        let outcomes: RecordingList<CallOutcome>
-        init(_ outcomes: RecordingList<CallOutcome>) { self.outcomes = outcomes }
-        func end(_ outcome: CallOutcome, at mark: Void) { outcomes.record(outcome) }
-    }
-
     struct Refusal: Error { var name = "" }
 
     static let always = RequestCondition.custom("always") { _ in true }

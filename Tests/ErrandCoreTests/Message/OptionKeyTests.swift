@@ -227,19 +227,11 @@ import Testing
         #expect(mirror.requests.count == 1)
     }
 
-    /// Sets an option that only the inner layers support.
-    private struct HedgeOptionMiddleware: HTTPMiddleware {
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            var request = request
-            request.options.hedge = .use(.standard)
-            return try await next.send(request)
-        }
-    }
-
     @Test func anOptionOfALayerIsNotCheckedInAFallback() async throws {
         let failing = StubTransport(
             Stub().responds(.failure(TransportError(.connectionLost, phase: .connect, request: nil, delivery: .notSent))))
-        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(by: HedgeOptionMiddleware())
+        let stack = failing.hedge().fallback(to: HTTPStack(stub)).wrapped(
+            by: ClosureMiddleware(changing: { $0.options.hedge = .use(.standard) }))
         #expect(try await stack.send(.sample()).metadata.isFallback)
     }
 
@@ -281,24 +273,19 @@ import Testing
 
     // MARK: Timeouts without a layer
 
-    /// Records the deadlines that reach the transport.
-    private final class RecordingDeadlineTransport: HTTPTransport {
-        let all = Watched<[Deadline?]>([])
-        let failures: Int
-        init(failures: Int = 0) { self.failures = failures }
-
-        var capabilities: TransportCapabilities { .deadlines }
-
-        func send(_ request: Request) async throws -> Response {
-            all.change { $0.append(request.deadline) }
-            return Response(head: HTTPResponse(status: all.value.count > failures ? .ok : .serviceUnavailable), request: request)
+    /// Returns a transport, and the deadlines that reach the transport. The first responses have the status 503.
+    private func recordingDeadlines(failures: Int = 0) -> (ScriptedTransport, RecordingList<Deadline?>) {
+        let deadlines = RecordingList<Deadline?>()
+        let transport = ScriptedTransport(capabilities: .deadlines) { request in
+            deadlines.record(request.deadline)
+            let status: HTTPResponse.Status = deadlines.all.count > failures ? .ok : .serviceUnavailable
+            return Response(head: HTTPResponse(status: status), request: request)
         }
-
-        func shutdown() async throws {}
+        return (transport, deadlines)
     }
 
     @Test func aTimeoutAppliesWithoutALayer() async throws {
-        let transport = RecordingDeadlineTransport()
+        let (transport, deadlines) = recordingDeadlines()
         let hour = request { $0.timeout = .use(.seconds(3600)) }
         _ = try await HTTPStack(transport).send(hour)
         _ = try await transport.retry().send(hour)
@@ -306,57 +293,58 @@ import Testing
         var sooner = hour
         sooner.deadline = Deadline(after: .seconds(60))
         _ = try await HTTPStack(transport).send(sooner)
-        let remaining = transport.all.value.map { $0?.remaining }
+        let remaining = deadlines.all.map { $0?.remaining }
         for hour in remaining[..<2] { #expect(hour.map { $0 <= .seconds(3600) && $0 > .seconds(3000) } == true) }
         #expect(remaining[2] == nil && (remaining[3] ?? .zero) <= .seconds(60))
         let late = request { $0.timeout = .use(.zero) }
         let error = await #expect(throws: TransportError.self) { try await HTTPStack(transport).send(late) }
-        #expect(error?.code == .timedOut && transport.all.value.count == 4)
+        #expect(error?.code == .timedOut && deadlines.all.count == 4)
     }
 
     @Test func aTimeoutIsLeftToTheLayerThatObeysIt() async throws {
-        let transport = RecordingDeadlineTransport()
+        let (transport, deadlines) = recordingDeadlines()
         let clock = ManualClock()
         let request = request { $0.timeout = .use(.seconds(2)) }
         _ = try await transport.timeout(.seconds(30), clock: clock).send(request)
-        #expect(transport.all.value[0]?.remaining == .seconds(2) && transport.all.value[0]?.continuousInstant == nil)
+        #expect(deadlines.all[0]?.remaining == .seconds(2) && deadlines.all[0]?.continuousInstant == nil)
         _ = try await transport.wrapped(by: TimeoutMiddleware(.seconds(30), clock: clock), when: .method(.post)).send(request)
-        #expect(transport.all.value[1]?.continuousInstant != nil, "the layer was not for this request")
+        #expect(deadlines.all[1]?.continuousInstant != nil, "the layer was not for this request")
     }
 
     @Test func aTimeoutAppliesToTheOtherSenderOfAFallback() async throws {
-        let (failing, other) = (StubTransport(Stub().responds(.status(.serviceUnavailable))), RecordingDeadlineTransport())
+        let failing = StubTransport(Stub().responds(.status(.serviceUnavailable)))
+        let (other, deadlines) = recordingDeadlines()
         let stack = failing.timeout(.seconds(5)).fallback(to: other, statuses: [503])
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
-        #expect(other.all.value.first??.remaining ?? .zero > .seconds(3000))
+        #expect(deadlines.all.first??.remaining ?? .zero > .seconds(3000))
     }
 
     @Test func aTimeoutIsSetOnceForTheWholeCall() async throws {
-        let transport = RecordingDeadlineTransport(failures: 1)
+        let (transport, deadlines) = recordingDeadlines(failures: 1)
         let stack = OpaqueSender(HTTPStack(transport)).retry(RetryPolicy(backoff: .constant(.zero)))
         _ = try await stack.send(request { $0.timeout = .use(.seconds(3600)) })
-        let instants = transport.all.value.map { $0?.continuousInstant }
+        let instants = deadlines.all.map { $0?.continuousInstant }
         #expect(instants.count == 2 && instants[0] != nil && instants[0] == instants[1])
     }
 
     @Test func eachAttemptHasATimeoutWithoutALayer() async throws {
-        let transport = RecordingDeadlineTransport(failures: 1)
+        let (transport, deadlines) = recordingDeadlines(failures: 1)
         let stack = transport.retry(RetryPolicy(backoff: .constant(.zero)))
         let response = try await stack.send(request { $0.attemptTimeout = .use(.seconds(3600)) })
-        let instants = transport.all.value.compactMap { $0?.continuousInstant }
+        let instants = deadlines.all.compactMap { $0?.continuousInstant }
         #expect(instants.count == 2 && instants[0] < instants[1])
-        #expect(transport.all.value.allSatisfy { $0.map { $0.remaining <= .seconds(3600) } == true })
+        #expect(deadlines.all.allSatisfy { $0.map { $0.remaining <= .seconds(3600) } == true })
         #expect(response.status == .ok)
     }
 
     @Test func anAttemptsTimeoutIsLeftToTheLayerThatObeysIt() async throws {
-        let transport = RecordingDeadlineTransport()
+        let (transport, deadlines) = recordingDeadlines()
         let clock = ManualClock()
         let request = request { $0.attemptTimeout = .use(.seconds(2)) }
         _ = try await transport.phaseTimeouts(attempt: .seconds(30), clock: clock).send(request)
-        #expect(transport.all.value[0]?.remaining == .seconds(2) && transport.all.value[0]?.continuousInstant == nil)
+        #expect(deadlines.all[0]?.remaining == .seconds(2) && deadlines.all[0]?.continuousInstant == nil)
         _ = try await transport.phaseTimeouts(attempt: .seconds(30), clock: clock).send(Self.off(request))
-        #expect(transport.all.value[1] == nil)
+        #expect(deadlines.all[1] == nil)
     }
 
     private static func off(_ request: Request) -> Request {

@@ -69,27 +69,16 @@ import Testing
 
     // MARK: - The resolver
 
-    /// Counts what it is asked for, and waits until it may return.
-    private final class CountingResolver: HostResolver {
-        let asked = Watched([String]())
-        let discarded = Watched(0)
-        let mayRespond: Watched<Bool>
-        private let failures: Int
-
-        init(mayRespond: Bool = true, failures: Int = 0) { (self.mayRespond, self.failures) = (Watched(mayRespond), failures) }
-
-        func addresses(of host: String, port: Int) async throws -> [IPAddress] {
-            asked.change { $0.append("\(host):\(port)") }
-            try await mayRespond.wait { $0 }
-            if asked.value.count <= failures { throw HostNotFoundError(host) }
-            return CachedHostResolverTests.addresses
+    /// Returns a resolver that waits until it may respond, if `mayRespond` is given.
+    private func stub(when mayRespond: Watched<Bool>? = nil) -> StubResolver {
+        StubResolver { _ in
+            try await mayRespond?.wait { $0 }
+            return Self.addresses
         }
-
-        func discardAddresses(of host: String, port: Int) { discarded.change { $0 += 1 } }
     }
 
     @Test func expiredAddressesAreLookedUpAgain() async throws {
-        let (base, clock) = (CountingResolver(), ManualClock())
+        let (base, clock) = (stub(), ManualClock())
         let resolver = base.cached(for: .seconds(10), clock: clock)
         for _ in 0..<3 { _ = try await resolver.addresses(of: "a.example", port: 443) }
         #expect(base.asked.value == ["a.example:443"])
@@ -100,23 +89,25 @@ import Testing
         _ = try await resolver.addresses(of: "a.example", port: 443)
         #expect(base.asked.value == ["a.example:443", "a.example:80", "a.example:443"])
         resolver.discardAddresses(of: "a.example", port: 443)
-        #expect(base.discarded.value == 1)
+        #expect(base.discarded.value == ["a.example"])
         resolver.flush()
         #expect(resolver.count == 0)
     }
 
     @Test func concurrentLookupsOfAHostShareOneLookup() async throws {
-        let base = CountingResolver(mayRespond: false)
+        let mayRespond = Watched(false)
+        let base = stub(when: mayRespond)
         let resolver = base.cached()
         let lookups = (0..<8).map { _ in Task { try await resolver.addresses(of: "a.example", port: 443) } }
         try await base.asked.wait("the lookup") { $0.count == 1 }
-        base.mayRespond.change { $0 = true }
+        mayRespond.change { $0 = true }
         for lookup in lookups { #expect(try await lookup.value == Self.addresses) }
         #expect(base.asked.value.count == 1)
     }
 
     @Test func theLastCancelledCallerEndsTheLookup() async throws {
-        let base = CountingResolver(mayRespond: false)
+        let mayRespond = Watched(false)
+        let base = stub(when: mayRespond)
         let resolver = base.cached()
         let (first, second) = (
             Task { try await resolver.addresses(of: "a.example", port: 443) },
@@ -128,13 +119,17 @@ import Testing
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         #expect(resolver.count == 0)
-        base.mayRespond.change { $0 = true }
+        mayRespond.change { $0 = true }
         #expect(try await resolver.addresses(of: "a.example", port: 443) == Self.addresses)
         #expect(base.asked.value.count == 2)
     }
 
     @Test func aFailureIsNotKept() async throws {
-        let base = CountingResolver(failures: 1)
+        let lookups = Counter()
+        let base = StubResolver { host in
+            if lookups.add() == 1 { throw HostNotFoundError(host) }
+            return Self.addresses
+        }
         let resolver = base.cached()
         await #expect(throws: HostNotFoundError.self) { try await resolver.addresses(of: "a.example", port: 443) }
         #expect(try await resolver.addresses(of: "a.example", port: 443) == Self.addresses)

@@ -1,10 +1,9 @@
 import Errand
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HostOverridesTests {
-    private struct FailingHostResolver: HostResolver {
-        func addresses(of host: String, port: Int) async throws -> [IPAddress] { throw HostNotFoundError(host, reason: "asked elsewhere") }
-    }
+    private let elsewhere = StubResolver { throw HostNotFoundError($0, reason: "asked elsewhere") }
 
     private func addresses(_ overrides: HostOverrides, _ host: String, _ port: Int) async throws -> [String] {
         try await overrides.addresses(of: host, port: port).map(\.description)
@@ -12,7 +11,7 @@ import Testing
 
     @Test func entriesOfOneHostPrecedeWildcardEntries() async throws {
         let overrides = try HostOverrides(
-            ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: FailingHostResolver())
+            ["*:443:10.0.0.9", "API.example:443:127.0.0.1,[::1],2001:db8::1", "api.example:443:127.0.0.2,::1"], else: elsewhere)
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.2", "::1"])
         #expect(try await addresses(overrides, "other.example", 443) == ["10.0.0.9"])
         #expect("\(overrides)" == "*:443:10.0.0.9 api.example:443:127.0.0.2,[::1]")
@@ -21,7 +20,7 @@ import Testing
     }
 
     @Test func entriesMayBeGivenAsATable() async throws {
-        let overrides = try HostOverrides(["api.example:443": ["127.0.0.1", "::1"], "*:80": ["10.0.0.9"]], else: FailingHostResolver())
+        let overrides = try HostOverrides(["api.example:443": ["127.0.0.1", "::1"], "*:80": ["10.0.0.9"]], else: elsewhere)
         #expect(try await addresses(overrides, "api.example", 443) == ["127.0.0.1", "::1"])
         #expect(try await addresses(overrides, "x.example", 80) == ["10.0.0.9"])
     }
@@ -34,7 +33,7 @@ import Testing
         let found = try await overrides.addresses(of: "localhost", port: 443)
         #expect(overrides.knownAddresses(of: "localhost", port: 443) == found)
         #expect(overrides.cached().knownAddresses(of: "api.example", port: 443)?.map(\.description) == ["127.0.0.1"])
-        #expect(FailingHostResolver().knownAddresses(of: "api.example", port: 443) == nil)
+        #expect(SystemHostResolver().knownAddresses(of: "api.example", port: 443) == nil)
     }
 
     @Test(

@@ -10,9 +10,7 @@ import Testing
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    private struct PlainSender: HTTPSender {
-        func send(_ request: Request) async throws -> Response { Response(head: HTTPResponse(status: .ok), request: request) }
-    }
+    private let plain = ClosureSender { Response(head: HTTPResponse(status: .ok), request: $0) }
 
     private struct Client { let stack: HTTPStack }
 
@@ -39,11 +37,11 @@ import Testing
             by: RecordingMiddleware(name: "last", list: recorder, label: "last(1)"))
         #expect(stack.description == "last(1) > PlainMiddleware > StubTransport")
         #expect(stack.layers.map(\.description) == ["last(1)", "PlainMiddleware", "StubTransport"])
-        #expect(HTTPStack(PlainSender()).description == "PlainSender")
+        #expect(HTTPStack(plain).description == "ClosureSender")
     }
 
     @Test func aStackIsOneTypeThatCanBeStored() async throws {
-        var client = Client(stack: HTTPStack(PlainSender()))
+        var client = Client(stack: HTTPStack(plain))
         #expect(client.stack.capabilities == [])
         client = Client(stack: stub.wrapped(by: PlainMiddleware()))
         #expect(client.stack.capabilities == stub.capabilities)
@@ -92,11 +90,19 @@ import Testing
     }
     #endif
 
+    /// Looks around where it runs.
+    private func probing(_ probe: @escaping @Sendable () -> Void) -> ClosureMiddleware {
+        ClosureMiddleware { request, next in
+            probe()
+            return try await next.send(request)
+        }
+    }
+
     @MainActor @Test func noLayerOfAStackRunsOnTheMainActor() async throws {
         let mainQueue = DispatchSpecificKey<Bool>()
         DispatchQueue.main.setSpecific(key: mainQueue, value: true)
         let isMain = RecordingList<Bool>()
-        let stack = stub.wrapped(by: ProbingMiddleware { isMain.record(DispatchQueue.getSpecific(key: mainQueue) ?? false) })
+        let stack = stub.wrapped(by: probing { isMain.record(DispatchQueue.getSpecific(key: mainQueue) ?? false) })
         #expect(DispatchQueue.getSpecific(key: mainQueue) == true)
         _ = try await stack.send(.sample())
         _ = try await stack.withResponse(to: .sample()) { _ in }
@@ -107,7 +113,7 @@ import Testing
     @Test func aPreferredTaskExecutorHoldsForTheWholeStack() async throws {
         let executor = QueueExecutor()
         let isPreferred = RecordingList<Bool>()
-        let probe = ProbingMiddleware { isPreferred.record(executor.isCurrent) }
+        let probe = probing { isPreferred.record(executor.isCurrent) }
         let stack = ScriptedTransport { request in
             isPreferred.record(executor.isCurrent)
             return Response(head: HTTPResponse(status: .ok), request: request)
@@ -117,15 +123,13 @@ import Testing
     }
 
     @Test func aSecondCallOfNextIsASecondExchange() async throws {
-        struct DoublingMiddleware: HTTPMiddleware {
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                async let first = next.send(request)
-                async let second = next.send(request)
-                _ = try await first
-                return try await second
-            }
+        let doubling = ClosureMiddleware { request, next in
+            async let first = next.send(request)
+            async let second = next.send(request)
+            _ = try await first
+            return try await second
         }
-        _ = try await stub.wrapped(by: DoublingMiddleware()).send(.sample())
+        _ = try await stub.wrapped(by: doubling).send(.sample())
         #expect(stub.requests.count == 2)
     }
 
@@ -150,16 +154,5 @@ import Testing
         let request = Request.sample()
         let event = ExchangeEvent(.end, request: request.id, failure: SomeError())
         #expect(event.kind == .end && event.kind.description == "end" && event.request == request.id && event.failure is SomeError)
-    }
-}
-
-/// Looks around where it runs.
-private struct ProbingMiddleware: HTTPMiddleware {
-    let probe: @Sendable () -> Void
-
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        probe()
-        let response = try await next.send(request)
-        return response
     }
 }

@@ -1,19 +1,12 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct MiddlewareOrderTests {
     /// A middleware of a third party, with its own place and rules.
-    private struct ThirdPartyMiddleware: HTTPMiddleware {
-        let label: String
-        let place: MiddlewarePlace
-        var neighbors: [MiddlewareNeighbor]
-
-        init(_ name: String, _ neighbors: MiddlewareNeighbor...) {
-            (label, place, self.neighbors) = (name, MiddlewarePlace("com.example." + name), neighbors)
-        }
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+    private func thirdParty(_ name: String, _ neighbors: MiddlewareNeighbor...) -> PlacedMiddleware {
+        PlacedMiddleware(name, at: MiddlewarePlace("com.example." + name), neighbors)
     }
 
     private static let a = MiddlewarePlace("com.example.a")
@@ -30,11 +23,11 @@ import Testing
     @Test func aPlaceIsItsName() {
         #expect(Self.a == MiddlewarePlace("com.example.a") && Self.a != Self.b && Self.a.description == "com.example.a")
         #expect(MiddlewarePlace("retry") == .retry)
-        #expect(StubTransport().wrapped(by: ThirdPartyMiddleware("a")).contains(Self.a))
+        #expect(StubTransport().wrapped(by: thirdParty("a")).contains(Self.a))
     }
 
     @Test func aThirdPartyMiddlewareHasItsRules() {
-        let signature = ThirdPartyMiddleware("signature", .inside(.retry, because: "all attempts would have the same timestamp"))
+        let signature = thirdParty("signature", .inside(.retry, because: "all attempts would have the same timestamp"))
         #expect(problems(RetryMiddleware(), signature) == [])
         let wrong = StubTransport().retry().wrapped(by: signature)
         #expect(
@@ -44,27 +37,22 @@ import Testing
     }
 
     @Test func twoThirdPartyMiddlewaresNameEachOther() {
-        let inner = ThirdPartyMiddleware("b", .inside(Self.a, because: "b would see what a hides"))
-        #expect(problems(ThirdPartyMiddleware("a"), inner) == [])
-        #expect(problems(inner, ThirdPartyMiddleware("a")) == ["com.example.b is outside com.example.a: b would see what a hides"])
+        let inner = thirdParty("b", .inside(Self.a, because: "b would see what a hides"))
+        #expect(problems(thirdParty("a"), inner) == [])
+        #expect(problems(inner, thirdParty("a")) == ["com.example.b is outside com.example.a: b would see what a hides"])
     }
 
     @Test func aRuleThatBothSidesDeclareIsReportedOnce() {
-        let outer = ThirdPartyMiddleware("a", .outside(Self.b, because: "first reason"))
-        let inner = ThirdPartyMiddleware("b", .inside(Self.a, because: "second reason"))
+        let outer = thirdParty("a", .outside(Self.b, because: "first reason"))
+        let inner = thirdParty("b", .inside(Self.a, because: "second reason"))
         #expect(problems(outer, inner) == [])
         #expect(problems(inner, outer) == ["com.example.b is outside com.example.a: second reason"])
     }
 
     @Test func aMiddlewareWithoutAPlaceIsCalledByItsLabel() {
-        struct UnplacedMiddleware: HTTPMiddleware {
-            var label: String { "nameless(1)" }
-            var neighbors: [MiddlewareNeighbor] { [.outside(.retry, because: "it would run once for each attempt")] }
-
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
-        }
-        #expect(problems(UnplacedMiddleware(), RetryMiddleware()) == [])
-        #expect(problems(RetryMiddleware(), UnplacedMiddleware()) == ["retry is outside nameless(1): it would run once for each attempt"])
+        let unplaced = PlacedMiddleware("nameless(1)", [.outside(.retry, because: "it would run once for each attempt")])
+        #expect(problems(unplaced, RetryMiddleware()) == [])
+        #expect(problems(RetryMiddleware(), unplaced) == ["retry is outside nameless(1): it would run once for each attempt"])
     }
 
     @Test func theOutermostOfSeveralLayersOfOnePlaceCounts() {
@@ -78,19 +66,19 @@ import Testing
     }
 
     @Test func aDuplicateOfASinglePlaceIsReportedOnce() {
-        let alone = ThirdPartyMiddleware("a", .once(because: "a reason"))
-        #expect(problems(alone) == [] && problems(alone, ThirdPartyMiddleware("b")) == [])
-        #expect(problems(alone, ThirdPartyMiddleware("b"), alone) == ["com.example.a is outside another com.example.a: a reason"])
+        let alone = thirdParty("a", .once(because: "a reason"))
+        #expect(problems(alone) == [] && problems(alone, thirdParty("b")) == [])
+        #expect(problems(alone, thirdParty("b"), alone) == ["com.example.a is outside another com.example.a: a reason"])
         #expect(problems(alone, alone, alone).count == 1)
-        #expect(problems(ThirdPartyMiddleware("a"), alone).count == 1, "one of the two has the rule")
+        #expect(problems(thirdParty("a"), alone).count == 1, "one of the two has the rule")
         #expect(
-            problems(ThirdPartyMiddleware("b", .once(because: "a reason")), ThirdPartyMiddleware("a"), ThirdPartyMiddleware("a")) == [],
+            problems(thirdParty("b", .once(because: "a reason")), thirdParty("a"), thirdParty("a")) == [],
             "it is for the own place")
-        #expect(problems(ThirdPartyMiddleware("a"), ThirdPartyMiddleware("a")) == [], "without the rule, a place may occur twice")
+        #expect(problems(thirdParty("a"), thirdParty("a")) == [], "without the rule, a place may occur twice")
     }
 
     @Test func layersWithExclusiveConditionsAreAllowed() {
-        let alone = ThirdPartyMiddleware("a", .once(because: "a reason"))
+        let alone = thirdParty("a", .once(because: "a reason"))
         let reading = StubTransport().wrapped(by: alone, when: .method(.get))
         #expect(reading.wrapped(by: alone, when: .method(.post)).orderProblems == [])
         #expect(reading.wrapped(by: alone).orderProblems == [])
@@ -99,7 +87,7 @@ import Testing
 
     @Test func aConditionKeepsTheRules() {
         let stack = StubTransport().retry()
-            .wrapped(by: ThirdPartyMiddleware("a", .inside(.retry, because: "a reason")), when: .method(.get))
+            .wrapped(by: thirdParty("a", .inside(.retry, because: "a reason")), when: .method(.get))
         #expect(stack.orderProblems == ["com.example.a is outside retry: a reason"])
     }
 
@@ -107,8 +95,8 @@ import Testing
 
     @Test(arguments: [false, true]) func contradictoryRulesOfTwoMiddlewaresAreReported(isReversed: Bool) {
         let middleware = [
-            ThirdPartyMiddleware("a", .outside(Self.b, because: "one reason")),
-            ThirdPartyMiddleware("b", .outside(Self.a, because: "another reason")),
+            thirdParty("a", .outside(Self.b, because: "one reason")),
+            thirdParty("b", .outside(Self.a, because: "another reason")),
         ]
         let found = problems(isReversed ? middleware.reversed() : middleware)
         #expect(found.count == 1)
@@ -120,8 +108,8 @@ import Testing
     @Test(arguments: [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
     func aCircleOfRulesIsReportedOnceInEveryOrder(_ order: [Int]) {
         let middleware = [
-            ThirdPartyMiddleware("a", .outside(Self.b, because: "x")), ThirdPartyMiddleware("b", .outside(Self.c, because: "y")),
-            ThirdPartyMiddleware("c", .outside(Self.a, because: "z")),
+            thirdParty("a", .outside(Self.b, because: "x")), thirdParty("b", .outside(Self.c, because: "y")),
+            thirdParty("c", .outside(Self.a, because: "z")),
         ]
         let found = problems(order.map { middleware[$0] })
         #expect(found.count == 1 && found[0].hasPrefix("rules contradict one another: "))
@@ -129,15 +117,15 @@ import Testing
     }
 
     @Test func aContradictionWithinOneMiddlewareIsReported() {
-        let torn = ThirdPartyMiddleware("a", .outside(.retry, because: "x"), .inside(.retry, because: "y"))
+        let torn = thirdParty("a", .outside(.retry, because: "x"), .inside(.retry, because: "y"))
         #expect(problems(torn, RetryMiddleware()).count == 1 && problems(RetryMiddleware(), torn).count == 1)
-        #expect(problems(ThirdPartyMiddleware("a", .outside(Self.a, because: "x"))) == [], "a rule about itself says nothing")
+        #expect(problems(thirdParty("a", .outside(Self.a, because: "x"))) == [], "a rule about itself says nothing")
     }
 
     @Test func aContradictionHidesNoOtherProblem() {
         let found = problems(
-            RetryMiddleware(), ThirdPartyMiddleware("a", .outside(Self.b, because: "x")),
-            ThirdPartyMiddleware("b", .outside(Self.a, because: "y")),
+            RetryMiddleware(), thirdParty("a", .outside(Self.b, because: "x")),
+            thirdParty("b", .outside(Self.a, because: "y")),
             ValidateStatusMiddleware())
         #expect(found.count == 2)
         #expect(found.contains("retry is outside validateStatus: retry would see an error where it looks for a status"))

@@ -126,7 +126,11 @@ import Testing
             return try await HTTPStack(stub).send(.sample())
         }
         await #expect(throws: CancellationError.self) { try await task.value }
-        let cancelling = HTTPStack(stub).wrapped(by: CancellingMiddleware())
+        let cancelling = HTTPStack(stub).wrapped(
+            by: ClosureMiddleware { request, next in
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await next.send(request)
+            })
         let inside = Task { try await cancelling.send(.sample()) }
         await #expect(throws: CancellationError.self) { try await inside.value }
         #expect(stub.requests.isEmpty)
@@ -275,13 +279,5 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(1))
         await #expect(throws: TransportError.self) { try await task.value }
-    }
-}
-
-/// Cancels the task that it runs in, and goes on.
-private struct CancellingMiddleware: HTTPMiddleware {
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        withUnsafeCurrentTask { $0?.cancel() }
-        return try await next.send(request)
     }
 }

@@ -63,17 +63,9 @@ struct S3SignatureTests {
 
     /// What is changed after the signature was made is noticed.
     @Test func aRequestChangedInTransitIsRefused() async throws {
-        struct QueryChangingMiddleware: HTTPMiddleware {
-            var place: MiddlewarePlace { .unplaced }
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                var request = request
-                request.query = ["versions": ""]
-                return try await next.send(request)
-            }
-        }
         try await withBucket { _, bucket, plain in
             let changed = try await text(
-                plain.wrapped(by: QueryChangingMiddleware()).sign(with: try signer()),
+                plain.wrapped(by: ClosureMiddleware(changing: { $0.query = ["versions": ""] })).sign(with: try signer()),
                 try Request(.get, url: bucket, query: ["list-type": "2"]))
             #expect(changed.status == .forbidden && changed.text.contains("SignatureDoesNotMatch"), "\(changed.text)")
         }

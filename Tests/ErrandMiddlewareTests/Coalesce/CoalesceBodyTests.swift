@@ -7,7 +7,7 @@ import Testing
 
 /// A body that several read, each at its own pace.
 @Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceBodyTests {
-    private let desk = ScriptedSender()
+    private let desk = ParkedSender()
     private let middleware: CoalesceMiddleware
     private var stack: HTTPStack { HTTPStack(desk).wrapped(by: middleware) }
 

@@ -155,7 +155,7 @@ import Testing
     ]
 
     @Test(arguments: methods + urls + fields + bodies + options) func equalRequestsAloneShareAnExchange(_ pair: Pair) async throws {
-        let desk = ScriptedSender()
+        let desk = ParkedSender()
         let middleware = CoalesceMiddleware(by: pair.fields)
         let stack = HTTPStack(desk).wrapped(by: middleware)
         let calls = try pair.requests().map { request in Task { try await stack.send(request).body.collect() } }
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func anAdditionalKeyDistinguishesRequests() async throws {
-        let desk = ScriptedSender()
+        let desk = ParkedSender()
         let stack = HTTPStack(desk).coalesce(additionalKey: { $0.options.urlTemplate })
         let calls = try ["/a", "/b"].map { template in
             var request = try request()
@@ -190,7 +190,7 @@ import Testing
         var request = try Request(.get, url: "https://a.example/x?token=s3cr3t")
         request.head.headerFields[.authorization] = "Bearer s3cr3t"
         let middleware = CoalesceMiddleware()
-        let desk = ScriptedSender()
+        let desk = ParkedSender()
         let (stack, sent) = (HTTPStack(desk).wrapped(by: middleware), request)
         let call = Task { try await stack.send(sent) }
         await middleware.callers(1)

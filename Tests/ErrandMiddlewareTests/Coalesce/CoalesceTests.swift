@@ -7,7 +7,7 @@ import Testing
 
 /// The callers that share an exchange, and the callers that leave it.
 @Suite(.timeLimit(.minutes(5)), .leavesNothingBehind(inParallelRuns: false)) struct CoalesceTests {
-    private let desk = ScriptedSender()
+    private let desk = ParkedSender()
     private let middleware = CoalesceMiddleware()
     private var stack: HTTPStack { HTTPStack(desk).wrapped(by: middleware) }
 

@@ -1,65 +1,33 @@
 import Errand
 import ErrandTesting
-import Synchronization
 import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimitTests {
-    /// Responds on request, and counts the exchanges in progress.
-    private final class RecordingSender: HTTPSender {
-        private struct State {
-            var waiting: [(name: String, continuation: CheckedContinuation<Void, any Error>)] = []
-            var inFlight = 0
-            var most = 0
-            var order: [String] = []
-        }
+    /// The numbers of requests that ``yielding`` got, and of those that were in progress at the same time.
+    private struct Load: Sendable {
+        var received = 0
+        var inFlight = 0
+        var most = 0
+    }
 
-        private let state = Mutex(State())
-        let isOpen: Bool
+    private let load = Watched(Load())
 
-        init(isOpen: Bool = false) { self.isOpen = isOpen }
-
-        var inFlight: Int { state.withLock(\.inFlight) }
-        var most: Int { state.withLock(\.most) }
-        var order: [String] { state.withLock(\.order) }
-
-        func send(_ request: Request) async throws -> Response {
-            let name = request.head.path ?? ""
-            state.withLock { state in
-                state.inFlight += 1
-                state.most = max(state.most, state.inFlight)
-                state.order.append(name)
+    /// Responds after a few yields, and records its load.
+    private var yielding: ClosureSender {
+        ClosureSender { [load] request in
+            load.change { load in
+                load.received += 1
+                load.inFlight += 1
+                load.most = max(load.most, load.inFlight)
             }
-            defer { state.withLock { $0.inFlight -= 1 } }
-            if isOpen {
-                for _ in 0..<3 { await Task.yield() }
-            } else {
-                try await withTaskCancellationHandler {
-                    try await withCheckedThrowingContinuation { continuation in
-                        state.withLock { $0.waiting.append((name, continuation)) }
-                        if Task.isCancelled { leave(name) }
-                    }
-                } onCancel: {
-                    leave(name)
-                }
-            }
+            defer { load.change { $0.inFlight -= 1 } }
+            for _ in 0..<3 { await Task.yield() }
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-
-        private func leave(_ name: String) {
-            let left = state.withLock { state in
-                state.waiting.firstIndex { $0.name == name }.map { state.waiting.remove(at: $0).continuation }
-            }
-            left?.resume(throwing: CancellationError())
-        }
-
-        /// Responds to the request that came first.
-        func respondToOne() async {
-            await eventually { state.withLock { !$0.waiting.isEmpty } }
-            let first = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
-            first?.continuation.resume()
-        }
     }
+
+    private func paths(_ sender: ParkedSender) -> [String] { sender.requests.map { $0.head.path ?? "" } }
 
     private func call(_ path: String, host: String = "a.example", _ priority: RequestPriority = .normal) throws -> Request {
         var request = try Request(.get, url: "https://\(host)\(path)")
@@ -68,32 +36,31 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 10]) func requestsInProgressStayWithinTheLimit(_ limit: Int) async throws {
-        let gate = RecordingSender(isOpen: true)
         let middleware = ConcurrencyLimitMiddleware(.fixed(limit), per: .all)
-        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let stack = HTTPStack(yielding).wrapped(by: middleware)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<200 { group.addTask { _ = try await stack.send(call("/\(number)", host: "\(number % 7).example")) } }
             try await group.waitForAll()
         }
-        #expect(gate.most <= limit && gate.order.count == 200)
+        #expect(load.value.most <= limit && load.value.received == 200)
         #expect(middleware.state.inFlight == 0 && middleware.state.queued == 0)
     }
 
     @Test func eachOriginHasItsOwnQueue() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let stack = HTTPStack(gate).concurrencyLimit(1)
         let tasks = ["a.example", "b.example"].map { host in Task { try await stack.send(call("/", host: host)) } }
         await eventually { gate.inFlight >= 2 }
-        for _ in tasks { await gate.respondToOne() }
+        for _ in tasks { await gate.respondToOldest() }
         for task in tasks { _ = try await task.value }
     }
 
     @Test func aCustomKeyLimitsItsRequests() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let stack = HTTPStack(gate).concurrencyLimit(.fixed(1), per: .key { $0.head.path == "/free" ? nil : "all" })
         let tasks = ["/free", "/one", "/free"].map { path in Task { try await stack.send(call(path)) } }
         await eventually { gate.inFlight >= 3 }
-        for _ in tasks { await gate.respondToOne() }
+        for _ in tasks { await gate.respondToOldest() }
         for task in tasks { _ = try await task.value }
     }
 
@@ -108,7 +75,7 @@ import Testing
     }
 
     @Test func queuedRequestsStartByPriorityAndThenByArrival() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -120,13 +87,13 @@ import Testing
             tasks.append(await queued(try call(path, priority), on: stack, middleware))
         }
         #expect(middleware.state(of: "https://a.example").inFlight == 1)
-        for _ in 0..<6 { await gate.respondToOne() }
+        for _ in 0..<6 { await gate.respondToOldest() }
         for task in tasks + [first] { _ = try await task.value }
-        #expect(gate.order == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
+        #expect(paths(gate) == ["/first", "/high", "/normal1", "/normal2", "/low", "/background"])
     }
 
     @Test func aCancelledQueuedRequestLeavesTheQueue() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -135,14 +102,14 @@ import Testing
         let staying = await queued(try call("/staying"), on: stack, middleware)
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        for _ in 0..<2 { await gate.respondToOne() }
+        for _ in 0..<2 { await gate.respondToOldest() }
         _ = try await (first.value, staying.value)
-        #expect(gate.order == ["/first", "/staying"] && middleware.state(of: "https://a.example").isIdle)
+        #expect(paths(gate) == ["/first", "/staying"] && middleware.state(of: "https://a.example").isIdle)
     }
 
     @Test func aPassedDeadlineRemovesOnlyItsQueuedRequest() async throws {
         let clock = ManualClock()
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -155,9 +122,9 @@ import Testing
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TransportError.self) { try await leaving.value }
         #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
-        for _ in 0..<2 { await gate.respondToOne() }
+        for _ in 0..<2 { await gate.respondToOldest() }
         _ = try await (first.value, staying.value)
-        #expect(gate.order == ["/first", "/staying"] && clock.sleeperCount == 0)
+        #expect(paths(gate) == ["/first", "/staying"] && clock.sleeperCount == 0)
     }
 
     @Test(arguments: [ConcurrencyLimit.fixed(.max), .adaptive(initial: .max, maximum: .max)])
@@ -190,22 +157,21 @@ import Testing
     }
 
     @Test func aRequestWithTheLimitOffBypassesTheQueue() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let stack = HTTPStack(gate).concurrencyLimit(1)
         var off = try call("/off")
         off.options.concurrencyLimit = .off
         let sent = off
         let tasks = [Task { try await stack.send(call("/first")) }, Task { try await stack.send(sent) }]
         await eventually { gate.inFlight >= 2 }
-        for _ in tasks { await gate.respondToOne() }
+        for _ in tasks { await gate.respondToOldest() }
         for task in tasks { _ = try await task.value }
     }
 
     /// Ten thousand calls, a third of them cancelled at any moment: nobody is lost, and no slot.
     @Test func cancelledCallersLoseNoSlot() async throws {
-        let gate = RecordingSender(isOpen: true)
         let middleware = ConcurrencyLimitMiddleware(.fixed(5))
-        let stack = HTTPStack(gate).wrapped(by: middleware)
+        let stack = HTTPStack(yielding).wrapped(by: middleware)
         let ended = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<10_000 {
                 group.addTask {
@@ -222,12 +188,12 @@ import Testing
             }
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
-        #expect(ended == 10_000 && gate.most <= 5)
+        #expect(ended == 10_000 && load.value.most <= 5)
         #expect(middleware.state(of: "https://a.example").isIdle)
     }
 
     @Test func anExchangeThatIsCancelledFreesItsSlot() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let first = Task { try await stack.send(call("/first")) }
@@ -242,7 +208,7 @@ import Testing
         let simulation = Simulation()
         let clock = simulation.clock
         let middleware = ConcurrencyLimitMiddleware(.fixed(1))
-        let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(5)) }
+        let server = PacedSender(clock) { _ in PacedSender.Pace(time: .seconds(5)) }
         let stack = HTTPStack(server).wrapped(by: middleware)
         simulation.begin { [self] in try await stack.send(call("/first")).body.abandon() }
         simulation.runUntilIdle()
@@ -261,7 +227,7 @@ import Testing
     @Test func theLeastUrgentRequestIsSentUnderOverload() async throws {
         let simulation = Simulation()
         let clock = simulation.clock
-        let server = PacedServer(clock) { _ in PacedServer.Pace(time: .seconds(1)) }
+        let server = PacedSender(clock) { _ in PacedSender.Pace(time: .seconds(1)) }
         let stack = HTTPStack(server).concurrencyLimit(2)
         for _ in 0..<6 {
             simulation.begin { [self] in
@@ -306,7 +272,7 @@ import Testing
     }
 
     @Test func anAdaptiveLimitKeepsEveryKeyInUse() async throws {
-        let gate = RecordingSender()
+        let gate = ParkedSender()
         let middleware = ConcurrencyLimitMiddleware(.adaptive())
         let stack = HTTPStack(gate).wrapped(by: middleware)
         let tasks = (0..<1_100).map { number in Task { try await stack.send(call("/", host: "\(number).example")) } }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HedgeTests {
-    private typealias Pace = PacedServer.Pace
+    private typealias Pace = PacedSender.Pace
 
     private struct Outcome: Sendable {
         var text: String?
@@ -20,9 +20,9 @@ import Testing
     private static func call(
         _ paces: [Pace], _ policy: HedgePolicy = HedgePolicy(.fixed(.milliseconds(50))), budget: RetryBudget? = nil,
         method: HTTPRequest.Method = .get, _ change: (inout Request) -> Void = { _ in }, cancelAt: Duration? = nil
-    ) async throws -> (Outcome, PacedServer.Seen) {
+    ) async throws -> (Outcome, PacedSender.Seen) {
         let simulation = Simulation()
-        let server = PacedServer(simulation.clock) { paces[min($0, paces.count) - 1] }
+        let server = PacedSender(simulation.clock) { paces[min($0, paces.count) - 1] }
         let stack = HTTPStack(server).hedge(policy, budget: budget, clock: simulation.clock)
         var request = try request(method)
         change(&request)
@@ -102,7 +102,7 @@ import Testing
 
     @Test func refusalsDoNotCountAsResponses() async throws {
         let simulation = Simulation()
-        let server = PacedServer(simulation.clock) { $0 > 5 ? Pace(time: .seconds(1)) : Pace(time: .milliseconds(1), status: 503) }
+        let server = PacedSender(simulation.clock) { $0 > 5 ? Pace(time: .seconds(1)) : Pace(time: .milliseconds(1), status: 503) }
         let stack = HTTPStack(server).hedge(HedgePolicy(.percentile(0.9, samples: 5)), clock: simulation.clock)
         for _ in 0..<6 {
             simulation.begin { try await stack.send(try request()).body.abandon() }
@@ -161,7 +161,7 @@ import Testing
     @Test func hedgingAndRetryShareABudget() async throws {
         let simulation = Simulation()
         let budget = RetryBudget(reserve: 3, perSuccess: 0, perSecond: 0, clock: simulation.clock)
-        let server = PacedServer(simulation.clock) { _ in Pace(time: .milliseconds(80), status: 503) }
+        let server = PacedSender(simulation.clock) { _ in Pace(time: .milliseconds(80), status: 503) }
         let stack = HTTPStack(server).hedge(HedgePolicy(.fixed(.milliseconds(50))), budget: budget, clock: simulation.clock)
             .retry(RetryPolicy(maxAttempts: 10, backoff: .immediate), budget: budget, clock: simulation.clock)
         let task = simulation.begin { try await stack.send(try request()).status.code }
@@ -177,7 +177,7 @@ import Testing
 
     @Test func hedgingStartsAfterEnoughSamples() async throws {
         let simulation = Simulation()
-        let server = PacedServer(simulation.clock) { Pace(time: $0 > 5 ? .seconds(1) : .milliseconds(10)) }
+        let server = PacedSender(simulation.clock) { Pace(time: $0 > 5 ? .seconds(1) : .milliseconds(10)) }
         let policy = HedgePolicy(.percentile(0.9, samples: 5))
         let stack = HTTPStack(server).hedge(policy, clock: simulation.clock)
         for _ in 0..<5 {
@@ -195,7 +195,7 @@ import Testing
     /// If they did not count, the slow calls would be left out, and the delay would become shorter from call to call.
     @Test func hedgedCallsCountForThePercentile() async throws {
         let simulation = Simulation()
-        let server = PacedServer(simulation.clock) { Pace(time: .milliseconds($0 <= 20 ? 10 : 40)) }
+        let server = PacedSender(simulation.clock) { Pace(time: .milliseconds($0 <= 20 ? 10 : 40)) }
         let budget = RetryBudget(reserve: 1_000, clock: simulation.clock)
         let stack = HTTPStack(server).hedge(HedgePolicy(.percentile(0.5, samples: 10)), budget: budget, clock: simulation.clock)
         for _ in 0..<120 {
@@ -208,7 +208,7 @@ import Testing
     @Test func manyOriginsAreHedgedInBoundedMemory() async throws {
         let simulation = Simulation()
         let isSlow = Mutex(false)
-        let server = PacedServer(simulation.clock) { _ in Pace(time: isSlow.withLock { $0 } ? .seconds(1) : .milliseconds(10)) }
+        let server = PacedSender(simulation.clock) { _ in Pace(time: isSlow.withLock { $0 } ? .seconds(1) : .milliseconds(10)) }
         let middleware = HedgeMiddleware(
             HedgePolicy(.percentile(0.9, samples: 2)), budget: RetryBudget(reserve: 1_000, clock: simulation.clock), clock: simulation.clock
         )

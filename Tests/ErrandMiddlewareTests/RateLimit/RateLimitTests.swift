@@ -260,7 +260,7 @@ import Testing
     private static let rateLimit = HTTPField.Name("RateLimit")!
 
     @Test func aBetterQuotaEndsAWait() async throws {
-        let desk = ScriptedSender()
+        let desk = ParkedSender()
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = HTTPStack(desk).wrapped(by: middleware)
         func respond(_ index: Int, _ value: String) async {
@@ -311,7 +311,7 @@ import Testing
             [HTTPField.Name("X-RateLimit-Remaining")!: "0", HTTPField.Name("X-RateLimit-Reset")!: "86000"],
         ] as [HTTPFields])
     func anImplausibleQuotaHoldsForAnHourBeforeAProbe(_ fields: HTTPFields) async throws {
-        let desk = ScriptedSender()
+        let desk = ParkedSender()
         let middleware = RateLimitMiddleware(clock: clock)
         let stack = HTTPStack(desk).wrapped(by: middleware)
         func respond(_ index: Int, _ status: HTTPResponse.Status, _ fields: HTTPFields = HTTPFields()) async {

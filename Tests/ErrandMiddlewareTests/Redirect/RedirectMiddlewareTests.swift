@@ -320,12 +320,10 @@ private struct Vectors: Decodable {
 
     // MARK: - The body of a redirect
 
-    /// Declares 10 bytes and sends no byte.
-    private struct StalledRedirectSender: HTTPSender {
-        let body: ScriptedBodySource
-        let sent: Watched<Int>
-
-        func send(_ request: Request) async throws -> Response {
+    /// Returns a sender whose redirect declares 10 bytes and sends no byte.
+    private func stalledRedirect(counting sent: Watched<Int>) -> ClosureSender {
+        let body = ScriptedBodySource(then: .stall)
+        return ClosureSender { request in
             sent.change { $0 += 1 }
             guard request.head.path == "/x" else { return Response(head: HTTPResponse(status: .ok), data: Data(), request: request) }
             return Response(
@@ -338,7 +336,7 @@ private struct Vectors: Decodable {
     @Test func aMissingBodyHoldsTheCallFor100Milliseconds() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = StalledRedirectSender(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
+        let stack = stalledRedirect(counting: sent).redirect(clock: clock)
         async let response = stack.send(try request())
         try await clock.sleepers(atLeast: 1)
         #expect(clock.nextSleeper == .milliseconds(100))
@@ -353,7 +351,7 @@ private struct Vectors: Decodable {
     @Test func aCallCancelledDuringARedirectSendsNoFurtherRequest() async throws {
         let clock = ManualClock()
         let sent = Watched(0)
-        let stack = StalledRedirectSender(body: ScriptedBodySource(then: .stall), sent: sent).redirect(clock: clock)
+        let stack = stalledRedirect(counting: sent).redirect(clock: clock)
         let request = try request()
         let task = Task { try await stack.send(request) }
         try await clock.sleepers(atLeast: 1)

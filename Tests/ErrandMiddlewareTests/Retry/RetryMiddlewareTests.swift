@@ -111,19 +111,14 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    /// Replaces each failure with another failure.
-    private struct FailingMiddleware: HTTPMiddleware {
-        let failure: TransportError
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            do { return try await next.send(request) } catch { throw failure }
-        }
-    }
-
     @Test func aCancelledCallIsNotRetriedAfterAFailure() async throws {
         for sent in [Delivery.notSent, .unknown] {
             let stub = StubTransport(Stub().responds(.never, .status(.ok)))
-            let stack = stub.wrapped(by: FailingMiddleware(failure: lost(sent))).retry(clock: ManualClock(), random: { 0 })
+            let failure = lost(sent)
+            let replacing = ClosureMiddleware { request, next in
+                do { return try await next.send(request) } catch { throw failure }
+            }
+            let stack = stub.wrapped(by: replacing).retry(clock: ManualClock(), random: { 0 })
             let task = Task { try await stack.send(try request()) }
             await eventually { stub.requests.count == 1 }
             task.cancel()

@@ -43,12 +43,6 @@ import Testing
         try expectNothingLeft(try await stack.send(request(hasOption)).request)
     }
 
-    private struct FailingMiddleware: HTTPMiddleware {
-        let label: String
-        let failure: @Sendable (Request) -> any Error
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { throw failure(request) }
-    }
-
     @Test(arguments: [true, false]) func theRequestOfAFailureIsTheCallers(_ hasOption: Bool) async throws {
         let plain = StubTransport(Stub().responds(.status(.ok)))
         let breaker = CircuitBreaker()
@@ -60,7 +54,9 @@ import Testing
             HTTPStack(StubTransport(Stub().responds(.status(.notFound)))),
             HTTPStack(StubTransport(Stub().responds(.redirect(to: "ftp://b.example")))),
             plain.wrapped(
-                by: FailingMiddleware(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }),
+                by: ClosureMiddleware { request, _ in
+                    throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
+                }),
         ]
         for stack in stacks {
             let failure = await #expect(throws: (any Error).self) { try await self.layered(stack).send(self.request(hasOption)) }
@@ -107,33 +103,22 @@ import Testing
         let made = other
         let failing = layered(
             StubTransport().wrapped(
-                by: FailingMiddleware(label: "other") { _ in TransportError(.tls, phase: .connect, request: made, delivery: .notSent) }))
+                by: ClosureMiddleware { _, _ in throw TransportError(.tls, phase: .connect, request: made, delivery: .notSent) }))
         let failure = await #expect(throws: TransportError.self) { try await failing.send(self.request(hasOption)) }
         #expect(failure?.request?.id == made.id && failure?.request?.deadline != nil)
         let responding = layered(
-            StubTransport().wrapped(by: StubMiddleware { _ in Response(head: HTTPResponse(status: .ok), request: made) }))
+            StubTransport().wrapped(by: ClosureMiddleware { _, _ in Response(head: HTTPResponse(status: .ok), request: made) }))
         let response = try await responding.send(request(hasOption))
         #expect(response.request.id == made.id && response.request.deadline != nil)
     }
 
-    private struct StubMiddleware: HTTPMiddleware {
-        let respond: @Sendable (Request) -> Response
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { respond(request) }
-    }
-
     /// A middleware of the app leaves nothing either, whatever it changes.
     @Test func changesOfAnAppMiddlewareEndWithItsLayer() async throws {
-        struct RequestChangingMiddleware: HTTPMiddleware {
-            let clock: ManualClock
-            let sink: RecordingEventSink
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                var changed = request
-                changed.deadline = Deadline(after: .seconds(1), clock: clock)
-                changed.options.eventSink = sink
-                return try await next.send(changed)
-            }
-        }
-        let (sink, changing) = (RecordingEventSink(), RequestChangingMiddleware(clock: clock, sink: events))
+        let (sink, clock, events) = (RecordingEventSink(), clock, events)
+        let changing = ClosureMiddleware(changing: { request in
+            request.deadline = Deadline(after: .seconds(1), clock: clock)
+            request.options.eventSink = events
+        })
         var request = try Request(.get, url: "https://a.example/")
         request.deadline = Deadline(after: .seconds(9), clock: clock)
         request.options.eventSink = sink
@@ -144,22 +129,12 @@ import Testing
         #expect(stub.requests.first?.request.deadline?.remaining == .seconds(1))
         let failure = await #expect(throws: TransportError.self) {
             try await StubTransport().wrapped(
-                by: FailingMiddleware(label: "lost") { TransportError(.connectionLost, phase: .response, request: $0, delivery: .sent) }
+                by: ClosureMiddleware { request, _ in
+                    throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
+                }
             ).wrapped(by: changing).send(original)
         }
         #expect(failure?.request?.deadline?.remaining == .seconds(9))
-    }
-
-    /// Sends each request again, like an authentication after a 401.
-    private struct RepeatingMiddleware: HTTPMiddleware {
-        let clock: ManualClock
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            let response = try await next.send(request)
-            response.body.abandon()
-            clock.advance(by: .seconds(6))
-            return try await next.send(response.request)
-        }
     }
 
     @Test(arguments: [true, false]) func aLayerThatSendsTheRequestAgainBeginsAnAttempt(_ hasLayer: Bool) async throws {
@@ -167,7 +142,14 @@ import Testing
         var request = try Request(.get, url: "https://a.example/")
         if !hasLayer { request.options.attemptTimeout = .use(.milliseconds(50)) }
         let inner = hasLayer ? plain.phaseTimeouts(attempt: .seconds(5), clock: clock) : HTTPStack(plain)
-        let response = try await inner.wrapped(by: RepeatingMiddleware(clock: clock)).send(request)
+        // Like an authentication after a 401.
+        let repeating = ClosureMiddleware { [clock] request, next in
+            let response = try await next.send(request)
+            response.body.abandon()
+            clock.advance(by: .seconds(6))
+            return try await next.send(response.request)
+        }
+        let response = try await inner.wrapped(by: repeating).send(request)
         #expect(response.status == .ok && response.request.deadline == nil)
     }
 

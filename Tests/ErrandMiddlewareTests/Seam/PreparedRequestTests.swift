@@ -96,13 +96,9 @@ import Logging
     }
 
     @Test func aMiddlewareWithItsOwnResponseIsAnError() async throws {
-        struct StubMiddleware: HTTPMiddleware {
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                Response(head: HTTPResponse(status: .ok), request: request)
-            }
-        }
+        let responding = ClosureMiddleware { request, _ in Response(head: HTTPResponse(status: .ok), request: request) }
         let error = await #expect(throws: PreparationError.self) {
-            try await stub.wrapped(by: StubMiddleware()).server("https://a.example").prepared(request())
+            try await stub.wrapped(by: responding).server("https://a.example").prepared(request())
         }
         #expect(error?.delivery == .notSent && error?.description.contains("hunter2") == false)
         #expect(
@@ -115,17 +111,13 @@ import Logging
     }
 
     @Test func aCustomMiddlewareCanBeLeftOut() async throws {
-        struct CountingMiddleware: HTTPMiddleware {
-            let count: Watched<Int>
-            var appliesToPreparedRequests: Bool
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        for isPart in [true, false] {
+            let count = Watched(0)
+            let counting = ClosureMiddleware(appliesToPreparedRequests: isPart) { request, next in
                 count.change { $0 += 1 }
                 return try await next.send(request)
             }
-        }
-        for isPart in [true, false] {
-            let count = Watched(0)
-            let stack = stub.wrapped(by: CountingMiddleware(count: count, appliesToPreparedRequests: isPart), when: .method(.post)).server(
+            let stack = stub.wrapped(by: counting, when: .method(.post)).server(
                 "https://a.example")
             _ = try await stack.prepared(request())
             #expect(count.value == (isPart ? 1 : 0))
@@ -133,20 +125,18 @@ import Logging
     }
 
     @Test func theTokenRequestOfAMiddlewareIsSent() async throws {
-        struct TokenMiddleware: HTTPMiddleware {
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                var own = try Request(.post, url: "https://login.example/token")
-                own.options = request.options
-                let token = try await next.send(own).body.collect()
-                var request = request
-                request.headers[.authorization] = "Bearer " + String(decoding: token, as: UTF8.self)
-                return try await next.send(request)
-            }
-        }
         let stub = StubTransport(Stub(.post, "/token").responds(.status(.ok, text: "t1"), repeatingLast: true))
+        let signingIn = ClosureMiddleware { request, next in
+            var own = try Request(.post, url: "https://login.example/token")
+            own.options = request.options
+            let token = try await next.send(own).body.collect()
+            var request = request
+            request.headers[.authorization] = "Bearer " + String(decoding: token, as: UTF8.self)
+            return try await next.send(request)
+        }
         for inner in [HTTPStack(stub), HTTPStack(OpaqueSender(stub))] {
             let original = try request()
-            let prepared = try await inner.number().events(to: events).wrapped(by: TokenMiddleware()).retry(clock: clock).server(
+            let prepared = try await inner.number().events(to: events).wrapped(by: signingIn).retry(clock: clock).server(
                 "https://a.example"
             )
             .prepared(original)
@@ -158,10 +148,8 @@ import Logging
     }
 
     @Test func aCustomSenderIsNotCalled() async throws {
-        struct FailingSender: HTTPSender {
-            func send(_ request: Request) async throws -> Response { throw Oops() }
-        }
-        let prepared = try await FailingSender().transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
+        let failing = ClosureSender { _ in throw Oops() }
+        let prepared = try await failing.transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
         #expect(prepared.head.path == "/x?a=1")
     }
 

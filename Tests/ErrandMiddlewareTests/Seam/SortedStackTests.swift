@@ -9,26 +9,6 @@ import Logging
 
 /// A stack that sorts its layers: the same stack, in whatever order its modifiers are written.
 @Suite(.timeLimit(.minutes(5))) struct SortedStackTests {
-    /// A middleware with a given place that records its passage. Places without a middleware in the library have one too.
-    private struct PlacedMiddleware: HTTPMiddleware {
-        let label: String
-        let place: MiddlewarePlace
-        let neighbors: [MiddlewareNeighbor]
-        let passed: RecordingList<String>?
-
-        init(
-            _ label: String, at place: MiddlewarePlace = .unplaced, _ neighbors: [MiddlewareNeighbor] = [],
-            passed: RecordingList<String>? = nil
-        ) {
-            (self.label, self.place, self.neighbors, self.passed) = (label, place, neighbors, passed)
-        }
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            passed?.record(label)
-            return try await next.send(request)
-        }
-    }
-
     private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
 
     private static func rules(of stack: HTTPStack) -> [MiddlewarePlace: [MiddlewareNeighbor]] {
@@ -246,17 +226,13 @@ import Logging
 
     /// A request to another sender bypasses the layers inside.
     @Test func aRequestToAnotherSenderBypassesTheLayersInside() async throws {
-        struct MirroringMiddleware: HTTPMiddleware {
-            let other: HTTPStack
-            var mayBypassInnerLayers: Bool { true }
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await other.sendWithinCall(request) }
-        }
         let other = StubTransport(Stub().responds(.status(.internalServerError), repeatingLast: true))
         var request = try Request(.get, url: "https://a.example/")
         request.options.timeout = .use(.seconds(2))
-        let response = try await stub.timeout(.seconds(30)).wrapped(by: MirroringMiddleware(other: HTTPStack(other))).send(request)
+        let mirroring = ClosureMiddleware(mayBypassInnerLayers: true) { request, _ in try await HTTPStack(other).sendWithinCall(request) }
+        let response = try await stub.timeout(.seconds(30)).wrapped(by: mirroring).send(request)
         #expect(other.requests.first?.request.deadline != nil && response.request.deadline == nil)
-        let client = APIClient(stub.validateStatus().wrapped(by: MirroringMiddleware(other: HTTPStack(other))).server("https://a.example"))
+        let client = APIClient(stub.validateStatus().wrapped(by: mirroring).server("https://a.example"))
         await #expect(throws: StatusError.self) { try await client.data(Endpoint<Int>.get("/")) }
     }
 
@@ -309,14 +285,6 @@ import Logging
 
     /// Wherever it is written, it sees a refused response as a response, once a call, with the whole URL and the deadline.
     @Test func anUnplacedLayerSeesEveryResponse() async throws {
-        struct RecordingResponseMiddleware: HTTPMiddleware {
-            let seen: Watched<[String]>
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                let response = try await next.send(request)
-                seen.change { $0.append("\(response.status.code) \(request.url?.description ?? "") \(request.deadline != nil)") }
-                return response
-            }
-        }
         let modifiers: [@Sendable (HTTPStack) -> HTTPStack] = [
             { $0.retry(RetryPolicy(maxAttempts: 2)) }, { $0.validateStatus() }, { $0.timeout(.seconds(30)) },
             { $0.server("https://a.example") },
@@ -325,7 +293,12 @@ import Logging
             for position in 0...modifiers.count {
                 let seen = Watched<[String]>([])
                 var all = modifiers
-                all.insert({ $0.wrapped(by: RecordingResponseMiddleware(seen: seen)) }, at: position)
+                let recording = ClosureMiddleware { request, next in
+                    let response = try await next.send(request)
+                    seen.change { $0.append("\(response.status.code) \(request.url?.description ?? "") \(request.deadline != nil)") }
+                    return response
+                }
+                all.insert({ $0.wrapped(by: recording) }, at: position)
                 if !isJudged { all.remove(at: position <= 1 ? 2 : 1) }
                 let stub = StubTransport(Stub().responds(.status(.unauthorized)))
                 let client = APIClient(all.reduce(HTTPStack.sorted(around: stub)) { $1($0) })

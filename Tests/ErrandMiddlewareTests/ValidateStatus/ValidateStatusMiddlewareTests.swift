@@ -118,7 +118,16 @@ import Testing
     @Test func theDeadlineHoldsWhileTheErrorsBodyIsRead() async throws {
         let clock = ManualClock()
         let stub = StubTransport(Stub().responds(.stream([Data("x".utf8)], status: .badRequest)))
-        let stalling = stub.wrapped(by: StallingBodyMiddleware()).validateStatus()
+        let stallingBody = ClosureMiddleware { request, next in
+            let response = try await next.send(request)
+            let source = ClosureBodySource {
+                try await request.deadline?.wait()
+                throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
+            }
+            let body = ResponseBody(source, request: request)
+            return Response(head: response.head, body: body, request: request, exchange: ExchangeLifetime())
+        }
+        let stalling = stub.wrapped(by: stallingBody).validateStatus()
         var request = try request()
         request.deadline = Deadline(after: .seconds(5), clock: clock)
         let response = Task { try await stalling.send(request) }
@@ -127,18 +136,5 @@ import Testing
         // The stub's own body is bounded by the boundary; one that a middleware makes stalls until it is cancelled.
         let error = await #expect(throws: (any Error).self) { try await response.value }
         #expect(error is TransportError || error is StatusError)
-    }
-}
-
-/// Returns a body that waits until the request's deadline, like the body of a slow server.
-private struct StallingBodyMiddleware: HTTPMiddleware {
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        let response = try await next.send(request)
-        let source = ClosureBodySource {
-            try await request.deadline?.wait()
-            throw TransportError(.timedOut, phase: .body, request: request, delivery: .sent)
-        }
-        let body = ResponseBody(source, request: request)
-        return Response(head: response.head, body: body, request: request, exchange: ExchangeLifetime())
     }
 }

@@ -169,54 +169,13 @@ extension NIOTransportTests {
 
         // MARK: - Over HTTP/2
 
-        /// Handles three streams: refuses the expectation of the first stream, and the second stream when its first DATA arrives.
-        private final class ScriptedRefusals: Sendable {
-            private struct State {
-                var heads = 0
-                var refused: Set<UInt32> = []
-                var bodies: [UInt32: [UInt8]] = [:]
-                var whole: [[UInt8]] = []
-                var unexpected: [UInt32] = []
-            }
-            private let state = Mutex(State())
-
-            var whole: [[UInt8]] { state.withLock(\.whole) }
-            /// Streams that got DATA after the refusal of their expectation.
-            var unexpected: [UInt32] { state.withLock(\.unexpected) }
-
-            func respond(to frame: H2Frame) -> [ByteAction] {
-                state.withLock { state in
-                    switch frame.type {
-                    case 1:
-                        state.heads += 1
-                        switch state.heads % 3 {
-                        case 1: return [H2Frame.headers(frame.stream, H2Frame.status("417"), ends: true)].together
-                        case 2: state.refused.insert(frame.stream)
-                        default: state.bodies[frame.stream] = []
-                        }
-                        return []
-                    case 0:
-                        let window = [H2Frame.windowUpdate(0, by: UInt32(max(1, frame.payload.count)))].together
-                        guard let body = state.bodies[frame.stream] else {
-                            if !state.refused.contains(frame.stream) { state.unexpected.append(frame.stream) }
-                            return frame.payload.isEmpty ? [] : [H2Frame.reset(frame.stream, code: 7)].together + window
-                        }
-                        state.bodies[frame.stream] = body + frame.payload
-                        guard frame.flags & H2Frame.endStream != 0 else { return window }
-                        state.whole.append(body + frame.payload)
-                        return window + FrameServer.ok(frame.stream, "ok")
-                    default: return []
-                    }
-                }
-            }
-        }
-
         @Test(arguments: [false, true])
         func anExpectationAndAStreamOverHTTP2AreRefused(hasLength: Bool) async throws {
-            let (count, runs, script) = (500, 60, ScriptedRefusals())
+            let (count, runs) = (500, 60)
+            let refusals = StreamRefusals { [.accepted, .expectationRefused, .dataRefused][$0 % 3] }
             try await FrameServer.with(
                 opening: [.settings([(3, 100), (4, 0x7FFF_FFFF)]), .windowUpdate(0, by: 0x3FFF_FFFF), .settingsAck],
-                responding: { script.respond(to: $0) }, all: true
+                responding: { refusals.respond(to: $0) }, all: true
             ) { transport, server in
                 for _ in 0..<runs {
                     var request = try server.request(.post, body: NumberedPieces.body(count, hasLength: hasLength))
@@ -227,8 +186,8 @@ extension NIOTransportTests {
                 #expect(server.server.acceptedConnections == 1)
             }
             let expected = NumberedPieces.bytes(count)
-            #expect(script.whole.count == runs && script.unexpected.isEmpty)
-            let corrupt = script.whole.filter { $0 != expected }
+            #expect(refusals.whole.count == runs && refusals.unexpected.isEmpty)
+            let corrupt = refusals.whole.filter { $0 != expected }
             #expect(corrupt.isEmpty, "\(corrupt.count) of \(runs), the first with \(corrupt.first?.count ?? 0) bytes")
         }
 

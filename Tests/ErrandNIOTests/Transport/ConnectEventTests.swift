@@ -56,21 +56,13 @@ extension NIOTransportTests {
             #expect(resolver.asked.value == ["service.example:\(server.port)"])
         }
 
-        /// A resolver of an app that keeps addresses.
-        private struct KnowingResolver: HostResolver {
-            let known: [IPAddress]?
-
-            func addresses(of host: String, port: Int) async throws -> [IPAddress] { throw HostNotFoundError(host, reason: "looked up") }
-            func knownAddresses(of host: String, port: Int) -> [IPAddress]? { known }
-        }
-
         @Test func aKnownHostIsNotLookedUp() async throws {
             let server = try RawServer.ok()
             defer { server.stop() }
             let address = try IPAddress("127.0.0.1")
             for (known, isFound) in [([address], true), ([], false), (nil, false)] as [([IPAddress]?, Bool)] {
                 try await withNIO {
-                    $0.resolver = KnowingResolver(known: known)
+                    $0.resolver = StubResolver(known: known) { throw HostNotFoundError($0, reason: "looked up") }
                 } _: { transport in
                     let found = try await events(transport, "http://service.example:\(server.port)/")
                     #expect((found.error == nil) == isFound)

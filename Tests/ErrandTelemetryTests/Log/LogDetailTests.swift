@@ -110,7 +110,8 @@ import Testing
 
     @Test func bytesInMemoryAreShownWithTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = StubBufferedSender().log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
+        let sender = ClosureSender { Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: $0) }
+        let stack = sender.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: [42]")
         #expect(response.body.bufferedData == Data("[42]".utf8))
@@ -293,13 +294,6 @@ import Testing
         #expect(try await response.body.collect() == Data("onetwothree".utf8))
         #expect(described.withLock { $0 } == 0)
         #expect(lines.all.isEmpty)
-    }
-}
-
-/// Responds from memory.
-private struct StubBufferedSender: HTTPSender {
-    func send(_ request: Request) async throws -> Response {
-        Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: request)
     }
 }
 

@@ -2,7 +2,6 @@ import Errand
 import ErrandTesting
 import Foundation
 import Logging
-import Synchronization
 import TestSupport
 import Testing
 
@@ -82,16 +81,14 @@ import Testing
 
     /// An inner layer sends a request of its own, which does not declare the names.
     @Test(arguments: [true, false]) func namesOfTheOuterRequestAreHiddenInTheResponseOfAnother(_ isInside: Bool) async {
-        struct Substitute: HTTPMiddleware {
-            func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-                var response = try await next.send(Request(.get, url: "https://b.example/x"))
-                response.request = request
-                return response
-            }
+        let substituting = ClosureMiddleware { request, next in
+            var response = try await next.send(Request(.get, url: "https://b.example/x"))
+            response.request = request
+            return response
         }
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(Stub().responds(.json(["iban": "DE1234567890"], status: .conflict)))
-        let substituted: HTTPStack = HTTPStack(stub).wrapped(by: Substitute())
+        let substituted: HTTPStack = HTTPStack(stub).wrapped(by: substituting)
         let stack: HTTPStack =
             isInside
             ? substituted.log(to: logger, clock: clock).validateStatus() : substituted.validateStatus().log(to: logger, clock: clock)
@@ -127,37 +124,15 @@ import Testing
 
     /// The property `refusal` is public, for middleware of users.
     @Test(arguments: [true, false]) func anObserverGetsTheRefusal(_ isInside: Bool) async {
-        let seen = Refusals()
+        let outcomes = RecordingList<CallOutcome>()
+        let observing = ObservingMiddleware { RecordingObserver(outcomes) }
         let stub = HTTPStack(StubTransport(Stub().responds(.json(missing, status: .notFound))))
         let stack: HTTPStack =
-            isInside ? stub.wrapped(by: Watch(seen: seen)).validateStatus() : stub.validateStatus().wrapped(by: Watch(seen: seen))
+            isInside ? stub.wrapped(by: observing).validateStatus() : stub.validateStatus().wrapped(by: observing)
         let client = APIClient(stack.server("https://a.example"))
         await #expect(throws: StatusError.self) { try await client.get("/notes/8", as: Note.self) }
-        #expect(seen.texts.count == 1 && seen.texts[0].hasSuffix("; " + Self.excerpt))
-        #expect(seen.statusErrors == [!isInside])
-    }
-
-    private final class Refusals: Sendable {
-        private let state = Mutex<[(text: String, isStatusError: Bool)]>([])
-        var texts: [String] { state.withLock { $0.map(\.text) } }
-        var statusErrors: [Bool] { state.withLock { $0.map(\.isStatusError) } }
-        func add(_ outcome: CallOutcome) {
-            let text = outcome.refusal.map { String(reflecting: $0) } ?? "none"
-            state.withLock { $0.append((text, outcome.statusError != nil)) }
-        }
-    }
-
-    private struct Watch: HTTPMiddleware {
-        let seen: Refusals
-        let appliesToPreparedRequests = false
-
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-            try await next.send(request, observedBy: Observer(seen: seen))
-        }
-
-        private struct Observer: CallObserver {
-            let seen: Refusals
-            func end(_ outcome: CallOutcome, at mark: Void) { seen.add(outcome) }
-        }
+        let texts = outcomes.all.map { $0.refusal.map { String(reflecting: $0) } ?? "none" }
+        #expect(texts.count == 1 && texts[0].hasSuffix("; " + Self.excerpt))
+        #expect(outcomes.all.map { $0.statusError != nil } == [!isInside])
     }
 }

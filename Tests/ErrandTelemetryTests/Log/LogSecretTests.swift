@@ -51,17 +51,14 @@ import Testing
     /// A name that the layer below declares, as a scheme of API keys does, counts for the response.
     @Test func namesDeclaredByAnInnerLayerApplyToTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let stack = SensitivityDeclaringSender().log(to: logger, detail: .body(), style: .oneLine)
+        let declaring = ClosureSender { request in
+            var request = request
+            request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])
+            return Response(head: HTTPResponse(status: .ok), data: Data(#"{"tenant":"s3cr3t"}"#.utf8), request: request)
+        }
+        let stack = declaring.log(to: logger, detail: .body(), style: .oneLine)
         _ = try await stack.send(try request())
         #expect(lines.all.map(\.text).last?.hasSuffix(#"{"tenant":"REDACTED"}"#) == true)
-    }
-}
-
-private struct SensitivityDeclaringSender: HTTPSender {
-    func send(_ request: Request) async throws -> Response {
-        var request = request
-        request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])
-        return Response(head: HTTPResponse(status: .ok), data: Data(#"{"tenant":"s3cr3t"}"#.utf8), request: request)
     }
 }
 

@@ -3,14 +3,14 @@ public import ErrandTesting
 internal import Synchronization
 
 /// Responds to each request as the test specifies, after a time on the test's clock.
-public final class PacedServer: HTTPSender {
+public final class PacedSender: HTTPSender {
     /// How to respond to one request.
     public struct Pace: Sendable {
         var time: Duration
         var status: Int
         var fields: HTTPFields
         var failure: TransportError.Code?
-        /// Whether the server responds although the request was cancelled.
+        /// Whether the sender responds although the request was cancelled.
         var isDeaf: Bool
 
         public init(
@@ -20,7 +20,7 @@ public final class PacedServer: HTTPSender {
         }
     }
 
-    /// The server's record of requests.
+    /// The record of the requests.
     public struct Seen: Sendable {
         public var received = 0
         public var cancelled = 0

@@ -5,8 +5,8 @@ import TestSupport
 
 @testable import ErrandAuth
 
-/// A server with ``RotatingTokens``, in memory.
-final class RotatingServer: HTTPSender {
+/// Responds like a server with ``RotatingTokens``, in memory.
+final class RotatingTokenSender: HTTPSender {
     private struct State {
         var tokens = RotatingTokens()
         var refreshes = 0
