@@ -311,7 +311,7 @@ let package = Package(
             name: "ErrandURLSessionTests",
             dependencies: [
                 "ErrandCompression", "ErrandConformance", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandMockServer",
-                "ErrandTesting", "ErrandURLSession", "TestSupport",
+                "ErrandNIO", "ErrandTesting", "ErrandURLSession", "TestSupport",
             ]
         ),
         // More than one module over sockets: faults, the servers of Tests/Servers/stand.py, load.
