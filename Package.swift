@@ -269,7 +269,7 @@ let package = Package(
             name: "ErrandURLSessionTests",
             dependencies: [
                 "ErrandCompression", "ErrandConformance", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandMockServer",
-                "ErrandTesting", "ErrandURLSession", "TestSupport",
+                "ErrandNIO", "ErrandTesting", "ErrandURLSession", "TestSupport",
             ]
         ),
         .testTarget(

@@ -32,6 +32,6 @@ extension ReceivedHead {
     /// - Parameter request: the request; `nil` if its exchange has ended.
     init?(_ response: URLResponse, to request: Request?) {
         guard let response = response as? HTTPURLResponse, let head = HTTPResponse(response) else { return nil }
-        self.init(head, to: request?.method ?? .get, decoding: SessionAbilities.decodedCodings)
+        self.init(head, to: request?.method ?? .get, decoding: SessionAbilities.current.decodedCodings)
     }
 }

@@ -28,7 +28,7 @@ struct SessionTLS: Sendable {
     ///   - readFile: returns the content of a file; `nil` if the file can't be read.
     /// - Throws: ``/ErrandCore/TLSSettingsError`` for an unsupported setting and for a file without certificates.
     init(
-        _ settings: TLSSettings, clientCredential: URLCredential?, canEvaluateTrust: Bool = SessionAbilities.canEvaluateTrust,
+        _ settings: TLSSettings, clientCredential: URLCredential?, canEvaluateTrust: Bool = SessionAbilities.current.canEvaluateTrust,
         readFile: (String) -> Data? = { FileManager.default.contents(atPath: $0) }
     ) throws(TLSSettingsError) {
         if settings.clientCertificate != nil {

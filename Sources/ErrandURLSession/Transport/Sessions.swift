@@ -73,7 +73,7 @@ final class Sessions: Sendable {
         let upload = attachBody(of: request, to: &urlRequest)
         var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
-        let ownsSession = upload != nil && SessionAbilities.streamNeedsOwnSession
+        let ownsSession = upload != nil && SessionAbilities.current.streamNeedsOwnSession
         if let upload { urlRequest.httpBodyStream = upload.open() }
         guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
             upload?.stop()
@@ -100,7 +100,7 @@ final class Sessions: Sendable {
             urlRequest.httpBody = data
             return nil
         }
-        if SessionAbilities.declaresStreamLength, let length = request.body.length {
+        if SessionAbilities.current.declaresStreamLength, let length = request.body.length {
             urlRequest.setValue("\(length)", forHTTPHeaderField: "Content-Length")
         }
         return SessionUpload(request.body)
@@ -167,7 +167,8 @@ final class Sessions: Sendable {
 extension Exchange.Machine.Rules {
     init(for request: Request, _ tls: SessionTLS = .system) {
         self.init(
-            canSuspend: SessionAbilities.canSuspend, requestLength: request.body.length, canRestartBody: request.body.replay.canRestart,
+            canSuspend: SessionAbilities.current.canSuspend, requestLength: request.body.length,
+            canRestartBody: request.body.replay.canRestart,
             mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
             hasClientCertificate: tls.clientCredential != nil)
     }

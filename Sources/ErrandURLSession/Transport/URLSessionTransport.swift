@@ -95,7 +95,7 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
 
     /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to networks of some
     /// kinds, and waits for a network.
-    public var capabilities: TransportCapabilities { SessionAbilities.capabilities }
+    public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
 
     /// The type's name.
     public var description: String { "URLSessionTransport" }

@@ -200,6 +200,20 @@ extension URLSessionTransportTests {
             sessions.shutDown()
         }
 
+        @Test func timingsAreReportedOnApplesPlatformsOnly() async throws {
+            try await withServer(Stub().responds(.status(.ok, text: "tea"))) { transport, origin in
+                let recorder = RecordingEventSink()
+                var request = try Request(.get, url: origin + "/")
+                request.options.eventSink = recorder
+                #expect(try await text(transport.send(request)) == "tea")
+                #if canImport(FoundationNetworking)
+                #expect(!recorder.kinds.contains(.timings))
+                #else
+                #expect(recorder.kinds.contains(.timings))
+                #endif
+            }
+        }
+
         // MARK: Settings
 
         @Test func theSettingsOfTheSessionHold() {
@@ -233,7 +247,7 @@ extension URLSessionTransportTests {
             let capabilities = URLSessionTransport().capabilities
             #expect(capabilities.contains(.decodesContent) && !capabilities.contains(.deadlines) && !capabilities.contains(.trailers))
             for capability in [TransportCapabilities.streamingDownload, .networkAccess, .waitsForConnectivity] {
-                #expect(capabilities.contains(capability) == SessionAbilities.canSuspend)
+                #expect(capabilities.contains(capability) == SessionAbilities.current.canSuspend)
             }
         }
     }

@@ -1,0 +1,33 @@
+internal import ErrandCore
+
+/// The abilities of a session, which differ between Apple's platforms and Linux.
+struct SessionAbilities: Sendable {
+    /// Whether a suspended task stops receiving. On Linux, a suspended task continues to receive, and sends its request again when it is
+    /// resumed.
+    let canSuspend: Bool
+    /// Whether a stream may have a `Content-Length`. On Linux, the session sends every stream in chunks. With a `Content-Length` too, a
+    /// server could misread where the request ends (RFC 9112, 6.3).
+    let declaresStreamLength: Bool
+    /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
+    let streamNeedsOwnSession: Bool
+    /// Whether the session shows the certificates of a server, and takes client certificates.
+    let canEvaluateTrust: Bool
+    /// The codings that the session decodes.
+    let decodedCodings: [String]
+    let capabilities: TransportCapabilities
+
+    static let apple = SessionAbilities(
+        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, canEvaluateTrust: true,
+        decodedCodings: ReceivedHead.decodedCodings,
+        capabilities: [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity])
+
+    static let linux = SessionAbilities(
+        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, canEvaluateTrust: false,
+        decodedCodings: ReceivedHead.decodedCodings + ["zstd"], capabilities: [.decodesContent])
+
+    #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
+    static let current = linux
+    #else
+    static let current = apple
+    #endif
+}

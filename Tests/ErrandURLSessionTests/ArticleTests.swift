@@ -1,0 +1,178 @@
+#if NIO && MockServer
+internal import ErrandCore
+internal import ErrandFormats
+internal import ErrandMiddleware
+internal import ErrandNIO
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+@testable internal import ErrandURLSession
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
+/// The tables of the article "The transport over URLSession" have what the code has.
+@Suite struct ArticleTests {
+    /// Returns the rows of the table whose head begins with a cell: the cells of each row.
+    private func table(_ first: String) throws -> [[String]] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let article = try String(
+            contentsOf: root.appendingPathComponent("Sources/Errand/Errand.docc/TheURLSessionTransport.md"), encoding: .utf8)
+        let lines = article.split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("| \(first)") })
+        return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
+            line.dropFirst().dropLast().split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    // MARK: The differences
+
+    private func yes(_ condition: Bool, _ text: String = "yes", else other: String = "no") -> String { condition ? text : other }
+
+    /// Returns the fields that a request can't set.
+    private func reservedFields() throws -> String {
+        let names = [
+            "Accept-Encoding", "Authorization", "Content-Type", "Cookie", "Host", "Range", "User-Agent", "Connection",
+            "Proxy-Authorization",
+        ]
+        let reserved = try names.filter { name in
+            let request = try Request(.get, url: "https://a.example/", headers: [try #require(.init(name)): "x"])
+            do {
+                _ = try URLRequest(request)
+                return false
+            } catch { return true }
+        }
+        return reserved.map { "`\($0)`" }.joined(separator: ", ")
+    }
+
+    /// Returns how the fields of a response arrive.
+    private func fieldsOfAResponse() throws -> String {
+        let url = try #require(URL(string: "https://a.example/"))
+        let response = try #require(
+            HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: ["X-B": "1", "X-A": "2, 3"]))
+        let fields = try #require(HTTPResponse(response)).headerFields
+        return fields.map { "\($0.name): \($0.value)" } == ["X-A: 2, 3", "X-B: 1"] ? "by name, joined" : "in their order"
+    }
+
+    /// Returns which settings of TLS a session takes.
+    private func settingsOfTLS(_ abilities: SessionAbilities) -> String {
+        func isTaken(_ change: (inout TLSSettings) -> Void) -> Bool {
+            var settings = TLSSettings()
+            change(&settings)
+            let pem = Data("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+            return
+                (try? SessionTLS(
+                    settings, clientCredential: nil, canEvaluateTrust: abilities.canEvaluateTrust, readFile: { _ in pem })) != nil
+        }
+        let taken = [
+            isTaken { $0.minimumVersion = .tls13 }, isTaken { $0.uncheckedHostsForTesting = .loopback },
+            isTaken { $0.extraRootsPEMFiles = ["/a.pem"] },
+        ]
+        let takesKeys = isTaken { $0.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "/a.pem", keyPEMFile: "/a.key") }
+        if takesKeys { return "all" }
+        return taken.allSatisfy { $0 } ? "all but PEM files of client certificates" : taken.contains(true) ? "some" : "refused"
+    }
+
+    private func differences(of abilities: SessionAbilities, informational: String, timings: String) throws -> [String: String] {
+        let capabilities = abilities.capabilities
+        return [
+            "A body is received no faster than it is read": yes(capabilities.contains(.streamingDownload)),
+            "Deadlines and phase timeouts are enforced by": yes(
+                capabilities.isSuperset(of: [.deadlines, .phaseTimeouts]), "the transport", else: "the stack"),
+            "Connecting and waiting for the response have separate phase timeouts": yes(capabilities.contains(.phaseEvents)),
+            "Timings of DNS, TCP and TLS": timings,
+            "Informational responses": informational,
+            "Trailer fields": yes(capabilities.contains(.trailers)),
+            "Upgrades": yes(capabilities.contains(.upgrades)),
+            "Content is decoded by": yes(capabilities.contains(.decodesContent), "`URLSession`", else: "`decompress`"),
+            // x-gzip is another name of gzip.
+            "Codings that are decoded": abilities.decodedCodings.filter { $0 != "x-gzip" }.joined(separator: ", "),
+            "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
+            "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
+            "Settings of TLS": settingsOfTLS(abilities),
+            "A file or a stream with a known length is sent": yes(
+                abilities.declaresStreamLength, "with `Content-Length`", else: "in chunks"),
+            "Fields of a response": try fieldsOfAResponse(),
+            "Fields that a request can't set": try reservedFields(),
+        ]
+    }
+
+    @Test func theTableOfDifferencesIsThatOfTheCode() async throws {
+        var linux = try differences(of: .linux, informational: "yes", timings: "no")
+        // TransportTests has a test of the timings.
+        let apple = try differences(of: .apple, informational: "no", timings: "at the end")
+        #if canImport(FoundationNetworking)
+        let leftOut = URLSessionTransportTests.ConformanceTests.leftOut
+        linux["Informational responses"] = yes(leftOut["Informational"] == nil)
+        #expect(leftOut["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
+        #endif
+        let capabilities = try await withTransport(NIOTransport()) { $0.capabilities }
+        let nio: [String: String] = [
+            "A body is received no faster than it is read": yes(capabilities.contains(.streamingDownload)),
+            "Deadlines and phase timeouts are enforced by": yes(
+                capabilities.isSuperset(of: [.deadlines, .phaseTimeouts]), "the transport", else: "the stack"),
+            "Connecting and waiting for the response have separate phase timeouts": yes(capabilities.contains(.phaseEvents)),
+            "Timings of DNS, TCP and TLS": "yes",
+            "Informational responses": yes(capabilities.contains(.informationalResponses)),
+            "Trailer fields": yes(capabilities.contains(.trailers)), "Upgrades": yes(capabilities.contains(.upgrades)),
+            "Content is decoded by": yes(capabilities.contains(.decodesContent), "`URLSession`", else: "`decompress`"),
+            "Codings that are decoded": "those of `decompress`",
+            "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
+            "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
+            "Settings of TLS": "`configuration.tls`", "A file or a stream with a known length is sent": "with `Content-Length`",
+            "Fields of a response": "in their order", "Fields that a request can't set": "none",
+        ]
+        let rows = try table("| `NIOTransport` |")
+        #expect(Set(rows.map { $0.first ?? "" }) == Set(apple.keys) && rows.count == apple.count)
+        for row in rows {
+            let name = try #require(row.first)
+            #expect(row.dropFirst() == [nio[name] ?? "", apple[name] ?? "", linux[name] ?? ""], "\(name)")
+        }
+    }
+
+    // MARK: The errors
+
+    /// The failure of `NIOTransport` for the same fault, as the tests of `ErrandNIO` show it.
+    private static let overNIO: [Int: (TransportError.Code, Delivery)] = [
+        -1001: (.timedOut, .unknown), -1003: (.cannotFindHost, .notSent), -1004: (.cannotConnect, .notSent),
+        -1005: (.connectionLost, .unknown), -1006: (.cannotFindHost, .notSent), -1009: (.notConnected, .notSent),
+        -1011: (.invalidResponse, .unknown), -1013: (.proxy, .notSent), -1017: (.invalidResponse, .unknown), -1200: (.tls, .notSent),
+        -1201: (.tls, .notSent), -1202: (.tls, .notSent), -1203: (.tls, .notSent), -1204: (.tls, .notSent),
+    ]
+
+    /// Returns the methods with which `retry` sends a request again after a failure.
+    private func sentAgain(after failure: TransportError) async throws -> String {
+        var counts: [Int] = []
+        for method in [HTTPRequest.Method.get, .post] {
+            let transport = ScriptedTransport { request in
+                var failure = failure
+                failure.request = request
+                throw failure
+            }
+            let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero), jitter: .none), budget: nil)
+            _ = try? await stack.send(Request(method, url: "https://a.example/"))
+            counts.append(transport.requestCount)
+        }
+        return counts == [2, 2] ? "every method" : counts == [2, 1] ? "idempotent methods" : counts == [1, 1] ? "no" : "\(counts)"
+    }
+
+    @Test func theTableOfErrorsIsThatOfTheCode() async throws {
+        let rows = try table("`URLError.Code` |")
+        #expect(rows.count == URLErrorTable.rows.count)
+        for (row, entry) in zip(rows, URLErrorTable.rows) {
+            let failure = SessionFailure(
+                request: try Request(.get, url: "https://a.example/"), position: Position(phase: .response, delivery: .unknown),
+                elapsed: .seconds(1))
+            let error = try #require(failure.error(for: .session(SessionError(number: entry.number))) as? TransportError)
+            let nio = Self.overNIO[entry.number].map { "\($0), \($1.phrase)" } ?? "none"
+            let expected = [
+                "`\(entry.name)` (\(entry.number))", "\(error.code)", entry.phase?.description ?? "of the exchange", error.delivery.phrase,
+                try await sentAgain(after: error), nio, FailureTexts.englishTexts[error.failureNumber] ?? "",
+            ]
+            #expect(row == expected)
+        }
+    }
+}
+#endif
