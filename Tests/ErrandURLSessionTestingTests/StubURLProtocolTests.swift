@@ -228,6 +228,28 @@ internal import FoundationNetworking
         #expect(stub.requests.count == 200)
     }
 
+    /// Each body stalls, because `URLSession` on Linux ends the process if a task is cancelled while it ends.
+    @Test(arguments: [true, false]) func tasksMayBeCancelledBeforeTheirEnd(inPieces: Bool) async throws {
+        let pieces = (0..<20).map { Data(repeating: UInt8($0), count: 100) }
+        let stalling = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(chunks: pieces, then: .stall)) }
+        let stub = StubTransport(Stub().responds(stalling))
+        let configuration = URLSessionConfiguration.ephemeral
+        StubURLProtocol.serve(stub, to: configuration, inPieces: inPieces)
+        let session = URLSession(configuration: configuration)
+        defer { session.finishTasksAndInvalidate() }
+        let request = try request("/")
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    let task = Task { try await session.data(for: request) }
+                    for _ in 0..<number { await Task.yield() }
+                    task.cancel()
+                    await #expect(throws: (any Error).self) { try await task.value }
+                }
+            }
+        }
+    }
+
     /// The transport of this library has a delegate, which receives the pieces on Linux too.
     @Test func aDelegateReceivesThePieces() async throws {
         let source = RecordingBodySource()
