@@ -172,8 +172,8 @@ extension TransportTests {
                     let status = try await transport.withResponse(to: request) { $0.status }
                     #expect(status == .ok)
                 case .withResponseThatThrows:
-                    await #expect(throws: SourceBroke.self) {
-                        try await transport.withResponse(to: request) { _ in throw SourceBroke() }
+                    await #expect(throws: TestError.self) {
+                        try await transport.withResponse(to: request) { _ in throw TestError() }
                     }
                 case .collectsUpToALimit:
                     let response = try await transport.send(request)

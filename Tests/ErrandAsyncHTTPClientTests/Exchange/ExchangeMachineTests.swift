@@ -3,6 +3,7 @@ internal import Errand
 @testable internal import ErrandAsyncHTTPClient
 internal import Foundation
 internal import Testing
+internal import TestSupport
 
 /// What an exchange does about each event in each state, without a connection.
 @Suite(.timeLimit(.minutes(5))) struct ExchangeMachineTests {
@@ -217,11 +218,10 @@ internal import Testing
     }
 
     @Test func aTransformFailsTheResponseWithItsOwnError() {
-        struct Corrupt: Error {}
         var machine = Self.receiving()
-        guard case .failed(let error)? = machine.abandon(because: Corrupt())?.end else { return #expect(Bool(false), "failed") }
-        #expect(error is Corrupt)
-        #expect(machine.abandon(because: Corrupt()) == nil)
+        guard case .failed(let error)? = machine.abandon(because: TestError())?.end else { return #expect(Bool(false), "failed") }
+        #expect(error is TestError)
+        #expect(machine.abandon(because: TestError()) == nil)
     }
 
     @Test func theSizesAreCountedOnTheWire() {

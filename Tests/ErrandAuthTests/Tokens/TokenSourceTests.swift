@@ -51,13 +51,12 @@ import Testing
     }
 
     @Test func aFailedBackgroundRefreshIsRetriedLater() async throws {
-        struct Broken: Error {}
         let dates = Dates()
         let counter = Counter()
         let tokens = TokenSource(
             AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 },
             refresh: { _ in
-                if counter.add() == 1 { throw Broken() }
+                if counter.add() == 1 { throw TestError() }
                 return AccessToken("new", expiresAt: dates.now + 1_000)
             })
         let first = try await tokens.issued(by: nil, for: nil)
@@ -419,11 +418,10 @@ import Testing
     }
 
     @Test func manyFailuresInAShortTimeSayWhy() async throws {
-        struct Broken: Error {}
-        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in throw Broken() }
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in throw TestError() }
         for _ in 0..<5 { await #expect(throws: AuthenticationError.self) { try await tokens.token() } }
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.code == .tooManyRefreshes && error?.underlying is Broken)
+        #expect(error?.code == .tooManyRefreshes && error?.underlying is TestError)
     }
 
     // MARK: Accounts
@@ -524,14 +522,12 @@ import Testing
 
         init(failures: Int = 0) { self.failures = failures }
 
-        struct Full: Error {}
-
         func load() -> AccessToken? { token }
         func save(_ token: AccessToken) throws {
             saves += 1
             if failures > 0 {
                 failures -= 1
-                throw Full()
+                throw TestError()
             }
             self.token = token
         }
@@ -637,7 +633,7 @@ import Testing
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
         await store.fail(1)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.code == .storeFailed && error?.underlying is SlowStore.Full)
+        #expect(error?.code == .storeFailed && error?.underlying is TestError)
         #expect(tokens.current?.value == "0")
         #expect(try await tokens.token().value == "1")
         #expect(counter.value == 1)

@@ -79,17 +79,17 @@ import Testing
     }
 
     @Test func aSinkThatFailsEndsTheBody() async throws {
-        let (source, sink) = (ScriptedBodySource(["ab", "cd"]), SlowSink(failure: SomeError(secret: "full")))
-        await #expect(throws: SomeError.self) { try await ResponseBody(source).copied(to: sink).collect() }
+        let (source, sink) = (ScriptedBodySource(["ab", "cd"]), SlowSink(failure: TestError("full")))
+        await #expect(throws: TestError.self) { try await ResponseBody(source).copied(to: sink).collect() }
         #expect(source.abandonCount == 1 && sink.told.all.count == 1 && sink.told.all[0].hasPrefix("failed"))
     }
 
     @Test func anEarlyEndIsReportedOnce() async throws {
-        for ending in [ScriptedBodySource.Ending.failure(SomeError()), .end] {
+        for ending in [ScriptedBodySource.Ending.failure(TestError()), .end] {
             let (source, sink) = (ScriptedBodySource(["ab"], then: ending), SlowSink())
             let body = ResponseBody(source).copied(to: sink)
             if case .failure = ending {
-                await #expect(throws: SomeError.self) { try await body.collect() }
+                await #expect(throws: TestError.self) { try await body.collect() }
                 #expect(sink.told.all.count == 2 && sink.told.all[1].hasPrefix("failed"))
             } else {
                 body.abandon()

@@ -32,9 +32,8 @@ import Testing
 
     @Test func aThreadThatHasBecomeFreeIsUsedAgain() async throws {
         for number in 0..<100 { #expect(try await BlockingWork.run { number } == number) }
-        struct Full: Error {}
-        await #expect(throws: Full.self) { try await BlockingWork.run { throw Full() } }
-        await #expect(throws: Full.self) { try await BlockingWork.runUntilCancelled { throw Full() } }
+        await #expect(throws: TestError.self) { try await BlockingWork.run { throw TestError() } }
+        await #expect(throws: TestError.self) { try await BlockingWork.runUntilCancelled { throw TestError() } }
         #expect(try await BlockingWork.runUntilCancelled { 7 } == 7)
     }
 

@@ -101,7 +101,7 @@ extension HostileTests {
         await #expect(processExitsWith: .success) {
             var request = Request.sample()
             request.options.resendCount = Int.max
-            request.countResend(after: .failure(Refusal()))
+            request.countResend(after: .failure(TestError()))
         }
     }
 
@@ -115,7 +115,7 @@ extension HostileTests {
                 let length: Int64?
                 switch kind {
                 case .short: (source, length) = (ScriptedBodySource(["ab"]), 2)
-                case .failing: (source, length) = (ScriptedBodySource(["ab"], then: .failure(Refusal())), 4)
+                case .failing: (source, length) = (ScriptedBodySource(["ab"], then: .failure(TestError())), 4)
                 case .stalled: (source, length) = (ScriptedBodySource(["ab"], then: .stall), 4)
                 case .huge:
                     (source, length) = (ScriptedBodySource(Array(repeating: String(repeating: "x", count: 40_000), count: 40)), 1_600_000)

@@ -29,7 +29,7 @@ extension HostileTests {
                             defer { running.add(-1) }
                             most.change { $0 = max($0, now) }
                             for _ in 0..<Int.random(in: 0..<5) { await Task.yield() }
-                            if number % 7 == 0 { throw Refusal() }
+                            if number % 7 == 0 { throw TestError() }
                             return key
                         }
                     }
@@ -41,7 +41,7 @@ extension HostileTests {
                     switch await caller.result {
                     case .success(let value): if value != key { problems.record("\(value) for \(key)") }
                     case .failure(let error):
-                        if !(error is CancellationError || error is Refusal) { problems.record("\(error)") }
+                        if !(error is CancellationError || error is TestError) { problems.record("\(error)") }
                     }
                 }
             }

@@ -23,12 +23,12 @@ extension HostileTests {
         func write(_ chunk: Data) async throws {
             told.record("write")
             await Task.yield()
-            if count.add(1) >= failsAt { throw Refusal() }
+            if count.add(1) >= failsAt { throw TestError() }
         }
         func finish(trailers: HTTPFields?) async throws {
             told.record("finish")
             await Task.yield()
-            if failsAt == 0 { throw Refusal() }
+            if failsAt == 0 { throw TestError() }
         }
         func abandon(_ end: ExchangeLifetime.Outcome) { told.record("abandon") }
     }
@@ -41,7 +41,7 @@ extension HostileTests {
                 group.addTask {
                     let sink = RecordingBodySink(failsAt: [0, 1, 2, .max, .max][number % 5])
                     do {
-                        let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(Refusal()) : .end)
+                        let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(TestError()) : .end)
                         let body = ResponseBody(source).copied(to: sink)
                         let reading = Task { try await body.collect() }
                         switch number % 4 {

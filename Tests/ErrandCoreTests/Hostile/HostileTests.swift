@@ -13,8 +13,6 @@ import Glibc
 
 /// What the documents promise, tried with bad intentions.
 @Suite(.timeLimit(.minutes(10))) struct HostileTests {
-    struct Refusal: Error { var name = "" }
-
     static let always = RequestCondition.custom("always") { _ in true }
     static let never = RequestCondition.custom("never") { _ in false }
 

@@ -91,8 +91,8 @@ import Logging
         let unsupported = original
         await #expect(throws: UnsupportedOptionError.self) { try await stub.server("https://a.example").prepared(unsupported) }
         await #expect(throws: InvalidURLError.self) { try await stub.retry().prepared(request()) }
-        let failing = stub.transformRequest { _ in throw Oops() }.server("https://a.example")
-        await #expect(throws: Oops.self) { try await failing.prepared(request()) }
+        let failing = stub.transformRequest { _ in throw TestError() }.server("https://a.example")
+        await #expect(throws: TestError.self) { try await failing.prepared(request()) }
     }
 
     @Test func aMiddlewareWithItsOwnResponseIsAnError() async throws {
@@ -148,7 +148,7 @@ import Logging
     }
 
     @Test func aCustomSenderIsNotCalled() async throws {
-        let failing = ClosureSender { _ in throw Oops() }
+        let failing = ClosureSender { _ in throw TestError() }
         let prepared = try await failing.transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
         #expect(prepared.head.path == "/x?a=1")
     }
@@ -161,6 +161,4 @@ import Logging
         }
         await #expect(throws: CancellationError.self) { try await task.value }
     }
-
-    private struct Oops: Error {}
 }
