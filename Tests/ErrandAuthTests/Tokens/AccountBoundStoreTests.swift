@@ -165,12 +165,8 @@ private final class Hits: Sendable {
     }
 
     @Test func everyStoreIsClearedIfTheTokenCannotBeRemoved() async throws {
-        struct FailingTokenStore: TokenStore {
-            func load() -> AccessToken? { AccessToken("kept") }
-            func save(_ token: AccessToken) {}
-            func remove() throws { throw TestError("full") }
-        }
-        let tokens = TokenSource(store: FailingTokenStore(), account: "service/joe") { _ in throw CancellationError() }
+        let store = RecordingTokenStore(AccessToken("kept"), removalError: TestError("full"))
+        let tokens = TokenSource(store: store, account: "service/joe") { _ in throw CancellationError() }
         let stores = [SharedStore(), SharedStore(failure: TestError("second"))]
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut(clearing: stores) }
         #expect(error?.code == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })
