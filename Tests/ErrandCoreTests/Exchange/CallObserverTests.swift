@@ -1,19 +1,16 @@
 import Errand
 import ErrandTesting
-import Foundation
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import ErrandCore
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-/// The end of a call for its observers, and what they keep.
-extension HostileTests {
-    // MARK: Observers
+/// The end of a call for its observers, and what keeps the observers.
+@Suite(.timeLimit(.minutes(10))) struct CallObserverTests {
+    private func ok() -> StubTransport {
+        StubTransport(Stub().responds(.status(.ok, text: "text"), repeatingLast: true))
+    }
 
     /// Two calls that share an exchange are two calls: each ends when its own value was decoded.
     @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
