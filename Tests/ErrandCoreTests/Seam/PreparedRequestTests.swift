@@ -5,10 +5,6 @@ import Testing
 
 @testable import ErrandCore
 
-#if Telemetry
-import Logging
-#endif
-
 @Suite(.timeLimit(.minutes(5))) struct PreparedRequestTests {
     private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
     private let clock = ManualClock()
