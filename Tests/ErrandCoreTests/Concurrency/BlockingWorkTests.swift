@@ -16,7 +16,7 @@ import Testing
                 if gate.wait(timeout: .now() + 20) == .success { ended.add(1) }
             }
         }
-        // The system's clock: the pool must have a thread that serves it.
+        // The time of the system's clock is tested: the pool must have a thread that serves the clock.
         let elapsed = try await ContinuousClock().measure { try await Task.sleep(for: .milliseconds(100)) }
         #expect(elapsed < .seconds(1))
         await eventually { begun.value.count == BlockingWork.width }
