@@ -9,7 +9,7 @@ internal import Testing
 extension AsyncHTTPClientTransportTests {
     /// Who made the client ends it.
     @Suite
-    struct OwnershipTests {
+    struct AsyncHTTPClientOwnershipTests {
         private func respondingServer() throws -> RawServer {
             try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }
         }

@@ -7,7 +7,7 @@ import Testing
 
 extension AsyncHTTPClientTransportTests {
     /// The transport, by the suite that a third party runs on its own, over a real socket.
-    @Suite struct ConformanceTests {
+    @Suite struct AsyncHTTPClientConformanceTests {
         static let notYet = "there is no such middleware yet"
 
         #if Brotli

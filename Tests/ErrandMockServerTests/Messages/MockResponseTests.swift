@@ -9,7 +9,7 @@ import Testing
 extension MockServerTests {
     /// The responses, and the requests that the server keeps.
     @Suite
-    struct ResponseTests {
+    struct MockResponseTests {
         @Test func queuedResponsesComeFirstAndInOrder() async throws {
             try await withMockServer { server in
                 server.dispatch { request in request.path == "/b" ? nil : .text("first dispatcher") }

@@ -8,7 +8,7 @@ internal import Testing
 extension AsyncHTTPClientTransportTests {
     /// Requests as AsyncHTTPClient has them, and requests that it can't send.
     @Suite
-    struct RequestTests {
+    struct AsyncHTTPClientRequestTests {
         /// A target that continued the authority would send credentials to another host or port.
         @Test(arguments: [":1/stolen", ".evil.example/x", "users/1", "@evil.example/", "*", "%2F", "\\x"])
         func aTargetThatContinuesTheAuthorityIsRefused(target: String) {

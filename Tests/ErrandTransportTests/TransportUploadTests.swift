@@ -7,7 +7,7 @@ internal import Testing
 
 extension TransportTests {
     @Suite
-    struct UploadTests {
+    struct TransportUploadTests {
         /// What a server got.
         struct Received: Sendable {
             var body: Data?

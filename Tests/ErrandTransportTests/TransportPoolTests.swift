@@ -8,7 +8,7 @@ internal import Testing
 extension TransportTests {
     /// Connections are kept, shared and let go.
     @Suite
-    struct PoolTests {
+    struct TransportPoolTests {
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
         func consecutiveRequestsShareAConnection(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
