@@ -13,10 +13,6 @@ extension MiddlewarePlace {
         .server("https://a.example").layers
 }
 
-struct SomeError: Error, Equatable {
-    var secret = ""
-}
-
 extension ScriptedBodySource {
     convenience init(chunks: [[UInt8]], then ending: Ending = .end) {
         self.init(chunks: chunks.filter { !$0.isEmpty }.map { Data($0) }, then: ending)

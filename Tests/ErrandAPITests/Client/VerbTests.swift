@@ -83,11 +83,11 @@ private struct User: Codable, Sendable, Equatable {
             sent.request.options.timeout == .use(.seconds(2)) && sent.headers[.eTag] == "x" && sent.headers[.accept] == "application/json")
     }
 
-    private struct NoTea: Error, Equatable {}
-
     @Test func anErrorOfAConversionIsThrownUnchanged() async throws {
         let (client, _) = client(.json(ada))
-        await #expect(throws: NoTea()) { _ = try await client.value(Endpoint<User>.get("/x").map { _ in throw NoTea() } as Endpoint<Int>) }
+        await #expect(throws: TestError()) {
+            _ = try await client.value(Endpoint<User>.get("/x").map { _ in throw TestError() } as Endpoint<Int>)
+        }
         let failing = Endpoint<User>.get("/x").map { user -> Int in
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(user.id)"))
         }

@@ -83,10 +83,9 @@ import Testing
         for json: JSONValue in [["code": "E42"], ["user_name": "Ada"], []] {
             await #expect(throws: ResponseDecodingError.self) { try await client(stub(json)).delete("/x") }
         }
-        struct Mapped: Error {}
-        await #expect(throws: Mapped.self) { try await client(text, mapError: { _ in Mapped() }).get("/x", as: User.self) }
+        await #expect(throws: TestError.self) { try await client(text, mapError: { _ in TestError() }).get("/x", as: User.self) }
         await #expect(throws: ServiceError.self) {
-            try await client(stub(balanceTooLow, status: .badRequest), mapError: { _ in Mapped() }).get("/x", as: User.self)
+            try await client(stub(balanceTooLow, status: .badRequest), mapError: { _ in TestError() }).get("/x", as: User.self)
         }
     }
 
@@ -95,11 +94,10 @@ import Testing
         #expect(try await client.value(Endpoint<User>(.get, "/x", decoding: .json.withoutEnvelope)).userName == "Ada")
         #expect(try await client.json(Endpoint<User>(.get, "/x", decoding: .json.withoutEnvelope)) == ["user_name": "Ada"])
         // Nor has its refused response.
-        struct Mapped: Error {}
-        let refusing = self.client(stub(balanceTooLow, status: .badRequest), mapError: { _ in Mapped() })
+        let refusing = self.client(stub(balanceTooLow, status: .badRequest), mapError: { _ in TestError() })
         let call = Endpoint<User>(.get, "/x", decoding: .json.map { $0 }.withoutEnvelope)
-        await #expect(throws: Mapped.self) { try await refusing.value(call.map { $0 }) }
-        await #expect(throws: Mapped.self) { try await refusing.poll(call) }
+        await #expect(throws: TestError.self) { try await refusing.value(call.map { $0 }) }
+        await #expect(throws: TestError.self) { try await refusing.poll(call) }
         #expect(try await client.value(Endpoint<Data>.get("/x")).isEmpty == false)
         await #expect(throws: ResponseDecodingError.self, "any JSON is that in the envelope") { try await client.json("/x") }
         let other = self.client(stub(["code": 0, "data": ["a": [1]]]))

@@ -149,11 +149,10 @@ import Testing
     }
 
     @Test func anErrorOfACustomNextPageIsThrown() async throws {
-        struct Odd: Error {}
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
-        var pages = client(stub).pages(list, next: NextPage { _ in throw Odd() }).makeAsyncIterator()
+        var pages = client(stub).pages(list, next: NextPage { _ in throw TestError() }).makeAsyncIterator()
         #expect(try await pages.next()?.value.items == [1])
-        await #expect(throws: Odd.self) { try await pages.next() }
+        await #expect(throws: TestError.self) { try await pages.next() }
         #expect(try await pages.next() == nil)
     }
 
@@ -427,8 +426,7 @@ import Testing
         #expect(error?.code == .foreignOrigin && foreign.requests.count == 1)
         var pages = client(foreign).pages(list, next: .url(\.next)).makeAsyncIterator()
         #expect(try await pages.next()?.next == .url("https://b.example/2"))
-        struct Odd: Error {}
-        await #expect(throws: Odd.self) { try await client(foreign).page(list, next: NextPage { _ in throw Odd() }) }
+        await #expect(throws: TestError.self) { try await client(foreign).page(list, next: NextPage { _ in throw TestError() }) }
     }
 
     // MARK: Ahead

@@ -223,17 +223,17 @@ import Testing
     }
 
     @Test func otherFailuresEndThePolling() async throws {
-        struct Problem: Error {}
-        struct Odd: Error {}
         let stub = StubTransport(Stub().responds(running(), .status(.notFound)))
-        let client = APIClient(stub.server("https://a.example")) { _ in Problem() }
-        await #expect(throws: Problem.self) {
+        let client = APIClient(stub.server("https://a.example")) { _ in TestError("problem") }
+        await #expect(throws: TestError("problem")) {
             try await simulation.complete {
                 try await client.poll(job, policy: PollingPolicy(timeout: nil), until: { _ in false }, clock: clock)
             }
         }
         let other = StubTransport(Stub().responds(running()))
-        await #expect(throws: Odd.self) { try await self.client(other).poll(job, until: { _ in throw Odd() }, clock: clock) }
+        await #expect(throws: TestError("odd")) {
+            try await self.client(other).poll(job, until: { _ in throw TestError("odd") }, clock: clock)
+        }
         // Also one that a request might have had.
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         await #expect(throws: TransportError.self) { try await self.client(other).poll(job, until: { _ in throw lost }, clock: clock) }

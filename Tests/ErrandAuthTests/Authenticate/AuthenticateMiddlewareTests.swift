@@ -345,12 +345,11 @@ import Testing
     }
 
     @Test func aHandlerThatThrowsFailsTheCallAndReleasesTheResponse() async throws {
-        struct Given: Error {}
         let stub = server("never")
         var request = try request()
-        request.options.onChallenge = { _ in throw Given() }
+        request.options.onChallenge = { _ in throw TestError() }
         let sent = request
-        await #expect(throws: Given.self) { try await stub.authenticate().send(sent) }
+        await #expect(throws: TestError.self) { try await stub.authenticate().send(sent) }
         #expect(stub.openBodyCount == 0)
     }
 

@@ -11,15 +11,13 @@ import Testing
 
 /// A store that processes share: its keys are keyed digests, and it keeps nothing of a volatile identity.
 private final class SharedStore: AccountBoundStore {
-    struct Broken: Error, Equatable { let name: String }
-
     private let key = SymmetricKey(size: .bits256)
     private let values = Mutex<[Data: String]>([:])
     private let forgotten = Mutex<[CredentialIdentity]>([])
-    let failure: Broken?
+    let failure: TestError?
     private let hook: @Sendable () async -> Void
 
-    init(failure: Broken? = nil, hook: @escaping @Sendable () async -> Void = {}) { (self.failure, self.hook) = (failure, hook) }
+    init(failure: TestError? = nil, hook: @escaping @Sendable () async -> Void = {}) { (self.failure, self.hook) = (failure, hook) }
 
     private func digest(_ identity: CredentialIdentity, _ url: String) -> Data? {
         identity.canonicalOctets.map { Data(HMAC<SHA256>.authenticationCode(for: $0 + Array(url.utf8), using: key)) }
@@ -157,7 +155,7 @@ private final class Hits: Sendable {
     }
 
     @Test func everyStoreIsClearedAndTheFirstErrorIsThrown() async throws {
-        let (first, second) = (SharedStore.Broken(name: "first"), SharedStore.Broken(name: "second"))
+        let (first, second) = (TestError("first"), TestError("second"))
         let stores = [SharedStore(), SharedStore(failure: first), SharedStore(failure: second), SharedStore()]
         let tokens = source("joe", account: "service/joe")
         let identity = try await identity(of: tokens)
@@ -167,13 +165,9 @@ private final class Hits: Sendable {
     }
 
     @Test func everyStoreIsClearedIfTheTokenCannotBeRemoved() async throws {
-        struct FailingTokenStore: TokenStore {
-            func load() -> AccessToken? { AccessToken("kept") }
-            func save(_ token: AccessToken) {}
-            func remove() throws { throw SharedStore.Broken(name: "full") }
-        }
-        let tokens = TokenSource(store: FailingTokenStore(), account: "service/joe") { _ in throw CancellationError() }
-        let stores = [SharedStore(), SharedStore(failure: .init(name: "second"))]
+        let store = RecordingTokenStore(AccessToken("kept"), removalError: TestError("full"))
+        let tokens = TokenSource(store: store, account: "service/joe") { _ in throw CancellationError() }
+        let stores = [SharedStore(), SharedStore(failure: TestError("second"))]
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.signOut(clearing: stores) }
         #expect(error?.code == .storeFailed && stores.allSatisfy { $0.toldOf.count == 1 })
     }

@@ -69,13 +69,11 @@ final class RotatingTokenSender: HTTPSender {
         if let error = failsRefresh(number) { throw error }
         let token = try state.withLock { state -> AccessToken in
             state.log.append("refresh")
-            guard state.tokens.rotate(with: old?.refreshToken) else { throw Revoked() }
+            guard state.tokens.rotate(with: old?.refreshToken) else { throw TestError() }
             return AccessToken(state.tokens.access, refreshToken: state.tokens.refresh)
         }
         try await clock.sleep(for: latency())
         return token
     }
-
-    struct Revoked: Error {}
 }
 #endif

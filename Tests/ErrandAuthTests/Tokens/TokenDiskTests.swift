@@ -204,33 +204,9 @@ import Testing
 
     // MARK: Stores of an app
 
-    private actor RecordingTokenStore: TokenStore {
-        var token: AccessToken?
-        var log: [String] = []
-        var isFull = true
-
-        func load() -> AccessToken? { token }
-        func save(_ token: AccessToken) {
-            log.append("save")
-            self.token = token
-        }
-        func remove() { token = nil }
-        func prepareToSave() throws {
-            log.append("prepare")
-            if isFull { throw CocoaError(.fileWriteOutOfSpace) }
-        }
-        func exclusively(_ work: @Sendable () async throws -> Void) async throws {
-            log.append("lock")
-            defer { log.append("unlock") }
-            try await work()
-        }
-        func empty() { isFull = false }
-        func add(_ event: String) { log.append(event) }
-    }
-
     @Test func aStoreIsAskedBeforeEachRefresh() async throws {
-        let store = RecordingTokenStore()
-        let server = Server { await store.add("refresh") }
+        let store = RecordingTokenStore(preparationError: CocoaError(.fileWriteOutOfSpace))
+        let server = Server { await store.record("refresh") }
         let tokens = server.source(store)
         try await tokens.signIn(Self.first)
         for _ in 1...7 {
@@ -238,7 +214,7 @@ import Testing
             #expect(error.code == .storeFailed && (error.underlying as? CocoaError)?.code == .fileWriteOutOfSpace)
         }
         #expect(server.requests.isEmpty && tokens.current?.value == "at0")
-        await store.empty()
+        await store.allowPreparation()
         #expect(try await tokens.token().value == "at1")
         let log = await store.log
         #expect(log.suffix(5) == ["lock", "prepare", "refresh", "save", "unlock"])

@@ -2,12 +2,11 @@
 import Errand
 import Foundation
 import Testing
+import TestSupport
 
 @testable import ErrandAuth
 
 @Suite struct TokenMachineTests {
-    private struct Broken: Error {}
-
     private func machine() -> TokenMachine { TokenMachine(source: 1, policy: .standard, obtainsWithoutToken: false) }
     private func date(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 
@@ -43,10 +42,10 @@ import Testing
             return turn != nil
         }
         #expect(isDue(at: date(998)))
-        _ = machine.fail(Broken(), isFinal: false, account: machine.account, at: date(998))
+        _ = machine.fail(TestError(), isFinal: false, account: machine.account, at: date(998))
         // A quarter of the rest is half a second.
         #expect(!isDue(at: date(998.6)) && isDue(at: date(999)))
-        _ = machine.fail(Broken(), isFinal: false, account: machine.account, at: date(999))
+        _ = machine.fail(TestError(), isFinal: false, account: machine.account, at: date(999))
         #expect(!isDue(at: date(999.9)))
     }
 }

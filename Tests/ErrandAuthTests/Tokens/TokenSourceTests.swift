@@ -51,13 +51,12 @@ import Testing
     }
 
     @Test func aFailedBackgroundRefreshIsRetriedLater() async throws {
-        struct Broken: Error {}
         let dates = Dates()
         let counter = Counter()
         let tokens = TokenSource(
             AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 },
             refresh: { _ in
-                if counter.add() == 1 { throw Broken() }
+                if counter.add() == 1 { throw TestError() }
                 return AccessToken("new", expiresAt: dates.now + 1_000)
             })
         let first = try await tokens.issued(by: nil, for: nil)
@@ -419,11 +418,10 @@ import Testing
     }
 
     @Test func manyFailuresInAShortTimeSayWhy() async throws {
-        struct Broken: Error {}
-        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in throw Broken() }
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in throw TestError() }
         for _ in 0..<5 { await #expect(throws: AuthenticationError.self) { try await tokens.token() } }
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.code == .tooManyRefreshes && error?.underlying is Broken)
+        #expect(error?.code == .tooManyRefreshes && error?.underlying is TestError)
     }
 
     // MARK: Accounts
@@ -517,29 +515,8 @@ import Testing
 
     // MARK: The store
 
-    fileprivate actor SlowStore: TokenStore {
-        var token: AccessToken?
-        var saves = 0
-        var failures: Int
-
-        init(failures: Int = 0) { self.failures = failures }
-
-        struct Full: Error {}
-
-        func load() -> AccessToken? { token }
-        func save(_ token: AccessToken) throws {
-            saves += 1
-            if failures > 0 {
-                failures -= 1
-                throw Full()
-            }
-            self.token = token
-        }
-        func remove() { token = nil }
-    }
-
     @Test func aTokenIsSavedBeforeItIsUsed() async throws {
-        let store = SlowStore()
+        let store = RecordingTokenStore()
         let stub = StubTransport(
             Stub().matching("new") { $0.headers[.authorization] == "Bearer 1" }.responds(
                 .custom { _ in
@@ -569,7 +546,7 @@ import Testing
     }
 
     @Test func aTokenIsUsedAlthoughTheStoreIsFull() async throws {
-        let store = SlowStore(failures: 3)
+        let store = RecordingTokenStore(failingSaves: 3)
         let tokens = TokenSource(store: store) { _ in throw Self.refused }
         await #expect(throws: AuthenticationError.self) { try await tokens.signIn(AccessToken("0")) }
         for _ in 0..<3 { #expect(try await tokens.token().value == "0") }
@@ -579,10 +556,10 @@ import Testing
 
     /// The store has the old token only: the new one is what the server knows.
     @Test func signingOutReturnsATokenThatIsNotSavedYet() async throws {
-        let store = SlowStore()
+        let store = RecordingTokenStore()
         let tokens = TokenSource(store: store) { _ in AccessToken("1", refreshToken: "r1") }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast, refreshToken: "r0"))
-        await store.fail(1)
+        await store.failSaves(1)
         await #expect(throws: AuthenticationError.self) { try await tokens.token() }
         #expect(try await tokens.signOut()?.refreshToken == "r1")
     }
@@ -631,13 +608,13 @@ import Testing
     }
 
     @Test func aTokenThatCannotBeSavedIsKeptAndSavedLater() async throws {
-        let store = SlowStore()
+        let store = RecordingTokenStore()
         let counter = Counter()
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", expiresAt: .distantPast))
-        await store.fail(1)
+        await store.failSaves(1)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
-        #expect(error?.code == .storeFailed && error?.underlying is SlowStore.Full)
+        #expect(error?.code == .storeFailed && error?.underlying as? TestError == TestError("full"))
         #expect(tokens.current?.value == "0")
         #expect(try await tokens.token().value == "1")
         #expect(counter.value == 1)
@@ -646,7 +623,7 @@ import Testing
 
     /// A server that rotates refresh tokens ends the session when one is used twice.
     @Test func noRefreshTokenIsUsedTwiceWhileTheStoreIsFull() async throws {
-        let store = SlowStore()
+        let store = RecordingTokenStore()
         let dates = Dates()
         let used = Mutex<[String?]>([])
         let tokens = TokenSource(store: store, now: { dates.now }, random: { 0 }) { old in
@@ -659,7 +636,7 @@ import Testing
             return AccessToken(next, expiresAt: dates.now + 1_000, refreshToken: "r" + next)
         }
         try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000, refreshToken: "r0"))
-        await store.fail(.max)
+        await store.failSaves(.max)
         // Valid, and due.
         dates.advance(by: 901)
         #expect(try await tokens.token().value == "0")
@@ -677,7 +654,7 @@ import Testing
         }
         #expect(used.withLock { $0 } == ["r0"])
         #expect(tokens.current?.value == "0")
-        await store.fail(0)
+        await store.failSaves(0)
         #expect(try await tokens.token().value == "1")
         #expect(await store.token?.refreshToken == "r1")
         dates.advance(by: 1_001)
@@ -687,13 +664,13 @@ import Testing
 
     /// As if a request had decided before the save failed, and began its refresh after that.
     @Test func aLateRefreshSavesTheTokenOfTheEarlierRefresh() async throws {
-        let store = SlowStore()
+        let store = RecordingTokenStore()
         let counter = Counter()
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", refreshToken: "r0"))
         let issued = try await tokens.issued(by: nil, for: nil)
         let id = tokens.state.withLock(\.machine.nextRefresh)
-        await store.fail(3)
+        await store.failSaves(3)
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
         await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
         await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(id) }
@@ -848,9 +825,5 @@ import Testing
             #expect(seen == ["signed in", "refreshed", "signed out"])
         }
     }
-}
-
-extension TokenSourceTests.SlowStore {
-    func fail(_ count: Int) { failures = count }
 }
 #endif

@@ -105,8 +105,7 @@ import Testing
     }
 
     @Test(arguments: 1...5 as ClosedRange<UInt64>) func aFailedRefreshFailsAllWaitingRequests(seed: UInt64) {
-        struct Broken: Error {}
-        let storm = storm(seed: seed, failsRefresh: { _ in Broken() })
+        let storm = storm(seed: seed, failsRefresh: { _ in TestError() })
         #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .failed("no new token could be obtained") })
         #expect(storm.server.refreshes == 1 && storm.server.served == 0)
         #expect(storm.tokens.current?.value == "access-0")

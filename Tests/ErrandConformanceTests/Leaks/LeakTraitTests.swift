@@ -207,10 +207,9 @@ struct LeakTraitTests {
     // MARK: Applying the trait
 
     @Test func theErrorOfTheTestIsThrown() async throws {
-        struct SomeError: Error {}
         let trait = LeakTrait(settling: .zero, temporaryPrefixes: [TestFolder.prefix])
         await withKnownIssue(isIntermittent: true) {  // of what runs beside
-            await #expect(throws: SomeError.self) { try await perform(trait) { throw SomeError() } }
+            await #expect(throws: TestError.self) { try await perform(trait) { throw TestError() } }
         } matching: { issue in
             issue.comments.contains { $0.rawValue.hasPrefix("the test left open:  ") }
         }

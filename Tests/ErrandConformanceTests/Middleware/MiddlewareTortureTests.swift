@@ -100,7 +100,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     }
 
     /// The token `0`, and `1` after a refresh.
-    private static func refreshing(_ store: YieldingStore? = nil) -> TokenSource {
+    private static func refreshing(_ store: YieldingTokenStore? = nil) -> TokenSource {
         TokenSource(store == nil ? AccessToken("0") : nil, store: store) { _ in
             for _ in 0..<5 { await Task.yield() }
             return AccessToken("1")
@@ -235,7 +235,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             $0.stub.authenticate(.basic(user: "joe", password: "secret"), clock: $0.stillClock)
         },
         Scenario(name: "authenticate, with a token to load", stub: guarded("0"), endsLater: true) {
-            let tokens = TokenSource(store: YieldingStore(AccessToken("0"))) { _ in throw CancellationError() }
+            let tokens = TokenSource(store: YieldingTokenStore(AccessToken("0"))) { _ in throw CancellationError() }
             return $0.stub.authenticate(.bearer(tokens), clock: $0.stillClock)
         },
         Scenario(name: "authenticate, in the middle of a refresh", stub: guarded("1"), lateJobs: 40, endsLater: true) {
@@ -245,7 +245,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             $0.stub.authenticate(.bearer(refreshing()), clock: $0.stillClock).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "authenticate, in the middle of a refresh that is saved", stub: guarded("1"), lateJobs: 40, endsLater: true) {
-            $0.stub.authenticate(.bearer(refreshing(YieldingStore(AccessToken("0")))), clock: $0.stillClock)
+            $0.stub.authenticate(.bearer(refreshing(YieldingTokenStore(AccessToken("0")))), clock: $0.stillClock)
         },
         Scenario(name: "authenticate, in the middle of a refresh by a request", stub: guarded("1"), lateJobs: 40, endsLater: true) {
             parts in
@@ -296,8 +296,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// A store that takes its time.
-private final class YieldingStore: TokenStore {
+/// A store in memory that yields before and after each step.
+private final class YieldingTokenStore: TokenStore {
     private let inner: MemoryTokenStore
 
     init(_ token: AccessToken) { inner = MemoryTokenStore(token) }

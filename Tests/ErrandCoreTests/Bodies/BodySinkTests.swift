@@ -79,17 +79,17 @@ import Testing
     }
 
     @Test func aSinkThatFailsEndsTheBody() async throws {
-        let (source, sink) = (ScriptedBodySource(["ab", "cd"]), SlowSink(failure: SomeError(secret: "full")))
-        await #expect(throws: SomeError.self) { try await ResponseBody(source).copied(to: sink).collect() }
+        let (source, sink) = (ScriptedBodySource(["ab", "cd"]), SlowSink(failure: TestError("full")))
+        await #expect(throws: TestError.self) { try await ResponseBody(source).copied(to: sink).collect() }
         #expect(source.abandonCount == 1 && sink.told.all.count == 1 && sink.told.all[0].hasPrefix("failed"))
     }
 
     @Test func anEarlyEndIsReportedOnce() async throws {
-        for ending in [ScriptedBodySource.Ending.failure(SomeError()), .end] {
+        for ending in [ScriptedBodySource.Ending.failure(TestError()), .end] {
             let (source, sink) = (ScriptedBodySource(["ab"], then: ending), SlowSink())
             let body = ResponseBody(source).copied(to: sink)
             if case .failure = ending {
-                await #expect(throws: SomeError.self) { try await body.collect() }
+                await #expect(throws: TestError.self) { try await body.collect() }
                 #expect(sink.told.all.count == 2 && sink.told.all[1].hasPrefix("failed"))
             } else {
                 body.abandon()
@@ -126,5 +126,72 @@ import Testing
         let body = ResponseBody(ScriptedBodySource(["ab"])).copied(to: inner).transformed(by: DoublingTransform()).copied(to: outer)
         #expect(try await text(body) == "abab")
         #expect(inner.told.all == ["ab", "finish"] && outer.told.all == ["abab", "finish"])
+    }
+
+    // MARK: The end of a sink
+
+    private final class RecordingBodySink: BodySink {
+        let told = RecordingList<String>()
+        let failsAt: Int
+        let count = Counter()
+        init(failsAt: Int = .max) { self.failsAt = failsAt }
+        func write(_ chunk: Data) async throws {
+            told.record("write")
+            await Task.yield()
+            if count.add(1) >= failsAt { throw TestError() }
+        }
+        func finish(trailers: HTTPFields?) async throws {
+            told.record("finish")
+            await Task.yield()
+            if failsAt == 0 { throw TestError() }
+        }
+        func abandon(_ end: ExchangeLifetime.Outcome) { told.record("abandon") }
+    }
+
+    /// "finish: Called once, and not after abandon. abandon: Called once, and not after finish has begun." One of the two always comes.
+    @Test func aSinkGetsOneEnd() async throws {
+        let problems = RecordingList<String>()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<3_000 {
+                group.addTask {
+                    let sink = RecordingBodySink(failsAt: [0, 1, 2, .max, .max][number % 5])
+                    do {
+                        let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(TestError()) : .end)
+                        let body = ResponseBody(source).copied(to: sink)
+                        let reading = Task { try await body.collect() }
+                        switch number % 4 {
+                        case 0: reading.cancel()
+                        case 1:
+                            await Task.yield()
+                            body.abandon()
+                        case 2:
+                            await Task.yield()
+                            await Task.yield()
+                            reading.cancel()
+                            body.abandon()
+                        default: break
+                        }
+                        _ = try? await reading.value
+                    }
+                    let ends = sink.told.all.filter { $0 != "write" }
+                    if ends.count != 1 { problems.record("\(number % 5) \(number % 7 == 0) \(number % 4): \(sink.told.all)") }
+                }
+            }
+        }
+        #expect(Set(problems.all) == [])
+    }
+
+    @Test(arguments: ["read", "abandoned", "buffered and read", "dropped", "buffered and dropped"])
+    func aSinkOfAUsedBodyIsNotified(how: String) async throws {
+        let sink = RecordingBodySink()
+        do {
+            let isBuffered = how.hasPrefix("buffered")
+            let body = isBuffered ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab"]))
+            if how.hasSuffix("read") { _ = try await body.collect() }
+            if how == "abandoned" { body.abandon() }
+            let copied = body.copied(to: sink)
+            if !how.hasSuffix("dropped") { _ = try? await copied.collect() }
+        }
+        #expect(sink.told.all.filter { $0 != "write" }.count == 1, "\(sink.told.all)")
     }
 }

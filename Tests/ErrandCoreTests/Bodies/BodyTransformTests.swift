@@ -21,7 +21,7 @@ private struct PairTransform: BodyTransform {
     }
 
     mutating func finish(_ input: inout Data) throws -> Data? {
-        if !input.isEmpty { throw SomeError() }
+        if !input.isEmpty { throw TestError() }
         return nil
     }
 }
@@ -157,7 +157,7 @@ private final class RecordedBodyEvents: Sendable {
         var iterator = body.makeAsyncIterator()
         #expect(try await iterator.next() == Data("aabb".utf8))
         #expect(try await iterator.next() == Data("ccdd".utf8))
-        await #expect(throws: SomeError()) { try await iterator.next() }
+        await #expect(throws: TestError()) { try await iterator.next() }
         // The bytes themselves had come to their end.
         #expect(seen.all == ["abcde", "complete"])
         #expect(try await iterator.next() == nil)
@@ -267,20 +267,20 @@ private final class RecordedBodyEvents: Sendable {
         let seen = RecordedBodyEvents()
         let source = RecordingFailureSource()
         let body = ResponseBody(source).observed(seen.note).transformed(by: PairTransform())
-        await #expect(throws: SomeError()) { try await body.collect() }
-        #expect(source.failures.value == ["SomeError"] && source.abandonments.value == 0)
+        await #expect(throws: TestError()) { try await body.collect() }
+        #expect(source.failures.value == ["TestError"] && source.abandonments.value == 0)
         #expect(seen.all == ["abc", "complete"])
         // Before the source's own end.
         let early = RecordingFailureSource()
         let earlySeen = RecordedBodyEvents()
         let refused = ResponseBody(early).observed(earlySeen.note).transformed(by: FailingTransform())
-        await #expect(throws: SomeError()) { try await refused.collect() }
-        #expect(early.failures.value == ["SomeError"] && earlySeen.all == ["abc", "failed SomeError"])
+        await #expect(throws: TestError()) { try await refused.collect() }
+        #expect(early.failures.value == ["TestError"] && earlySeen.all == ["abc", "failed TestError"])
         await #expect(throws: BodyAlreadyUsedError.self) { try await refused.collect() }
     }
 
     private struct FailingTransform: BodyTransform {
-        mutating func next(_ input: inout Data) throws -> Data? { if input.isEmpty { nil } else { throw SomeError() } }
+        mutating func next(_ input: inout Data) throws -> Data? { if input.isEmpty { nil } else { throw TestError() } }
     }
 
     private final class RecordingFailureSource: BodySource {
@@ -295,10 +295,10 @@ private final class RecordedBodyEvents: Sendable {
 
     @Test func aSourceThatFailsIsSeenOnce() async throws {
         let (inner, outer) = (RecordedBodyEvents(), RecordedBodyEvents())
-        let source = ScriptedBodySource(["ab"], then: .failure(SomeError()))
+        let source = ScriptedBodySource(["ab"], then: .failure(TestError()))
         let body = ResponseBody(source).observed(inner.note).transformed(by: PairTransform()).observed(outer.note)
-        await #expect(throws: SomeError()) { try await body.collect() }
-        #expect(inner.all == ["ab", "failed SomeError"] && outer.all == ["aabb", "failed SomeError"])
+        await #expect(throws: TestError()) { try await body.collect() }
+        #expect(inner.all == ["ab", "failed TestError"] && outer.all == ["aabb", "failed TestError"])
         #expect(source.abandonCount == 1)
     }
 
@@ -558,7 +558,7 @@ private final class RecordedBodyEvents: Sendable {
         #expect(!once.canBeSent && !once.observed { _ in }.canBeSent)
         let inMemory = RequestBody.text("abcd").transformed(by: FramingTransform())
         #expect(inMemory.bufferedData == Data("<abcd>".utf8) && inMemory.replay == .seekable)
-        await #expect(throws: SomeError()) { try await self.read(RequestBody.text("abc").transformed(by: PairTransform())) }
+        await #expect(throws: TestError()) { try await self.read(RequestBody.text("abc").transformed(by: PairTransform())) }
     }
 
     private func read(_ body: RequestBody, from offset: Int64 = 0) async throws -> String {
@@ -581,11 +581,11 @@ private final class RecordedBodyEvents: Sendable {
         let refused = RecordedBodyEvents()
         let base = RecordingFailureSource()
         let opened = try await RequestBody.stream { _ in base }.observed(refused.note).open()
-        opened.fail(with: SomeError())
-        #expect(refused.all == ["opened 0", "failed SomeError"] && base.failures.value == ["SomeError"])
+        opened.fail(with: TestError())
+        #expect(refused.all == ["opened 0", "failed TestError"] && base.failures.value == ["TestError"])
         let failing = RecordedBodyEvents()
-        let broken = RequestBody.stream { _ in ScriptedBodySource(["a"], then: .failure(SomeError())) }.observed(failing.note)
-        await #expect(throws: SomeError()) { try await self.read(broken) }
-        #expect(failing.all == ["opened 0", "a", "failed SomeError"])
+        let broken = RequestBody.stream { _ in ScriptedBodySource(["a"], then: .failure(TestError())) }.observed(failing.note)
+        await #expect(throws: TestError()) { try await self.read(broken) }
+        #expect(failing.all == ["opened 0", "a", "failed TestError"])
     }
 }

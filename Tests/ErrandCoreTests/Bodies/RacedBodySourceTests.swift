@@ -75,7 +75,7 @@ import Testing
         let ready = ReadyChunkSource([])
         let source = raced(ready)
         source.abandon()
-        source.fail(with: SomeError())
+        source.fail(with: TestError())
         #expect(ready.abandonments.value == 1 && ready.failures.value == 1)
     }
 }

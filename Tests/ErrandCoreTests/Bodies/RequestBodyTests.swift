@@ -147,9 +147,9 @@ import Testing
     }
 
     @Test func aStreamsOwnFailureSurfaces() async throws {
-        let body = RequestBody.stream(AsyncThrowingStream<Data, any Error> { $0.finish(throwing: SomeError(secret: "x")) })
+        let body = RequestBody.stream(AsyncThrowingStream<Data, any Error> { $0.finish(throwing: TestError("x")) })
         let source = try await body.open()
-        await #expect(throws: SomeError(secret: "x")) { try await source.next() }
+        await #expect(throws: TestError("x")) { try await source.next() }
     }
 
     @Test func aRestartableStreamOpensAtItsOffset() async throws {
@@ -162,8 +162,8 @@ import Testing
         #expect(try await chunks(of: body.open(from: 4)) == ["ef"])
         #expect(try await chunks(of: body.open()) == ["abcdef"])
         #expect(offsets.all == [0, 4, 0])
-        let failing = RequestBody.stream { _ in throw SomeError() }
-        await #expect(throws: SomeError.self) { try await failing.open() }
+        let failing = RequestBody.stream { _ in throw TestError() }
+        await #expect(throws: TestError.self) { try await failing.open() }
     }
 }
 

@@ -153,14 +153,14 @@ import Testing
     }
 
     @Test func anErrorMidBodySurfacesOnceAndAbandons() async throws {
-        let source = ScriptedBodySource(["a"], then: .failure(SomeError()))
+        let source = ScriptedBodySource(["a"], then: .failure(TestError()))
         var iterator = ResponseBody(source).makeAsyncIterator()
         #expect(try await iterator.next() == Data("a".utf8))
-        await #expect(throws: SomeError()) { try await iterator.next() }
+        await #expect(throws: TestError()) { try await iterator.next() }
         #expect(source.abandonCount == 1)
         #expect(try await iterator.next() == nil)
-        await #expect(throws: SomeError()) {
-            try await ResponseBody(ScriptedBodySource(["a"], then: .failure(SomeError()))).collect()
+        await #expect(throws: TestError()) {
+            try await ResponseBody(ScriptedBodySource(["a"], then: .failure(TestError()))).collect()
         }
     }
 
@@ -225,8 +225,8 @@ import Testing
     }
 
     @Test func anErrorInABodyFollowsTheEarlierLines() async throws {
-        var iterator = ResponseBody(ScriptedBodySource(["a\nb"], then: .failure(SomeError()))).lines.makeAsyncIterator()
+        var iterator = ResponseBody(ScriptedBodySource(["a\nb"], then: .failure(TestError()))).lines.makeAsyncIterator()
         #expect(try await iterator.next() == "a")
-        await #expect(throws: SomeError()) { try await iterator.next() }
+        await #expect(throws: TestError()) { try await iterator.next() }
     }
 }

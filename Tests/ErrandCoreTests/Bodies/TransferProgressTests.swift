@@ -43,9 +43,9 @@ import Testing
     }
 
     @Test func aBrokenBodyReportsItsProgress() async throws {
-        let source = ScriptedBodySource(["one", "two"], then: .failure(SomeError()))
+        let source = ScriptedBodySource(["one", "two"], then: .failure(TestError()))
         let body = ResponseBody(source, expectedLength: 12).reportingProgress(clock: clock, reports.record)
-        await #expect(throws: SomeError.self) { try await body.collect() }
+        await #expect(throws: TestError.self) { try await body.collect() }
         #expect(reports.all == values([0, 6], of: 12))
     }
 

@@ -82,7 +82,7 @@ import Testing
         (.iso8601(assuming: .gmt), "s3cret", "not a date as in RFC 3339: it does not have the form YYYY-MM-DDThh:mm:ssZ"),
         (.format("yyyy-MM-dd"), "s3cret", "not a date of the format 'yyyy-MM-dd'"),
         (.custom(read: { _ in nil }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
-        (.custom(read: { throw SomeError(secret: $0) }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
+        (.custom(read: { throw TestError($0) }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
     ]) func aTextOfAnotherFormIsRefusedWithoutItsText(_ dates: JSONCoding.Dates, _ text: String, _ problem: String) throws {
         let body = Data(#"["\#(text)"]"#.utf8)
         let error = #expect(throws: DecodingError.self) { try JSONCoding(dates: dates).decode([Date].self, from: body) }

@@ -16,7 +16,7 @@ import Testing
                 if gate.wait(timeout: .now() + 20) == .success { ended.add(1) }
             }
         }
-        // The system's clock: the pool must have a thread that serves it.
+        // The time of the system's clock is tested: the pool must have a thread that serves the clock.
         let elapsed = try await ContinuousClock().measure { try await Task.sleep(for: .milliseconds(100)) }
         #expect(elapsed < .seconds(1))
         await eventually { begun.value.count == BlockingWork.width }
@@ -32,9 +32,8 @@ import Testing
 
     @Test func aThreadThatHasBecomeFreeIsUsedAgain() async throws {
         for number in 0..<100 { #expect(try await BlockingWork.run { number } == number) }
-        struct Full: Error {}
-        await #expect(throws: Full.self) { try await BlockingWork.run { throw Full() } }
-        await #expect(throws: Full.self) { try await BlockingWork.runUntilCancelled { throw Full() } }
+        await #expect(throws: TestError.self) { try await BlockingWork.run { throw TestError() } }
+        await #expect(throws: TestError.self) { try await BlockingWork.runUntilCancelled { throw TestError() } }
         #expect(try await BlockingWork.runUntilCancelled { 7 } == 7)
     }
 

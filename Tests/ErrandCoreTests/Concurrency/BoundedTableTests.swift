@@ -161,4 +161,32 @@ import Testing
             #expect(table.totalWeight <= 100 || loose.count == 1)
         }
     }
+
+    @Test func aTableAgreesWithAModelForAllWeights() {
+        struct Value: Sendable { var weight: Int; var pinned: Bool }
+        for limit in [0, 1, 10, 1 << 60] {
+            var table = BoundedTable<Int, Value>(limit: 8, weightLimit: limit, weight: { $0.weight }, isPinned: { $0.pinned })
+            var order: [(key: Int, value: Value)] = []
+            for _ in 0..<5_000 {
+                let key = Int.random(in: 0..<14)
+                let value = Value(weight: [0, 1, 3, 9, .max, .min, 1 << 60].randomElement()!, pinned: Int.random(in: 0..<4) == 0)
+                if Int.random(in: 0..<5) == 0 {
+                    table.removeValue(forKey: key)
+                    order.removeAll { $0.key == key }
+                } else {
+                    table.update(key, default: value) { $0 = value }
+                    order.removeAll { $0.key == key }
+                    order.append((key, value))
+                    func counted(_ value: Value) -> Int { value.pinned ? 0 : min(max(0, value.weight), limit + 1) }
+                    while order.filter({ !$0.value.pinned }).count > 8 || order.reduce(0, { $0 + counted($1.value) }) > limit,
+                        let oldest = order.firstIndex(where: { !$0.value.pinned }), oldest != order.count - 1
+                    {
+                        order.remove(at: oldest)
+                    }
+                    #expect(table.totalWeight == order.reduce(0) { $0 + counted($1.value) })
+                }
+                #expect(table.count == order.count && order.allSatisfy { table[$0.key]?.weight == $0.value.weight })
+            }
+        }
+    }
 }

@@ -61,7 +61,7 @@ struct SingleFlightTests {
         let caller = Task {
             try await flight.run("key") {
                 await go.waitIgnoringCancellation()
-                if end == "fails" { throw SomeError(secret: "x") }
+                if end == "fails" { throw TestError("x") }
                 if end == "is left" || end == "is cancelled" { try await untilCancelled() }
                 return 1
             }
@@ -97,10 +97,10 @@ struct SingleFlightTests {
         let go = Signal()
         let tasks = try await callers(5) {
             await go.waitIgnoringCancellation()
-            throw SomeError(secret: "x")
+            throw TestError("x")
         }
         go.signal()
-        for task in tasks { await #expect(throws: SomeError(secret: "x")) { try await task.value } }
+        for task in tasks { await #expect(throws: TestError("x")) { try await task.value } }
         #expect(flight.count == 0)
     }
 

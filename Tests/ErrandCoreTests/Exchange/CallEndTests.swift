@@ -56,7 +56,7 @@ import Testing
         response.metadata.callEnd?.end(.decoded)
         #expect(reports.all.count == (isReceivedFirst ? 2 : 0), "what is left of a body may still be on its way")
         exchange.end(.complete)
-        response.metadata.callEnd?.end(.failed(SomeError()))
+        response.metadata.callEnd?.end(.failed(TestError()))
         #expect(reports.all == ["complete at 2.0", "complete at 2.0"], "once for each observer")
     }
 
@@ -64,16 +64,16 @@ import Testing
         let response = try await observed(isTyped: true)
         exchange.end(.complete)
         clock.advance(by: .seconds(2))
-        response.metadata.callEnd?.end(.failed(SomeError()))
+        response.metadata.callEnd?.end(.failed(TestError()))
         response.metadata.callEnd?.end(.decoded)
-        #expect(reports.all == ["complete SomeError at 2.0"])
+        #expect(reports.all == ["complete TestError at 2.0"])
     }
 
     @Test func anExchangeThatFailsIsTheEnd() async throws {
         let response = try await observed(isTyped: true)
-        exchange.end(.failed(SomeError()))
-        #expect(reports.all.count == 1 && reports.all[0].hasSuffix("SomeError at 0.0"))
-        response.metadata.callEnd?.end(.failed(SomeError()))
+        exchange.end(.failed(TestError()))
+        #expect(reports.all.count == 1 && reports.all[0].hasSuffix("TestError at 0.0"))
+        response.metadata.callEnd?.end(.failed(TestError()))
         #expect(reports.all.count == 1)
     }
 

@@ -79,7 +79,7 @@ import Testing
             }
             log.record(.informationalResponse, response: resumption("/first"))
             for _ in 1...10_000 { log.record(.informationalResponse, response: resumption("/later")) }
-            log.beginAgain(after: SomeError(secret: "x"))
+            log.beginAgain(after: TestError("x"))
             log.record(.informationalResponse, response: resumption("/again"))
             log.record(.responseHead)
             log.record(.end)

@@ -17,10 +17,10 @@ import Testing
         let told = RecordingList<String>()
         for number in 1...2 { lifetime.onEnd { told.record("\(number) \(name($0))") } }
         #expect(told.all.isEmpty && lifetime.outcome == nil)
-        lifetime.end(.failed(SomeError()))
+        lifetime.end(.failed(TestError()))
         lifetime.end(.complete)
-        #expect(told.all == ["1 failed SomeError", "2 failed SomeError"])
-        #expect(name(lifetime.outcome) == "failed SomeError")
+        #expect(told.all == ["1 failed TestError", "2 failed TestError"])
+        #expect(name(lifetime.outcome) == "failed TestError")
     }
 
     @Test func aLateHandlerIsCalledImmediately() {

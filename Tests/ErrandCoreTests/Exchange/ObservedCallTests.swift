@@ -8,7 +8,6 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ObservedCallTests {
     private let outcomes = RecordingList<CallOutcome>()
 
-    private struct Refusal: Error {}
     private struct OtherRefusal: Error {}
 
     /// Reports a refusal, and then throws `error`.
@@ -18,7 +17,7 @@ import Testing
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             let response = try await next.send(request)
-            request.reportRefusal(of: response.head, with: Refusal())
+            request.reportRefusal(of: response.head, with: TestError())
             if isSentAgain {
                 var request = request
                 request.countResend(after: .success(response))
@@ -35,17 +34,17 @@ import Testing
     // MARK: Reports of a middleware
 
     @Test func everyObserverOfACallGetsTheHeadThatAMiddlewareRefuses() async throws {
-        let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: Refusal())).wrapped(by: observing)
+        let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: TestError())).wrapped(by: observing)
             .wrapped(by: observing)
-        await #expect(throws: Refusal.self) { try await stack.send(.sample()) }
+        await #expect(throws: TestError.self) { try await stack.send(.sample()) }
         #expect(outcomes.all.map(\.refusedHead?.status) == [.conflict, .conflict])
-        #expect(outcomes.all.allSatisfy { $0.failure is Refusal && $0.response == nil && $0.exchange == nil && !$0.isRefused })
-        #expect(outcomes.all[0].description == "status 409, Refusal")
+        #expect(outcomes.all.allSatisfy { $0.failure is TestError && $0.response == nil && $0.exchange == nil && !$0.isRefused })
+        #expect(outcomes.all[0].description == "status 409, TestError")
     }
 
     @Test func aRefusalThatIsNotTheEndIsNotReported() async throws {
         let failure = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
-        for (error, isSentAgain) in [(OtherRefusal(), false), (failure, false), (Refusal(), true)] as [(any Error, Bool)] {
+        for (error, isSentAgain) in [(OtherRefusal(), false), (failure, false), (TestError(), true)] as [(any Error, Bool)] {
             let stack = stub(.conflict).wrapped(by: RefusingMiddleware(isSentAgain: isSentAgain, error: error))
                 .wrapped(by: observing).wrapped(by: observing)
             _ = try? await stack.send(.sample())
@@ -64,7 +63,7 @@ import Testing
         }
         let stack = sender.validateStatus().wrapped(by: observing)
         let error = await #expect(throws: StatusError.self) { try await stack.send(.sample()) }
-        exchange.end(.failed(SomeError()))
+        exchange.end(.failed(TestError()))
         let outcome = try #require(outcomes.all.first)
         #expect(outcomes.all.count == 1 && outcome.isRefused && outcome.statusError?.status == .notFound && outcome.failure == nil)
         #expect(outcome.exchange?.description == (isLong ? "abandoned" : "complete") && outcome.response?.status == .notFound)

@@ -1,5 +1,6 @@
 import Errand
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ErrandMiddleware
@@ -26,12 +27,12 @@ import Testing
         for phase in [ExchangePhase.queue, .send, .response, .body, .backoff] {
             #expect(!Self.transport(.timedOut, in: phase).isConnectivityError)
         }
-        #expect(!CancellationError().isConnectivityError && !SomeError().isConnectivityError)
+        #expect(!CancellationError().isConnectivityError && !TestError().isConnectivityError)
     }
 
     @Test func onlyADeviceWithoutANetworkIsOffline() {
         #expect(Self.codes.filter { Self.transport($0).isOffline } == [.notConnected])
-        #expect(!Self.transport(.timedOut, in: .connect).isOffline && !CancellationError().isOffline && !SomeError().isOffline)
+        #expect(!Self.transport(.timedOut, in: .connect).isOffline && !CancellationError().isOffline && !TestError().isOffline)
     }
 
     @Test func onlyATimeoutOfThisSideIsATimeout() async throws {
@@ -41,7 +42,7 @@ import Testing
 
     @Test func aCancellationIsInNoOtherGroup() {
         #expect(CancellationError().isCancellation && !CancellationError().isTimeout)
-        #expect(!Self.transport(.connectionLost).isCancellation && !SomeError().isCancellation)
+        #expect(!Self.transport(.connectionLost).isCancellation && !TestError().isCancellation)
     }
 
     @Test(arguments: [
@@ -60,7 +61,7 @@ import Testing
         let broken: any Error = TransportError(.connectionLost, phase: .response, request: .sample(), response: head, delivery: .sent)
         #expect(!broken.isClientError && broken.isConnectivityError)
         let redirect: any Error = RedirectError(.downgrade, request: .sample(), head: HTTPResponse(status: .found))
-        #expect(!redirect.isClientError && !redirect.isServerError && !SomeError().isClientError)
+        #expect(!redirect.isClientError && !redirect.isServerError && !TestError().isClientError)
     }
 
     @Test func groupsAreUsableInACatchClause() {
@@ -76,7 +77,7 @@ import Testing
             }
         }
         #expect(
-            group(CancellationError()) == "cancelled" && group(Self.transport(.cannotConnect)) == "offline" && group(SomeError()) == "other"
+            group(CancellationError()) == "cancelled" && group(Self.transport(.cannotConnect)) == "offline" && group(TestError()) == "other"
         )
     }
 }

@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ErrandAPI
@@ -318,7 +319,7 @@ import Testing
             Self.transport(.tls, .connect),
         ]
         for error in own { #expect(safeDescription(of: error) == error.description) }
-        #expect(safeDescription(of: SomeError(secret: "hunter2")) == "SomeError")
+        #expect(safeDescription(of: TestError("hunter2")) == "TestError")
     }
 
     @Test(arguments: [
@@ -399,10 +400,10 @@ import Testing
                 "The rate limit of the server is reached.", "Try again in 5 seconds."))
         check(
             Row(
-                RateLimitStoreError(request: Self.get, underlying: SomeError(secret: "hunter2")),
-                "GET https://a.example/x?token=REDACTED: refused, the store of the rate limit failed: SomeError (not sent)",
+                RateLimitStoreError(request: Self.get, underlying: TestError("hunter2")),
+                "GET https://a.example/x?token=REDACTED: refused, the store of the rate limit failed: TestError (not sent)",
                 "The request was not sent, because the limit for requests could not be read.",
-                "The store of the rate limit failed: SomeError.",
+                "The store of the rate limit failed: TestError.",
                 "Try again later."))
         check(
             Row(

@@ -1,5 +1,6 @@
 import Errand
 import Foundation
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FailureTests {
@@ -10,14 +11,14 @@ import Testing
         #expect(error.description == "GET https://a.example/x?token=REDACTED: timed out while connecting after 2 s (not sent)")
         error.attempts = [
             AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .milliseconds(500)),
-            AttemptRecord(number: 2, outcome: .failure(SomeError(secret: "S2")), delay: .seconds(1)),
+            AttemptRecord(number: 2, outcome: .failure(TestError("S2")), delay: .seconds(1)),
         ]
         #expect(
             error.description
                 == "GET https://a.example/x?token=REDACTED: timed out while connecting after 2 s (not sent); attempt 1: 503, then waited 500 ms; "
-                + "attempt 2: SomeError, then waited 1 s")
+                + "attempt 2: TestError, then waited 1 s")
         let plain = TransportError(
-            .connectionLost, phase: .body, message: "reset", underlying: SomeError(secret: "S3"), request: nil, delivery: .sent)
+            .connectionLost, phase: .body, message: "reset", underlying: TestError("S3"), request: nil, delivery: .sent)
         #expect(plain.description == "connection lost while reading the body: reset (sent)")
         #expect(!dumped(plain).contains("S3") && !dumped(error).contains("S2"))
     }
@@ -63,7 +64,7 @@ import Testing
         later.attempts = [AttemptRecord(number: 1, outcome: .status(.serviceUnavailable), delay: .zero)]
         #expect(sent(after: .failure(later)) == .sent)
         #expect(sent(after: .failure(InvalidURLError("x", .missingHost))) == .notSent)
-        #expect(sent(after: .status(.serviceUnavailable)) == .sent && sent(after: .failure(SomeError(secret: ""))) == .unknown)
+        #expect(sent(after: .status(.serviceUnavailable)) == .sent && sent(after: .failure(TestError(""))) == .unknown)
         #expect(Delivery.notSent < .unknown && Delivery.unknown < .sent)
     }
 
@@ -75,13 +76,13 @@ import Testing
         let ours = TransportError(.connectionLost, phase: .send, request: try request(), delivery: .unknown)
         let records = [
             AttemptRecord(number: 1, outcome: .failure(ours), delay: .zero),
-            AttemptRecord(number: 2, outcome: .failure(SomeError(secret: "S2")), delay: .zero),
+            AttemptRecord(number: 2, outcome: .failure(TestError("S2")), delay: .zero),
         ]
         #expect(
             records[0].description
                 == "attempt 1: GET https://a.example/x?token=REDACTED: connection lost while sending the request (may have been sent)"
         )
-        #expect(records[1].description == "attempt 2: SomeError")
+        #expect(records[1].description == "attempt 2: TestError")
         #expect(!dumped(records).contains(/S\d/))
     }
 

@@ -1,5 +1,6 @@
 import Errand
 import Foundation
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FailureTextsTests {
@@ -46,7 +47,7 @@ import Testing
     @Test func anErrorOfTheAppHasItsOwnSentence() {
         struct Own: LocalizedError { var errorDescription: String? { "Own." } }
         #expect(Self.german.text(for: Own()) == "Own.")
-        #expect(Self.german.text(for: SomeError()) == "Es ist ein Fehler aufgetreten.")
+        #expect(Self.german.text(for: TestError()) == "Es ist ein Fehler aufgetreten.")
         #expect(FailureTexts.english.text(for: CancellationError()) == "The operation failed.")
     }
 

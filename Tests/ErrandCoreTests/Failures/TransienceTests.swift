@@ -1,5 +1,6 @@
 import Errand
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ErrandAPI
@@ -103,7 +104,7 @@ import Testing
     private static let lost = TransportError(.connectionLost, phase: .send, request: .sample(), delivery: .unknown)
 
     static let others: [(any Error, Questions)] = [
-        (CancellationError(), [.processed]), (SomeError(), [.processed]),
+        (CancellationError(), [.processed]), (TestError(), [.processed]),
         (InvalidURLError("", .empty), []),
         (ServiceError(7, equivalentStatus: .serviceUnavailable), [.processed]),
         (CircuitBreakerError(request: .sample(), retryAfter: .seconds(1)), [.refusal]),
@@ -132,7 +133,7 @@ import Testing
     ) throws {
         let request = try Request(method, url: "https://a.example/", headers: hasKey ? [.custom("Idempotency-Key"): "\"1\""] : [:])
         #expect(request.mayBeSentAgain == afterLoss && request.mayBeSentAgain(after: Self.lost) == afterLoss)
-        #expect(request.mayBeSentAgain(after: SomeError()) == afterLoss)
+        #expect(request.mayBeSentAgain(after: TestError()) == afterLoss)
         let notSent = TransportError(.tls, phase: .connect, request: request, delivery: .notSent)
         #expect(request.mayBeSentAgain(after: notSent) == afterNothing)
     }

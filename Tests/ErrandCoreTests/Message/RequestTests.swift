@@ -53,8 +53,8 @@ import Testing
         let response = Response(
             head: HTTPResponse(status: .ok, headerFields: [.setCookie: "S9", .location: "/y?code=S10"]), data: Data("S11".utf8),
             request: request)
-        let failure = TransportError(.timedOut, phase: .body, underlying: SomeError(secret: "S12"), request: request, delivery: .unknown)
-        let record = AttemptRecord(number: 1, outcome: .failure(SomeError(secret: "S13")), delay: .zero)
+        let failure = TransportError(.timedOut, phase: .body, underlying: TestError("S12"), request: request, delivery: .unknown)
+        let record = AttemptRecord(number: 1, outcome: .failure(TestError("S13")), delay: .zero)
         for value: Any in [request, response, failure, record, ["nested": [request]], Optional(response) as Any] {
             for text in ["\(value)", String(reflecting: value), dumped(value)] {
                 #expect(!text.contains(/S\d/), "\(text)")
@@ -112,8 +112,8 @@ import Testing
 
     @Test func withResponseReleasesTheBodyWhenTheClosureThrows() async throws {
         let source = ScriptedBodySource(["a"])
-        await #expect(throws: SomeError.self) {
-            try await HTTPStack(ScriptedTransport(body: source)).withResponse(to: .sample()) { _ in throw SomeError() }
+        await #expect(throws: TestError.self) {
+            try await HTTPStack(ScriptedTransport(body: source)).withResponse(to: .sample()) { _ in throw TestError() }
         }
         #expect(source.abandonCount == 1)
     }

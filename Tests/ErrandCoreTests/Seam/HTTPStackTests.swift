@@ -137,7 +137,7 @@ import Testing
         let transport = ScriptedTransport { Response(head: HTTPResponse(status: .ok), request: $0) }
         let status = try await withTransport(transport) { try await HTTPStack($0).send(.sample()).status }
         #expect(status == .ok && transport.shutdownCount == 1)
-        await #expect(throws: SomeError()) { try await withTransport(transport) { _ in throw SomeError() } }
+        await #expect(throws: TestError()) { try await withTransport(transport) { _ in throw TestError() } }
         #expect(transport.shutdownCount == 2)
     }
 
@@ -152,7 +152,7 @@ import Testing
 
     @Test func eventsCarryTheirRequest() {
         let request = Request.sample()
-        let event = ExchangeEvent(.end, request: request.id, failure: SomeError())
-        #expect(event.kind == .end && event.kind.description == "end" && event.request == request.id && event.failure is SomeError)
+        let event = ExchangeEvent(.end, request: request.id, failure: TestError())
+        #expect(event.kind == .end && event.kind.description == "end" && event.request == request.id && event.failure is TestError)
     }
 }

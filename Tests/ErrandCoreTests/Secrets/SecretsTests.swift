@@ -1,5 +1,6 @@
 import Errand
 import ErrandTesting
+import TestSupport
 import Testing
 
 @testable import ErrandAPI
@@ -154,9 +155,9 @@ import Testing
         let endpoint = Endpoint<Int>.get("/users/\("S", "id")", query: ["page": 2, "token": "S"])
         #expect("\(endpoint)" == "GET /users/{id}?page=2&token=REDACTED")
         #expect(
-            "\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.Outcome.failed(SomeError(secret: "S")))" == "failed: SomeError")
+            "\(ExchangeLifetime())" == "in progress" && "\(ExchangeLifetime.Outcome.failed(TestError("S")))" == "failed: TestError")
         #expect(
-            "\(AttemptRecord.Outcome.failure(SomeError(secret: "S")))" == "SomeError" && "\(AttemptRecord.Outcome.status(.ok))" == "200")
+            "\(AttemptRecord.Outcome.failure(TestError("S")))" == "TestError" && "\(AttemptRecord.Outcome.status(.ok))" == "200")
         #expect("\(APIClient(StubTransport(Stub().responds(.status(.ok)))))" == "APIClient(StubTransport)")
     }
 }

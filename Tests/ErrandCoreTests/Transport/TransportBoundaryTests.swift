@@ -231,12 +231,12 @@ import Testing
 
     @Test func abandoningABodyUnderADeadlineReachesItsSource() async throws {
         let (abandoned, dropped, broken) = (
-            ScriptedBodySource(["a"]), ScriptedBodySource(["a"]), ScriptedBodySource(then: .failure(SomeError()))
+            ScriptedBodySource(["a"]), ScriptedBodySource(["a"]), ScriptedBodySource(then: .failure(TestError()))
         )
         try await HTTPStack(ScriptedTransport(body: abandoned)).send(request(within: .seconds(1))).body.abandon()
         _ = try await HTTPStack(ScriptedTransport(body: dropped)).send(request(within: .seconds(1)))
         let response = try await HTTPStack(ScriptedTransport(body: broken)).send(request(within: .seconds(1)))
-        await #expect(throws: SomeError()) { try await response.body.collect() }
+        await #expect(throws: TestError()) { try await response.body.collect() }
         #expect([abandoned, dropped, broken].map(\.abandonCount) == [1, 1, 1])
     }
 

@@ -12,8 +12,6 @@ import Testing
         var bodies: [String] = []
     }
 
-    private struct Done: Error {}
-
     /// A server that responds to each request by the next script, and then closes the connection.
     private func server(
         _ scripts: [@Sendable (RawConnection) throws -> Void], _ seen: Watched<Seen>
@@ -26,10 +24,10 @@ import Testing
             }
             guard let script = next.withLock({ $0.popFirst() }) else {
                 try connection.respond("204 No Content", bodyIsSent: false)
-                throw Done()
+                throw TestError()
             }
             try script(connection)
-            throw Done()
+            throw TestError()
         }
     }
 

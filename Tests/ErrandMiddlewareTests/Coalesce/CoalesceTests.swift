@@ -141,8 +141,8 @@ import Testing
 
     @Test func anErrorOfTheAppReachesAllCallersUnchanged() async throws {
         let calls = try await calls(3)
-        await desk.respond(with: .failure(Broken()))
-        for call in calls { await #expect(throws: Broken.self) { try await call.value } }
+        await desk.respond(with: .failure(TestError()))
+        for call in calls { await #expect(throws: TestError.self) { try await call.value } }
     }
 
     /// A sender that is cancelled by itself concerns the caller whose request it had; the others ask again, and not for ever.
@@ -367,6 +367,4 @@ import Testing
         await eventually { stub.openBodyCount == 0 }
         #expect(stub.requests.count < 5_000)
     }
-
-    private struct Broken: Error {}
 }

@@ -150,9 +150,9 @@ import Testing
     }
 
     @Test func aFailureFreesItsSlot() async throws {
-        let stub = StubTransport(Stub().responds(.failure(Broken()), .status(.ok)))
+        let stub = StubTransport(Stub().responds(.failure(TestError()), .status(.ok)))
         let stack = stub.concurrencyLimit(1)
-        await #expect(throws: Broken.self) { try await stack.send(call("/")) }
+        await #expect(throws: TestError.self) { try await stack.send(call("/")) }
         #expect(try await stack.send(call("/")).status == .ok)
     }
 
@@ -291,7 +291,7 @@ import Testing
             StubTransport(Stub().responds(.failure(TransportError(.invalidRequest, phase: .request, request: nil, delivery: .notSent)))),
             StubTransport(Stub().responds(.failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)))),
             StubTransport(Stub().responds(.failure(TransportError(.requestBody, phase: .send, request: nil, delivery: .unknown)))),
-            StubTransport(Stub().responds(.failure(Broken()))), StubTransport(Stub().responds(.status(.ok))).circuitBreaker(refusing),
+            StubTransport(Stub().responds(.failure(TestError()))), StubTransport(Stub().responds(.status(.ok))).circuitBreaker(refusing),
         ]
         for sender in inner {
             for _ in 0..<10 { _ = try? await HTTPStack(sender).wrapped(by: middleware).send(call("/")) }
@@ -320,8 +320,6 @@ import Testing
         used.cancel()
         _ = await used.result
     }
-
-    private struct Broken: Error {}
 }
 
 extension ConcurrencyLimitMiddleware.State {

@@ -5,8 +5,6 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct FallbackMiddlewareTests {
-    private struct Mistake: Error {}
-
     private func lost(_ sent: Delivery = .unknown) -> TransportError {
         TransportError(.connectionLost, phase: .response, message: "the first", request: nil, delivery: sent)
     }
@@ -207,8 +205,8 @@ import Testing
 
     @Test func theFirstErrorIsThrownIfTheFallbackFails() async throws {
         let stub = StubTransport(Stub().responds(.failure(lost())))
-        let mirror = StubTransport(Stub().responds(.failure(Mistake())))
-        for stack in [stub.fallback(to: mirror), stub.fallback { _, _ in throw Mistake() }, stub.fallback { _, _ in nil }] {
+        let mirror = StubTransport(Stub().responds(.failure(TestError())))
+        for stack in [stub.fallback(to: mirror), stub.fallback { _, _ in throw TestError() }, stub.fallback { _, _ in nil }] {
             let error = await #expect(throws: TransportError.self) { try await stack.send(try request()) }
             #expect(error?.message == "the first")
         }
@@ -217,7 +215,7 @@ import Testing
 
     @Test func theFirstResponseIsReturnedIfTheFallbackFails() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .serviceUnavailable)))
-        let mirror = StubTransport(Stub().responds(.failure(Mistake())))
+        let mirror = StubTransport(Stub().responds(.failure(TestError())))
         for stack in [stub.fallback(to: mirror, statuses: [503]), stub.fallback(statuses: [503]) { _, _ in nil }] {
             let response = try await stack.send(try request())
             #expect(response.status == .serviceUnavailable && !response.metadata.isFallback)

@@ -424,8 +424,8 @@ import Testing
         clock.advance(by: .seconds(1))
         for task in tasks {
             let failed = await #expect(throws: RateLimitStoreError.self) { try await task.value }
-            #expect(failed?.delivery == .notSent && failed?.underlying is ScriptedStore.Broken)
-            #expect(failed?.description == "GET https://a.example/x: refused, the store of the rate limit failed: Broken (not sent)")
+            #expect(failed?.delivery == .notSent && failed?.underlying is TestError)
+            #expect(failed?.description == "GET https://a.example/x: refused, the store of the rate limit failed: TestError (not sent)")
         }
         #expect(stub.requests.isEmpty && store.asked == 2)
     }
@@ -541,8 +541,6 @@ private final class ThirdPartyStore: RateLimitStore, ImmediateRateLimits {
 
 /// Returns its decisions in order, and repeats the last decision. Recording a response fails.
 private final class ScriptedStore: RateLimitStore {
-    struct Broken: Error {}
-
     enum Step: Sendable {
         case granted, failure, never, wait(Duration)
     }
@@ -565,11 +563,11 @@ private final class ScriptedStore: RateLimitStore {
         await hook?()
         switch step {
         case .granted: return .granted(RateLimitGrant(number: number))
-        case .failure: throw Broken()
+        case .failure: throw TestError()
         case .wait(let wait): return .wait(wait, cause: .limit)
         case .never: try await untilCancelled()
         }
     }
 
-    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws { throw Broken() }
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws { throw TestError() }
 }

@@ -15,21 +15,19 @@ import Testing
     @Test func aDecisionSeesRequestResponseAndPolicy() async throws {
         let seen = Watched([RetryPolicy.Attempt]())
         let stub = StubTransport(
-            Stub().responds(.status(.serviceUnavailable, headers: [.eTag: "1"]), .failure(CancelledWork()), .status(.ok)))
+            Stub().responds(.status(.serviceUnavailable, headers: [.eTag: "1"]), .failure(TestError()), .status(.ok)))
         let response = try await stack(stub) { attempt in
             seen.change { $0.append(attempt) }
-            return attempt.error is CancelledWork ? .retry : .byPolicy
+            return attempt.error is TestError ? .retry : .byPolicy
         }.send(try request())
         #expect(response.status == .ok && response.metadata.attempts.count == 2)
         #expect(seen.value.map(\.number) == [1, 2, 3])
         #expect(seen.value.map { $0.response?.status.code } == [503, nil, 200])
         #expect(seen.value[0].response?.headerFields[.eTag] == "1" && seen.value[0].request.head.path == "/x" && seen.value[0].error == nil)
         #expect(seen.value[0].decision == .retry(after: .zero, countsAsAttempt: true))
-        #expect(seen.value[1].error is CancelledWork && seen.value[1].decision == .stop(.final))
+        #expect(seen.value[1].error is TestError && seen.value[1].decision == .stop(.final))
         #expect(seen.value[2].decision == .stop(.final))
     }
-
-    private struct CancelledWork: Error {}
 
     @Test func aDecisionCanRetryAFinalOutcome() async throws {
         let clock = ManualClock()

@@ -4,8 +4,6 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransformMiddlewareTests {
-    private struct Mistake: Error {}
-
     @Test func aTransformChangesTheRequest() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         let stack = stub.transformRequest {
@@ -57,13 +55,13 @@ import Testing
 
     @Test func anErrorOfARequestTransformSendsNothing() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok)))
-        await #expect(throws: Mistake.self) { try await stub.transformRequest { _ in throw Mistake() }.send(try request()) }
+        await #expect(throws: TestError.self) { try await stub.transformRequest { _ in throw TestError() }.send(try request()) }
         #expect(stub.requests.isEmpty)
     }
 
     @Test func anErrorOfAResponseTransformReleasesTheBody() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
-        await #expect(throws: Mistake.self) { try await stub.transformResponse { _ in throw Mistake() }.send(try request()) }
+        await #expect(throws: TestError.self) { try await stub.transformResponse { _ in throw TestError() }.send(try request()) }
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
     }
 
@@ -90,7 +88,7 @@ import Testing
                 do {
                     try await clock.sleep(for: .seconds(1))
                 } catch {
-                    throw Mistake()
+                    throw TestError()
                 }
             }
             let stack =

@@ -38,8 +38,8 @@ import Testing
 
     @Test func workThatFailsFailsTheCall() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed, status: .unauthorized)))
-        await #expect(throws: Refused(why: "work")) {
-            try await stub.validate(again(on: .unauthorized, .retryAfterRunning { throw Refused(why: "work") })).send(try request())
+        await #expect(throws: TestError("work")) {
+            try await stub.validate(again(on: .unauthorized, .retryAfterRunning { throw TestError("work") })).send(try request())
         }
         #expect(stub.requests.count == 1 && stub.openBodyCount == 0)
     }
@@ -146,7 +146,7 @@ import Testing
             do {
                 try await clock.sleep(for: .seconds(60))
             } catch {
-                throw Refused(why: "by another name")
+                throw TestError("by another name")
             }
         }
         let validators = [

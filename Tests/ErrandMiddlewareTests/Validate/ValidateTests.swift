@@ -75,7 +75,7 @@ import Testing
             struct Envelope: Decodable { let ok: Bool, data: Int }
             var response = response
             let envelope = try JSONDecoder().decode(Envelope.self, from: try await response.body.collect(upTo: 1_000))
-            guard envelope.ok else { return .fail(Refused()) }
+            guard envelope.ok else { return .fail(TestError()) }
             response.body = ResponseBody(Data("\(envelope.data)".utf8))
             return .accept(response)
         }
@@ -108,11 +108,11 @@ import Testing
     @Test func anErrorOfAValidatorIsThrownAndTheBodyReleased() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let validators = [
-            ResponseValidator("fail") { _, _, _ in .fail(Refused(why: "a")) },
-            ResponseValidator("throw") { _, _, _ in throw Refused(why: "a") },
+            ResponseValidator("fail") { _, _, _ in .fail(TestError("a")) },
+            ResponseValidator("throw") { _, _, _ in throw TestError("a") },
         ]
         for validator in validators {
-            await #expect(throws: Refused(why: "a")) { try await stub.validate(validator).send(try request()) }
+            await #expect(throws: TestError("a")) { try await stub.validate(validator).send(try request()) }
             #expect(stub.openBodyCount == 0)
         }
         #expect(stub.requests.count == 2)
@@ -299,9 +299,6 @@ import Testing
         #expect(stub.requests.count == 200)
     }
 }
-
-/// What a validator of these tests fails with.
-struct Refused: Error, Equatable { var why = "" }
 
 /// Has each response with `status` sent again.
 func again(on status: HTTPResponse.Status, _ verdict: ResponseValidator.Verdict, named name: String = "again")

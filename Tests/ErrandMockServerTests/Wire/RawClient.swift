@@ -33,11 +33,9 @@ final class RawClient: Sendable {
         }
         guard result == 0 else {
             close(descriptor)
-            throw Refused()
+            throw TestError()
         }
     }
-
-    struct Refused: Error {}
 
     deinit { close(descriptor) }
 

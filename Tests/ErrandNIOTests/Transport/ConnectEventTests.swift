@@ -152,12 +152,10 @@ extension NIOTransportTests {
             }
         }
 
-        struct Unreachable: Error {}
-
         static let failures: [(String, StubResolver, String)] = [
             ("a reason", StubResolver { throw HostNotFoundError($0, reason: "no such service") }, "'x.example': no such service"),
             ("an unknown name", StubResolver { throw HostNotFoundError($0) }, "'x.example'"),
-            ("any other error", StubResolver { _ in throw Unreachable() }, "'x.example': Unreachable"),
+            ("any other error", StubResolver { _ in throw TestError() }, "'x.example': TestError"),
             ("a cancellation by nobody", StubResolver { _ in throw CancellationError() }, "'x.example': CancellationError"),
             ("no address", StubResolver(), "'x.example': it has no addresses"),
         ]

@@ -241,9 +241,18 @@ extension NIOTransportTests {
                 try await transport.preconnect(to: "http://127.0.0.1:\(hanging.port)/", count: 5)
             }
             try await poll("the sockets", value: { try ClientSockets.count(to: hanging.port) }) { $0 == before + 5 }
-            // It can close nothing yet. In this time, a shutdown that does not wait would return.
-            connecting.eventLoop.execute { Thread.sleep(forTimeInterval: 0.1) }
-            try await withTaskExecutorPreference(calling) { try await transport.shutdown() }
+            let (mayClose, hasReturned) = (Watched(false), Watched(false))
+            // The loop can close nothing yet.
+            connecting.eventLoop.execute { _ = try? mayClose.waitBlocking { $0 } }
+            let shutdown = Task(executorPreference: calling) {
+                try await transport.shutdown()
+                hasReturned.change { $0 = true }
+            }
+            // A shutdown that does not wait returns within these steps of its loop.
+            for _ in 0..<200 { try await calling.eventLoop.submit {}.get() }
+            #expect(!hasReturned.value)
+            mayClose.change { $0 = true }
+            try await shutdown.value
             #expect(try ClientSockets.count(to: hanging.port) == before)
             await #expect(throws: TransportError.self) { try await call.value }
             try await group.shutdownGracefully()

@@ -57,10 +57,10 @@ extension NIOTransportTests {
         @Test func withTransportShutsDownAfterAnError() async throws {
             let server = try respondingServer()
             defer { server.stop() }
-            await #expect(throws: SourceBroke.self) {
+            await #expect(throws: TestError.self) {
                 try await withTransport(NIOTransport()) { transport in
                     _ = try await transport.send(Request(.get, url: server.url())).body.collect()
-                    throw SourceBroke()
+                    throw TestError()
                 }
             }
             try await server.counts.wait("its connection to be closed") { $0.open == 0 }

@@ -122,8 +122,6 @@ extension NIOTransportTests {
             try await lone.channel.closeFuture.get()
         }
 
-        private struct Failure: Error {}
-
         @Test(arguments: [ExchangeEvent.Kind.connectionAcquired, .requestHeadSent])
         func aSinkMayCancelTheRequest(at kind: ExchangeEvent.Kind) async throws {
             let server = try RawServer { connection in connection.waitForEnd() }
@@ -133,7 +131,7 @@ extension NIOTransportTests {
                 let sink = CancellingEventSink(at: kind)
                 let body = RequestBody.stream { _ in
                     opened.change { $0 += 1 }
-                    throw Failure()
+                    throw TestError()
                 }
                 var request = try Request(.put, url: server.url(), body: body).within(.seconds(2))
                 request.options.eventSink = sink
@@ -149,7 +147,7 @@ extension NIOTransportTests {
                 let isNextOpened = Watched(false)
                 let next = RequestBody.stream { _ in
                     isNextOpened.change { $0 = true }
-                    throw Failure()
+                    throw TestError()
                 }
                 _ = try? await transport.send(Request(.put, url: server.url(), body: next).within(.seconds(10)))
                 #expect(isNextOpened.value)

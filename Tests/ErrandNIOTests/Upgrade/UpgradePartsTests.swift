@@ -8,8 +8,6 @@ import Testing
 
 /// The parts of an upgrade that need no socket.
 @Suite(.timeLimit(.minutes(5))) struct UpgradePartsTests {
-    struct Failure: Error, Equatable { let number: Int }
-
     @Test(arguments: [
         (nil, "Upgrade"), ("close", "close, Upgrade"), ("keep-alive, UPGRADE", "keep-alive, UPGRADE"), ("", "Upgrade"),
     ])
@@ -48,7 +46,7 @@ import Testing
         var writes = UpgradedWrites()
         expect(try writes.append(Data([1])))
         expect(try !writes.append(Data([2])))
-        expect(try !writes.appendEnd(Failure(number: 1)))
+        expect(try !writes.appendEnd(TestError("1")))
         let (chunks, ends) = writes.take()
         #expect(chunks == [Data([1]), Data([2])])
         #expect(ends)
@@ -58,11 +56,11 @@ import Testing
 
     @Test func noPieceIsAddedAfterTheEnd() throws {
         var writes = UpgradedWrites()
-        expect(try writes.appendEnd(Failure(number: 1)))
-        #expect(throws: Failure(number: 1)) { _ = try writes.append(Data([1])) }
-        #expect(throws: Failure(number: 1)) { _ = try writes.appendEnd(Failure(number: 2)) }
-        writes.close(Failure(number: 3))
-        #expect(throws: Failure(number: 3)) { _ = try writes.append(Data([1])) }
+        expect(try writes.appendEnd(TestError("1")))
+        #expect(throws: TestError("1")) { _ = try writes.append(Data([1])) }
+        #expect(throws: TestError("1")) { _ = try writes.appendEnd(TestError("2")) }
+        writes.close(TestError("3"))
+        #expect(throws: TestError("3")) { _ = try writes.append(Data([1])) }
         let (chunks, ends) = writes.take()
         #expect(chunks.isEmpty && !ends)
     }
@@ -94,16 +92,16 @@ import Testing
         await executor.drain()
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        window.close(because: Failure(number: 1))
-        await #expect(throws: Failure(number: 1)) { try await waiting.value }
-        #expect(throws: Failure(number: 1)) { try window.count(1) }
+        window.close(because: TestError("1"))
+        await #expect(throws: TestError("1")) { try await waiting.value }
+        #expect(throws: TestError("1")) { try window.count(1) }
     }
 
     @Test func bytesSentBeforeTheEndAreNoFailure() async throws {
         let window = WriteWindow()
         try window.count(1)
         window.remove(1)
-        window.close(because: Failure(number: 1))
+        window.close(because: TestError("1"))
         try await window.wait(upTo: 0)
     }
 }

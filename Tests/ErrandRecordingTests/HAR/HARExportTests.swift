@@ -35,12 +35,11 @@ import Testing
     }
 
     @Test func aFailedExportWritesWhatWasExchanged() async throws {
-        struct Stopped: Error {}
         let folder = try TestFolder("export")
-        await #expect(throws: Stopped.self) {
+        await #expect(throws: TestError.self) {
             try await stub.exportHAR(to: folder.file("a.har")) { stack in
                 _ = try await get(stack, "/x")
-                throw Stopped()
+                throw TestError()
             }
         }
         #expect(try entries(folder).count == 1)

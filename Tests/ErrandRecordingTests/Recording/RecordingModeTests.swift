@@ -136,14 +136,13 @@ struct RecordingModeTests {
     }
 
     @Test func savingWritesAlsoAfterAFailure() async throws {
-        struct Stop: Error {}
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
-        await #expect(throws: Stop.self) {
+        await #expect(throws: TestError.self) {
             try await recording.saving {
                 _ = try await text(stack, get("/a"))
-                throw Stop()
+                throw TestError()
             }
         }
         #expect(folder.has("a.har"))

@@ -150,20 +150,19 @@ import Testing
     }
 
     @Test func failuresCancellationsAndUnreadBodiesAreOneRecordEach() async throws {
-        struct Foreign: Error {}
         let (logger, lines) = recordingLogger()
         let stub = StubTransport(
             Stub().responds(
-                .failure(Foreign()), .failure(CancellationError()), .stream([Data("one".utf8)], failure: Foreign()), .stream(streamed)))
+                .failure(TestError()), .failure(CancellationError()), .stream([Data("one".utf8)], failure: TestError()), .stream(streamed)))
         let stack = stub.log(to: logger, detail: .body(), clock: ManualClock())
-        await #expect(throws: Foreign.self) { try await stack.send(try request(.post, body: .text("sent"))) }
+        await #expect(throws: TestError.self) { try await stack.send(try request(.post, body: .text("sent"))) }
         await #expect(throws: CancellationError.self) { try await stack.send(try request()) }
-        await #expect(throws: Foreign.self) { try await stack.send(try request()).body.collect() }
+        await #expect(throws: TestError.self) { try await stack.send(try request()).body.collect() }
         try await stack.send(try request()).body.abandon()
         #expect(
             lines.all.map(\.text) == [
-                "POST https://a.example/x: Foreign\n  > body of 4 bytes, text", "GET https://a.example/x: cancelled after 0 s",
-                "GET https://a.example/x: 200 in 0 s\n  < body broken off after 3 bytes in 0 s (Foreign), text",
+                "POST https://a.example/x: TestError\n  > body of 4 bytes, text", "GET https://a.example/x: cancelled after 0 s",
+                "GET https://a.example/x: 200 in 0 s\n  < body broken off after 3 bytes in 0 s (TestError), text",
                 "GET https://a.example/x: 200 in 0 s\n  < body unread after 0 s",
             ])
         #expect(lines.all.map(\.level) == [.warning, .info, .warning, .info])

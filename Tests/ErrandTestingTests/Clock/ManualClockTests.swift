@@ -1,5 +1,6 @@
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -134,11 +135,10 @@ struct ManualClockTests {
     }
 
     @Test func anErrorOrACancellationEndsTheAdvanceOfTime() async throws {
-        struct SomeError: Error {}
-        await #expect(throws: SomeError.self) {
+        await #expect(throws: TestError.self) {
             try await clock.advancingToSleepers {
                 try await clock.sleep(for: .seconds(1))
-                throw SomeError()
+                throw TestError()
             }
         }
         let task = Task {

@@ -1,6 +1,7 @@
 import Errand
 import ErrandTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct StubResponseTests {
@@ -201,8 +202,8 @@ import Testing
     }
 
     @Test func aBodyBreaksWithTheGivenError() async throws {
-        let stub = StubTransport(Stub().responds(.data(Data(count: 10)).breaking(afterBytes: 3, with: Broken())))
-        await #expect(throws: Broken.self) { try await stub.send(request()).body.collect() }
+        let stub = StubTransport(Stub().responds(.data(Data(count: 10)).breaking(afterBytes: 3, with: TestError())))
+        await #expect(throws: TestError.self) { try await stub.send(request()).body.collect() }
     }
 
     @Test func unusedStubsAreListed() async throws {
@@ -230,8 +231,6 @@ import Testing
         #expect(stub.requests.map(\.path) == Array(repeating: "/items/\(number)", count: 3))
         #expect(stub.unusedStubs.isEmpty && stub.openBodyCount == 0)
     }
-
-    private struct Broken: Error {}
 
     /// A clock on which nobody waits.
     private struct ImmediateClock: Clock {

@@ -5,8 +5,6 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct StubTransportTests {
-    private struct SomeError: Error, Equatable {}
-
     private func request(
         _ method: HTTPRequest.Method = .get, _ target: String, headers: HTTPFields = HTTPFields(), body: RequestBody = .empty
     ) throws -> Request {
@@ -182,20 +180,20 @@ import Testing
     }
 
     @Test func aFailureIsThrownUnchanged() async throws {
-        let stub = StubTransport(Stub().responds(.failure(SomeError()), .status(.ok)))
-        await #expect(throws: SomeError()) { try await stub.send(request(.get, "/")) }
+        let stub = StubTransport(Stub().responds(.failure(TestError()), .status(.ok)))
+        await #expect(throws: TestError()) { try await stub.send(request(.get, "/")) }
         #expect(try await stub.send(request(.get, "/")).status == .ok)
     }
 
     @Test func aBodyBreaksOffAfterItsLastChunk() async throws {
-        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)], failure: SomeError())))
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8)], failure: TestError())))
         let response = try await HTTPStack(stub).send(request(.get, "/"))
         var iterator = response.body.makeAsyncIterator()
         #expect(try await iterator.next() == Data("a".utf8))
         #expect(stub.openBodyCount == 1 && response.exchange.outcome == nil)
-        await #expect(throws: SomeError()) { try await iterator.next() }
+        await #expect(throws: TestError()) { try await iterator.next() }
         #expect(stub.openBodyCount == 0)
-        guard case .failed(is SomeError) = response.exchange.outcome else {
+        guard case .failed(is TestError) = response.exchange.outcome else {
             Issue.record("ended as \(String(describing: response.exchange.outcome))")
             return
         }

@@ -1,12 +1,11 @@
 import Errand
 import ErrandTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct CancellationTortureTests {
-    private struct SomeError: Error, CustomStringConvertible { var description: String { "some error" } }
-
     private func violation(
         _ torture: CancellationTorture = CancellationTorture(), accepts: (Int) -> Bool = { _ in true },
         check: (TortureRun<Int>) async throws -> Void = { _ in }, _ scenario: @escaping @Sendable () async throws -> Int
@@ -76,11 +75,11 @@ struct CancellationTortureTests {
     @Test func anErrorOtherThanCancellationErrorIsAViolation() async throws {
         let violation = try await violation {
             await Task.yield()
-            if Task.isCancelled { throw SomeError() }
+            if Task.isCancelled { throw TestError("some error") }
             return 1
         }
         #expect("\(violation)" == "cancelled before job 1: not CancellationError, but some error")
-        #expect(violation.underlying is SomeError && violation.jobNumber == 1 && violation.moment == .before)
+        #expect(violation.underlying is TestError && violation.jobNumber == 1 && violation.moment == .before)
     }
 
     @Test func aWrongResultIsAViolation() async throws {
@@ -94,7 +93,7 @@ struct CancellationTortureTests {
 
     @Test func aFailureWithoutCancellationIsAViolation() async throws {
         let failed = try await violation {
-            if !Task.isCancelled { throw SomeError() }
+            if !Task.isCancelled { throw TestError("some error") }
             return 1
         }
         #expect("\(failed)" == "cancelled before job 2: uncancelled, but some error" || failed.what.hasPrefix("not CancellationError"))
@@ -118,7 +117,7 @@ struct CancellationTortureTests {
     }
 
     @Test func aFailedCheckIsAViolationOfItsRun() async throws {
-        let violation = try await violation(check: { run in if run.jobNumber == 2 { throw SomeError() } }) {
+        let violation = try await violation(check: { run in if run.jobNumber == 2 { throw TestError("some error") } }) {
             await Task.yield()
             try Task.checkCancellation()
             return 1

@@ -6,6 +6,7 @@ internal import Testing
 
 #if canImport(FoundationNetworking)
 internal import FoundationNetworking
+internal import TestSupport
 #endif
 
 @Suite struct URLErrorTableTests {
@@ -199,14 +200,13 @@ internal import FoundationNetworking
     }
 
     @Test func everyFaultHasAnError() throws {
-        struct Broken: Error {}
         let request = try Request(.get, url: "https://a.example/")
         let failure = SessionFailure(request: request, position: Position(phase: .response, delivery: .unknown), elapsed: .seconds(1))
         func made(_ fault: SessionFault) -> TransportError? { failure.error(for: fault) as? TransportError }
-        #expect(failure.error(for: .cancelled) is CancellationError && failure.error(for: .later(Broken())) is Broken)
+        #expect(failure.error(for: .cancelled) is CancellationError && failure.error(for: .later(TestError())) is TestError)
         #expect(failure.error(for: .requestBody(CancellationError())) is CancellationError)
-        let body = made(.requestBody(Broken()))
-        #expect(body?.code == .requestBody && body?.phase == .send && body?.underlying is Broken && body?.message == "Broken")
+        let body = made(.requestBody(TestError()))
+        #expect(body?.code == .requestBody && body?.phase == .send && body?.underlying is TestError && body?.message == "TestError")
         #expect(made(.shutDown)?.code == .shutDown && made(.noResponse)?.code == .invalidResponse)
         #expect(made(.invalidHead)?.code == .invalidResponse && made(.chunkBeforeHead)?.code == .invalidResponse)
         #expect(made(.secondHead)?.code == .unsupported)

@@ -37,8 +37,3 @@ extension RecordingEventSink {
 public func pairs<First: Sendable, Second: Sendable>(_ first: [First], _ second: [Second]) -> [(First, Second)] {
     first.flatMap { one in second.map { (one, $0) } }
 }
-
-/// An error of the caller's own.
-public struct SourceBroke: Error, Equatable {
-    public init() {}
-}

@@ -34,7 +34,7 @@ public final class Watched<Value: Sendable>: Sendable {
 
     /// Returns the value as soon as it meets `condition`.
     ///
-    /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
+    /// - Throws: `WaitTimeout` after `limit`; `CancellationError`.
     @discardableResult
     public func wait(
         _ what: String = "a condition", upTo limit: Duration = .seconds(60), until condition: @escaping @Sendable (Value) -> Bool
@@ -42,7 +42,7 @@ public final class Watched<Value: Sendable>: Sendable {
         let id = newID()
         let timer = Task {
             try await sleepPatiently(for: limit)
-            let late = TimeoutError(what: what, limit: limit, last: "\(self.value)")
+            let late = WaitTimeout(what: what, limit: limit, last: self.value)
             self.remove(id)?.wake(.failure(late))
         }
         defer { timer.cancel() }
@@ -58,7 +58,7 @@ public final class Watched<Value: Sendable>: Sendable {
 
     /// Returns the value as soon as it meets `condition`. Blocks the thread.
     ///
-    /// - Throws: ``TimeoutError`` after `limit`.
+    /// - Throws: `WaitTimeout` after `limit`.
     @discardableResult
     public func waitBlocking(
         _ what: String = "a condition", upTo limit: Duration = .seconds(60), until condition: @escaping @Sendable (Value) -> Bool
@@ -68,7 +68,7 @@ public final class Watched<Value: Sendable>: Sendable {
         add(id, Waiter(condition: condition) { _ in met.signal() })
         guard met.wait(timeout: .now() + limit / .seconds(1)) == .success else {
             _ = remove(id)
-            throw TimeoutError(what: what, limit: limit, last: "\(value)")
+            throw WaitTimeout(what: what, limit: limit, last: value)
         }
         return value
     }
@@ -92,13 +92,11 @@ public final class Watched<Value: Sendable>: Sendable {
     private func remove(_ id: Int) -> Waiter? { state.withLock { $0.waiters.removeValue(forKey: id) } }
 }
 
-/// An error: what a test waited for did not happen in time.
-public struct TimeoutError: Error, CustomStringConvertible {
-    let what: String
-    let limit: Duration
-    let last: String
-
-    public var description: String { "waited \(limit) for \(what); the last value was \(last)" }
+extension WaitTimeout {
+    /// The timeout of a wait for a value.
+    fileprivate init(what: String, limit: Duration, last: some Any) {
+        self.init(what: "\(what); the last value was \(last)", limit: limit)
+    }
 }
 
 /// Returns a value that has not changed for 200 ms. For what is held up without a notification, such as a writer by a full socket.
@@ -106,7 +104,7 @@ public struct TimeoutError: Error, CustomStringConvertible {
 /// On a busy machine, the time between two looks may be longer, and the value may change later. So a test may use the result for what a
 /// value must not exceed, and not for what a value must be.
 ///
-/// - Throws: ``TimeoutError`` after a minute.
+/// - Throws: `WaitTimeout` after a minute.
 public func atRest<Value: Sendable & Equatable>(_ what: String, value: () throws -> Value) async throws -> Value {
     var last = (value: try value(), since: ContinuousClock.now)
     try await poll("\(what) at rest", value: value) { value in
@@ -120,7 +118,7 @@ public func atRest<Value: Sendable & Equatable>(_ what: String, value: () throws
 ///
 /// It looks at the value at least a hundred times, so a busy machine makes the limit longer.
 ///
-/// - Throws: ``TimeoutError`` after `limit`.
+/// - Throws: `WaitTimeout` after `limit`.
 public func poll<Value: Sendable>(
     _ what: String, upTo limit: Duration = .seconds(60), value: () throws -> Value, until condition: (Value) -> Bool
 ) async throws {
@@ -130,7 +128,7 @@ public func poll<Value: Sendable>(
         let last = try value()
         if condition(last) { return }
         looks += 1
-        guard looks < 100 || ContinuousClock.now < end else { throw TimeoutError(what: what, limit: limit, last: "\(last)") }
+        guard looks < 100 || ContinuousClock.now < end else { throw WaitTimeout(what: what, limit: limit, last: last) }
         try await Task.sleep(for: .milliseconds(5))
     }
 }

@@ -11,77 +11,8 @@ import Testing
 import Glibc
 #endif
 
-/// Sinks, files and journals.
-extension HostileTests {
-    // MARK: Sinks
-
-    private final class RecordingBodySink: BodySink {
-        let told = RecordingList<String>()
-        let failsAt: Int
-        let count = Counter()
-        init(failsAt: Int = .max) { self.failsAt = failsAt }
-        func write(_ chunk: Data) async throws {
-            told.record("write")
-            await Task.yield()
-            if count.add(1) >= failsAt { throw Refusal() }
-        }
-        func finish(trailers: HTTPFields?) async throws {
-            told.record("finish")
-            await Task.yield()
-            if failsAt == 0 { throw Refusal() }
-        }
-        func abandon(_ end: ExchangeLifetime.Outcome) { told.record("abandon") }
-    }
-
-    /// "finish: Called once, and not after abandon. abandon: Called once, and not after finish has begun." One of the two always comes.
-    @Test func aSinkGetsOneEnd() async throws {
-        let problems = RecordingList<String>()
-        await withTaskGroup(of: Void.self) { group in
-            for number in 0..<3_000 {
-                group.addTask {
-                    let sink = RecordingBodySink(failsAt: [0, 1, 2, .max, .max][number % 5])
-                    do {
-                        let source = ScriptedBodySource(["a", "b", "c"], then: number % 7 == 0 ? .failure(Refusal()) : .end)
-                        let body = ResponseBody(source).copied(to: sink)
-                        let reading = Task { try await body.collect() }
-                        switch number % 4 {
-                        case 0: reading.cancel()
-                        case 1:
-                            await Task.yield()
-                            body.abandon()
-                        case 2:
-                            await Task.yield()
-                            await Task.yield()
-                            reading.cancel()
-                            body.abandon()
-                        default: break
-                        }
-                        _ = try? await reading.value
-                    }
-                    let ends = sink.told.all.filter { $0 != "write" }
-                    if ends.count != 1 { problems.record("\(number % 5) \(number % 7 == 0) \(number % 4): \(sink.told.all)") }
-                }
-            }
-        }
-        #expect(Set(problems.all) == [])
-    }
-
-    @Test(arguments: ["read", "abandoned", "buffered and read", "dropped", "buffered and dropped"])
-    func aSinkOfAUsedBodyIsNotified(how: String) async throws {
-        let sink = RecordingBodySink()
-        do {
-            let isBuffered = how.hasPrefix("buffered")
-            let body = isBuffered ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab"]))
-            if how.hasSuffix("read") { _ = try await body.collect() }
-            if how == "abandoned" { body.abandon() }
-            let copied = body.copied(to: sink)
-            if !how.hasSuffix("dropped") { _ = try? await copied.collect() }
-        }
-        #expect(sink.told.all.filter { $0 != "write" }.count == 1, "\(sink.told.all)")
-    }
-
-    // MARK: Files
-
+/// Journals and partial files whose contents, path or disk is not as expected.
+@Suite(.timeLimit(.minutes(10))) struct DamagedFileTests {
     private static let quick: FileCalls = {
         var calls = FileCalls.system
         calls.synchronize = { _ in 0 }
@@ -90,7 +21,7 @@ extension HostileTests {
 
     /// "The owner of the file alone can read it (mode 0600)."
     @Test func aJournalReadableByOthersIsMadePrivateOrRefused() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let path = try folder.write(Data("ERRJRNL1".utf8), to: "journal")  // 0644
         let journal = try? JournalFile(path: path, calls: Self.quick)
         try journal?.append(Data("private".utf8))
@@ -99,7 +30,7 @@ extension HostileTests {
     }
 
     @Test func aJournalAtEveryLengthAndWithEveryOctetChangedIsAPrefix() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let path = folder.file("journal")
         let records = [Data(), Data("a".utf8), Data("ERRJRNL1".utf8), Data(repeating: 0, count: 40), Data(repeating: 255, count: 9)]
         do {
@@ -130,7 +61,7 @@ extension HostileTests {
     }
 
     @Test func falseLengthsAllocateNothing() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         for length in [UInt32.max, UInt32.max - 7, 1 << 31, 1 << 30] {
             var data = Data("ERRJRNL1".utf8)
             withUnsafeBytes(of: length.littleEndian) { data += $0 }
@@ -142,7 +73,7 @@ extension HostileTests {
     }
 
     @Test func aLinkFolderOrDeviceIsRefusedAsAFile() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let target = try folder.write("ERRJRNL1", to: "target")
         let link = folder.file("link")
         #expect(symlink(target, link) == 0)
@@ -165,7 +96,7 @@ extension HostileTests {
 
     @Test func aRecordOfManyGigabytesIsRefused() async {
         await #expect(processExitsWith: .success) {
-            let folder = try TestFolder("hostile")
+            let folder = try TestFolder("damaged")
             let journal = try JournalFile(path: folder.file("journal"))
             let huge = Data(count: 5 << 30)  // never written, so it takes no memory
             do { try journal.append(huge); exit(3) } catch {}
@@ -175,7 +106,7 @@ extension HostileTests {
     }
 
     @Test func theLimitOfAJournalAppliesToReplacements() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let journal = try JournalFile(path: folder.file("journal"), limitBytes: 64, calls: Self.quick)
         try journal.append(Data("old".utf8))
         #expect(throws: FileWriteError.self) { try journal.replace(with: [Data(count: 49)]) }
@@ -185,7 +116,7 @@ extension HostileTests {
 
     /// A write that fails, on a disk that also refuses to remove what came of it.
     @Test func aTornFrameIsRemovedBeforeTheNextRecord() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let isBroken = Mutex(false)
         var calls = Self.quick
         calls.writeAt = { descriptor, bytes, offset in
@@ -206,7 +137,7 @@ extension HostileTests {
     }
 
     @Test func aPartialFileRefusesInvalidNumbers() throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let file = try PartialFile(path: folder.file("part"), .new)
         for offset in [Int64.max, Int64.max - 1, -1, .min] {
             #expect(throws: FileWriteError.self) { try file.write(Data("ab".utf8), at: offset) }
@@ -221,7 +152,7 @@ extension HostileTests {
     }
 
     @Test func aJournalThatManyThreadsUseIsWhole() async throws {
-        let folder = try TestFolder("hostile")
+        let folder = try TestFolder("damaged")
         let journal = try JournalFile(path: folder.file("journal"), calls: Self.quick)
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<400 {

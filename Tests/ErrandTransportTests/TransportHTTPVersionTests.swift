@@ -8,7 +8,7 @@ internal import Testing
 
 extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
-    struct HTTPVersionTests {
+    struct TransportHTTPVersionTests {
         @Test(
             arguments: [(NginxServer.Listener.tls, true, HTTPVersion.http2), (.tls, false, .http1_1), (.plain, true, .http1_1)],
             TestedTransport.allCases)

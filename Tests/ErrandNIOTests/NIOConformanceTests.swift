@@ -10,7 +10,7 @@ import Testing
 
 extension NIOTransportTests {
     /// The transport, by the suite that a third party runs on its own, over a real socket.
-    @Suite(.timeLimit(.minutes(5))) struct ConformanceTests {
+    @Suite(.timeLimit(.minutes(5))) struct NIOConformanceTests {
         static let notYet = "there is no such middleware yet"
 
         #if Brotli

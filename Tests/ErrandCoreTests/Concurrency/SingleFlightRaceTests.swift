@@ -1,20 +1,12 @@
 import Errand
 import ErrandTesting
-import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import ErrandCore
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-/// Shared work and tables.
-extension HostileTests {
-    // MARK: Single flights
-
+/// Shared work whose callers leave at any moment.
+@Suite(.timeLimit(.minutes(10))) struct SingleFlightRaceTests {
     @Test func flightsSurviveCancellation() async throws {
         let flights = SingleFlight<Int, Int>()
         let (running, most) = (Counter(), Watched(0))
@@ -29,7 +21,7 @@ extension HostileTests {
                             defer { running.add(-1) }
                             most.change { $0 = max($0, now) }
                             for _ in 0..<Int.random(in: 0..<5) { await Task.yield() }
-                            if number % 7 == 0 { throw Refusal() }
+                            if number % 7 == 0 { throw TestError() }
                             return key
                         }
                     }
@@ -41,7 +33,7 @@ extension HostileTests {
                     switch await caller.result {
                     case .success(let value): if value != key { problems.record("\(value) for \(key)") }
                     case .failure(let error):
-                        if !(error is CancellationError || error is Refusal) { problems.record("\(error)") }
+                        if !(error is CancellationError || error is TestError) { problems.record("\(error)") }
                     }
                 }
             }
@@ -89,35 +81,5 @@ extension HostileTests {
             _ = try? await caller.value
         }
         await eventually { running.value == 0 }
-    }
-
-    // MARK: Tables
-
-    @Test func aTableAgreesWithAModelForAllWeights() {
-        struct Value: Sendable { var weight: Int; var pinned: Bool }
-        for limit in [0, 1, 10, 1 << 60] {
-            var table = BoundedTable<Int, Value>(limit: 8, weightLimit: limit, weight: { $0.weight }, isPinned: { $0.pinned })
-            var order: [(key: Int, value: Value)] = []
-            for _ in 0..<5_000 {
-                let key = Int.random(in: 0..<14)
-                let value = Value(weight: [0, 1, 3, 9, .max, .min, 1 << 60].randomElement()!, pinned: Int.random(in: 0..<4) == 0)
-                if Int.random(in: 0..<5) == 0 {
-                    table.removeValue(forKey: key)
-                    order.removeAll { $0.key == key }
-                } else {
-                    table.update(key, default: value) { $0 = value }
-                    order.removeAll { $0.key == key }
-                    order.append((key, value))
-                    func counted(_ value: Value) -> Int { value.pinned ? 0 : min(max(0, value.weight), limit + 1) }
-                    while order.filter({ !$0.value.pinned }).count > 8 || order.reduce(0, { $0 + counted($1.value) }) > limit,
-                        let oldest = order.firstIndex(where: { !$0.value.pinned }), oldest != order.count - 1
-                    {
-                        order.remove(at: oldest)
-                    }
-                    #expect(table.totalWeight == order.reduce(0) { $0 + counted($1.value) })
-                }
-                #expect(table.count == order.count && order.allSatisfy { table[$0.key]?.weight == $0.value.weight })
-            }
-        }
     }
 }

@@ -9,7 +9,7 @@ import Testing
 extension MockServerTests {
     /// TLS by a throw-away authority, and what is agreed on in it.
     @Suite
-    struct TLSTests {
+    struct MockServerTLSTests {
         @Test func aServerThatIsTrustedResponds() async throws {
             let files = try FileAuthority()
             try await withMockServer(.tls(try files.authority.certificate())) { server in

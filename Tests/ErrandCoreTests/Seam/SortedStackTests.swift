@@ -3,10 +3,6 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-#if Telemetry
-import Logging
-#endif
-
 /// A stack that sorts its layers: the same stack, in whatever order its modifiers are written.
 @Suite(.timeLimit(.minutes(5))) struct SortedStackTests {
     private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
@@ -31,7 +27,7 @@ import Logging
         stack = stack.authenticate(.bearer("token")).sign(with: aws)
         #endif
         #if Telemetry
-        stack = stack.metrics().trace().traceCall().log(to: Logger(label: "order"))
+        stack = stack.metrics().trace().traceCall().log(to: recordingLogger().0)
         #endif
         var rules = Self.rules(of: stack)
         rules[.hsts] = [.inside(.redirect, because: "x"), .outside(.authenticate, because: "x"), .outside(.cookies, because: "x")]
@@ -112,7 +108,7 @@ import Logging
         modifiers += [{ $0.authenticate(.bearer("token")) }, { $0.sign(with: Self.aws) }]
         #endif
         #if Telemetry
-        modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: Logger(label: "order")) }]
+        modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: recordingLogger().0) }]
         #endif
         let expected = modifiers.reduce(HTTPStack.sorted(around: stub)) { $1($0) }
         #expect(expected.orderProblems == [])
@@ -328,7 +324,7 @@ import Logging
         #endif
         #if Telemetry
         bypassed += [
-            LogMiddleware(Logger(label: "order")), MetricsMiddleware(), TraceMiddleware(), TraceCallMiddleware(),
+            LogMiddleware(recordingLogger().0), MetricsMiddleware(), TraceMiddleware(), TraceCallMiddleware(),
         ]
         #endif
         for middleware in passing { #expect(middleware.appliesToPreparedRequests, "\(middleware.label)") }

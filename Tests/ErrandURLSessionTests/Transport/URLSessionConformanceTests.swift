@@ -9,7 +9,7 @@ internal import Testing
 
 extension URLSessionTransportTests {
     /// The transport, by the suite for every transport, over a real socket.
-    @Suite struct ConformanceTests {
+    @Suite struct URLSessionConformanceTests {
         static let notYet = "there is no such middleware yet"
         static let noTrailers = "URLSession has no trailer fields"
 

@@ -9,7 +9,7 @@ import Testing
 extension MockServerTests {
     /// The responses, and the requests that the server keeps.
     @Suite
-    struct ResponseTests {
+    struct MockResponseTests {
         @Test func queuedResponsesComeFirstAndInOrder() async throws {
             try await withMockServer { server in
                 server.dispatch { request in request.path == "/b" ? nil : .text("first dispatcher") }
@@ -64,13 +64,12 @@ extension MockServerTests {
         }
 
         @Test func aDispatcherThatThrowsIsAServerError() async throws {
-            struct Broken: Error {}
             try await withMockServer { server in
-                server.dispatch { _ in throw Broken() }
+                server.dispatch { _ in throw TestError() }
                 try await withNIO { transport in
                     let (response, body) = try await transport.whole(Request(.get, url: server.url()))
                     #expect(response.status == .internalServerError)
-                    #expect(String(decoding: body, as: UTF8.self).contains("Broken"))
+                    #expect(String(decoding: body, as: UTF8.self).contains("TestError"))
                 }
             }
         }

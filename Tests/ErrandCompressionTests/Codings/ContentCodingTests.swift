@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandCompression
 
 /// Codings of the traits, over bytes that other programs encoded.
-@Suite(.timeLimit(.minutes(5))) struct CodingTests {
+@Suite(.timeLimit(.minutes(5))) struct ContentCodingTests {
     private func decoded(_ body: Data, coding: String, pieceBytes size: Int = .max) async throws -> Data {
         let pieces = stride(from: 0, to: body.count, by: min(size, body.count)).map {
             Data(body.dropFirst($0).prefix(min(size, body.count)))

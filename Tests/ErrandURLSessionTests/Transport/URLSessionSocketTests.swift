@@ -19,7 +19,7 @@ internal import FoundationNetworking
 
 extension URLSessionTransportTests {
     /// What the conformance suite does not ask of a transport.
-    @Suite struct TransportTests {
+    @Suite struct URLSessionSocketTests {
         private func withServer<Result>(
             _ stubs: Stub..., using transport: URLSessionTransport = URLSessionTransport(),
             _ body: (URLSessionTransport, String) async throws -> Result

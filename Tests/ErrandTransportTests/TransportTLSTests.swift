@@ -6,7 +6,7 @@ internal import Testing
 
 extension TransportTests {
     @Suite(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)))
-    struct TLSTests {
+    struct TransportTLSTests {
         @Test(arguments: ["localhost", "127.0.0.1"], TestedTransport.allCases)
         func aServerOfATrustedAuthorityIsAccepted(host: String, by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()

@@ -7,7 +7,7 @@ import Testing
 
 /// Whatever a server sends, reading it takes time in proportion to its bytes.
 @Suite(.serialized, .timeLimit(.minutes(5)))
-struct LinearWorkTests {
+struct FormatsLinearWorkTests {
     struct Parser: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let count: Int

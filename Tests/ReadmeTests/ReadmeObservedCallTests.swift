@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// An observer of an app sees the same end of a call as the log, by the public API alone.
-@Suite(.timeLimit(.minutes(5))) struct ObservedCallTests {
+@Suite(.timeLimit(.minutes(5))) struct ReadmeObservedCallTests {
     private struct Refusal: Error {}
 
     private struct Envelope: ResponseEnvelope {

@@ -1,19 +1,16 @@
 import Errand
 import ErrandTesting
-import Foundation
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import ErrandCore
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-/// The end of a call for its observers, and what they keep.
-extension HostileTests {
-    // MARK: Observers
+/// The end of a call for its observers, and what keeps the observers.
+@Suite(.timeLimit(.minutes(10))) struct CallObserverTests {
+    private func ok() -> StubTransport {
+        StubTransport(Stub().responds(.status(.ok, text: "text"), repeatingLast: true))
+    }
 
     /// Two calls that share an exchange are two calls: each ends when its own value was decoded.
     @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
@@ -40,7 +37,7 @@ extension HostileTests {
             try await full.value(of: .sample(), serviceErrors: nil) { _ -> Int in
                 arrived.change { $0 += 1 }
                 await secondMayEnd.waitIgnoringCancellation()
-                throw Refusal()
+                throw TestError()
             }
         }
         try await poll("two callers", value: { coalesce.state.callers }) { $0 == 2 }
@@ -51,7 +48,7 @@ extension HostileTests {
         secondMayEnd.signal()
         _ = try? await second.value
         #expect(outer.all.count == 2)
-        #expect(outer.all.filter { $0.failure is Refusal }.count == 1, "the second call failed while it was decoded")
+        #expect(outer.all.filter { $0.failure is TestError }.count == 1, "the second call failed while it was decoded")
         #expect(inner.all.count == (observesInside ? 1 : 0))
     }
 
@@ -69,7 +66,7 @@ extension HostileTests {
             if request.options.tags["impatient"] != nil {
                 response.discard()
                 discarded.signal()
-                throw Refusal()
+                throw TestError()
             }
             await discarded.waitIgnoringCancellation()
             return response
@@ -103,7 +100,7 @@ extension HostileTests {
             let transport = ScriptedTransport { request in
                 let exchange = how == 3 ? ExchangeLifetime(outcome: .complete) : ExchangeLifetime()
                 if how == 0 { exchange.end(.complete) }
-                if how == 1 { Task { exchange.end(.failed(Refusal())) } }
+                if how == 1 { Task { exchange.end(.failed(TestError())) } }
                 if how == 2 { Task { exchange.end(.complete) } }
                 return Response(
                     head: HTTPResponse(status: status), body: ResponseBody(ScriptedBodySource(["ab"]), expectedLength: 2), request: request,
@@ -183,7 +180,7 @@ extension HostileTests {
             let racing = ClosureMiddleware { request, next in
                 try await withThrowingTaskGroup(of: Response.self) { group in
                     for _ in 0..<2 { group.addTask { try await next.send(request) } }
-                    guard let first = try await group.next() else { throw Refusal() }
+                    guard let first = try await group.next() else { throw TestError() }
                     if Bool.random() { group.cancelAll() }
                     while let late = await group.nextResult() { if case .success(let late) = late { late.discard() } }
                     return first
@@ -204,14 +201,14 @@ extension HostileTests {
             switch Int.random(in: 0..<8) {
             case 0: throw CancellationError()
             case 1: throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent)
-            case 2: throw Refusal()
+            case 2: throw TestError()
             default: break
             }
             let exchange = ExchangeLifetime()
-            let source = ScriptedBodySource(["a", "b"], then: Bool.random() ? .end : .failure(Refusal()))
+            let source = ScriptedBodySource(["a", "b"], then: Bool.random() ? .end : .failure(TestError()))
             let how = Int.random(in: 0..<4)
             if how == 0 { exchange.end(.complete) }
-            if how == 1 { Task { exchange.end(Bool.random() ? .complete : .failed(Refusal())) } }
+            if how == 1 { Task { exchange.end(Bool.random() ? .complete : .failed(TestError())) } }
             if how == 2 {
                 Task {
                     await Task.yield(); exchange.end(.abandoned)
@@ -249,7 +246,7 @@ extension HostileTests {
                                 }
                             } else {
                                 _ = try await stack.value(of: .sample(), serviceErrors: ServiceErrorReader { _ in nil }) { response in
-                                    if number % 3 == 0 { throw Refusal() }
+                                    if number % 3 == 0 { throw TestError() }
                                     if number % 3 == 1 { return 0 }
                                     return try await response.body.collect().count
                                 }

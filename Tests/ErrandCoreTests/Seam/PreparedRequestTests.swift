@@ -5,10 +5,6 @@ import Testing
 
 @testable import ErrandCore
 
-#if Telemetry
-import Logging
-#endif
-
 @Suite(.timeLimit(.minutes(5))) struct PreparedRequestTests {
     private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
     private let clock = ManualClock()
@@ -91,8 +87,8 @@ import Logging
         let unsupported = original
         await #expect(throws: UnsupportedOptionError.self) { try await stub.server("https://a.example").prepared(unsupported) }
         await #expect(throws: InvalidURLError.self) { try await stub.retry().prepared(request()) }
-        let failing = stub.transformRequest { _ in throw Oops() }.server("https://a.example")
-        await #expect(throws: Oops.self) { try await failing.prepared(request()) }
+        let failing = stub.transformRequest { _ in throw TestError() }.server("https://a.example")
+        await #expect(throws: TestError.self) { try await failing.prepared(request()) }
     }
 
     @Test func aMiddlewareWithItsOwnResponseIsAnError() async throws {
@@ -148,7 +144,7 @@ import Logging
     }
 
     @Test func aCustomSenderIsNotCalled() async throws {
-        let failing = ClosureSender { _ in throw Oops() }
+        let failing = ClosureSender { _ in throw TestError() }
         let prepared = try await failing.transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
         #expect(prepared.head.path == "/x?a=1")
     }
@@ -161,6 +157,4 @@ import Logging
         }
         await #expect(throws: CancellationError.self) { try await task.value }
     }
-
-    private struct Oops: Error {}
 }

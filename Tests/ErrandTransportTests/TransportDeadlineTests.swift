@@ -8,7 +8,7 @@ internal import Testing
 extension TransportTests {
     /// A deadline holds wherever the exchange is, and the failure says where that was.
     @Suite
-    struct DeadlineTests {
+    struct TransportDeadlineTests {
         private static let limit = Duration.milliseconds(400)
 
         /// The failure of `body`, which must come at its time.

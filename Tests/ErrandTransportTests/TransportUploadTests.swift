@@ -7,7 +7,7 @@ internal import Testing
 
 extension TransportTests {
     @Suite
-    struct UploadTests {
+    struct TransportUploadTests {
         /// What a server got.
         struct Received: Sendable {
             var body: Data?
@@ -150,11 +150,11 @@ extension TransportTests {
             let server = try store(in: received)
             defer { server.stop() }
             try await tested.run { transport in
-                let source = ScriptedBodySource(["first"], then: .failure(SourceBroke()))
+                let source = ScriptedBodySource(["first"], then: .failure(TestError()))
                 let body = RequestBody.stream { _ in source }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
-                #expect(failure.underlying as? SourceBroke == SourceBroke())
+                #expect(failure.underlying as? TestError == TestError())
                 try await source.abandonments.wait { $0 > 0 }
                 try await server.counts.wait("the connection to be closed") { $0.open == 0 }
                 // Nothing told the server that what it got was all.
@@ -167,10 +167,10 @@ extension TransportTests {
             let server = try store(in: received)
             defer { server.stop() }
             try await tested.run { transport in
-                let body = RequestBody.stream { _ in throw SourceBroke() }
+                let body = RequestBody.stream { _ in throw TestError() }
                 let failure = try await transportError { try await transport.send(Request(.put, url: server.url(), body: body)) }
                 #expect(failure.code == .requestBody)
-                #expect(failure.underlying as? SourceBroke == SourceBroke())
+                #expect(failure.underlying as? TestError == TestError())
             }
         }
 

@@ -8,7 +8,7 @@ internal import Testing
 extension TransportTests {
     /// Connections are kept, shared and let go.
     @Suite
-    struct PoolTests {
+    struct TransportPoolTests {
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: TestedTransport.allCases)
         func consecutiveRequestsShareAConnection(by tested: TestedTransport) async throws {
             let nginx = try await NginxServer.shared()
@@ -172,8 +172,8 @@ extension TransportTests {
                     let status = try await transport.withResponse(to: request) { $0.status }
                     #expect(status == .ok)
                 case .withResponseThatThrows:
-                    await #expect(throws: SourceBroke.self) {
-                        try await transport.withResponse(to: request) { _ in throw SourceBroke() }
+                    await #expect(throws: TestError.self) {
+                        try await transport.withResponse(to: request) { _ in throw TestError() }
                     }
                 case .collectsUpToALimit:
                     let response = try await transport.send(request)

@@ -4,7 +4,6 @@ import TestSupport
 import Testing
 
 @testable import ErrandCore
-@testable import ErrandMiddleware
 
 /// What layers note on a request, and the deadlines and sinks that they give it, end with the call.
 @Suite(.timeLimit(.minutes(5))) struct CallStateTests {

@@ -8,7 +8,7 @@ internal import Testing
 extension TransportTests {
     /// What goes wrong is told by a code, a phase, and whether the server may have acted.
     @Suite
-    struct FailureTests {
+    struct TransportFailureTests {
         @Test(arguments: TestedTransport.allCases) func anUnknownHostIsNotFound(by tested: TestedTransport) async throws {
             try await tested.run { transport in
                 let failure = try await transportError { try await transport.send(Request(.get, url: "http://nowhere.invalid/")) }

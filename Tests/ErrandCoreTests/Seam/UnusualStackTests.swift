@@ -7,13 +7,16 @@ import Testing
 
 @testable import ErrandCore
 
-#if canImport(Glibc)
-import Glibc
-#endif
+/// Stacks of unusual layers: conditional, contradictory, nested or very many.
+@Suite(.timeLimit(.minutes(10))) struct UnusualStackTests {
+    private static let always = RequestCondition.custom("always") { _ in true }
+    private static let never = RequestCondition.custom("never") { _ in false }
 
-/// Stacks of odd layers.
-extension HostileTests {
-    // MARK: Sorted stacks
+    private func ok() -> StubTransport {
+        StubTransport(Stub().responds(.status(.ok, text: "text"), repeatingLast: true))
+    }
+
+    private func labels(_ stack: HTTPStack) -> [String] { stack.layers.dropLast().map(\.label) }
 
     /// "sort their layers, in whatever order they are written": no layer of the app may be lost.
     @Test func aConditionalLayerSurvivesALaterLayerOfItsPlace() async throws {
@@ -144,8 +147,6 @@ extension HostileTests {
             }
         }
     }
-
-    // MARK: Needs
 
     private enum NeedyKey: OptionKey {
         static var defaultValue: OptionOverride<Int> { .inherited }

@@ -10,7 +10,7 @@ internal import Testing
 extension TransportTests {
     /// Exchanges over real sockets, cancelled at every job and at every event on the wire.
     @Suite(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
-    struct TortureTests {
+    struct TransportTortureTests {
         private static let listeners: [NginxServer.Listener] = [.plain, .tls]
 
         @Test(.enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: listeners, TestedTransport.allCases)
