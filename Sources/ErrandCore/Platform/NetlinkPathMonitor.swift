@@ -41,11 +41,18 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
     ///
     /// - Parameter requiresDefaultRoute: whether a satisfied path needs a default route. Default: `true`. If false, a route to any
     ///   network other than that of the machine itself is enough, as in a data center without a route to the Internet.
-    public init(requiresDefaultRoute: Bool = true) {
+    public convenience init(requiresDefaultRoute: Bool = true) {
+        self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
+    }
+
+    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; `nil`: the size that the system chooses. With a small
+    ///   buffer, a test sees that dropped notifications do no harm.
+    package init(requiresDefaultRoute: Bool = true, receiveBufferBytes: Int32?) {
         let latest = CurrentValue(NetworkPath.unknown)
         self.latest = latest
         do {
-            let reader = try NetlinkReadings(requiresDefaultRoute: requiresDefaultRoute, latest: latest)
+            let reader = try NetlinkReadings(
+                requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: receiveBufferBytes, latest: latest)
             (unavailableReason, source) = (nil, NotificationSource(reader, on: Self.queue))
         } catch {
             (unavailableReason, source) = (error.text, nil)
@@ -62,6 +69,9 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
 
     /// The number of times that the state was read, for tests.
     package var readCount: Int { source?.readings.readCount ?? 0 }
+
+    /// The number of times that the kernel has dropped notifications, for tests.
+    package var overrunCount: Int { source?.readings.overrunCount ?? 0 }
 }
 
 extension NetworkPathMonitor where Self == NetlinkPathMonitor {
@@ -93,6 +103,7 @@ private final class NetlinkReadings: Sendable {
         var schedule = ReadSchedule(every: .milliseconds(100))
         var sequence: UInt32 = 0
         var readCount = 0
+        var overrunCount = 0
         var hasEnded = false
     }
 
@@ -109,11 +120,13 @@ private final class NetlinkReadings: Sendable {
     private let state = Mutex(State())
 
     var readCount: Int { state.withLock(\.readCount) }
+    var overrunCount: Int { state.withLock(\.overrunCount) }
 
-    init(requiresDefaultRoute: Bool, latest: CurrentValue<NetworkPath>) throws(NetlinkError) {
+    init(requiresDefaultRoute: Bool, receiveBufferBytes: Int32?, latest: CurrentValue<NetworkPath>) throws(NetlinkError) {
         (self.requiresDefaultRoute, self.latest) = (requiresDefaultRoute, latest)
         // Links, and the addresses and routes of IPv4 and IPv6.
         notifications = try NetlinkSocket(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, blocks: false)
+        if let receiveBufferBytes { notifications.setReceiveBuffer(bytes: receiveBufferBytes) }
         dumps = try NetlinkSocket(groups: 0, blocks: true)
         latest.set(try read())
     }
@@ -128,9 +141,10 @@ private final class NetlinkReadings: Sendable {
             let received = notifications.receive()
             guard case .octets(let octets) = received else {
                 // The kernel has dropped notifications (`ENOBUFS`), or sends more than a datagram can have.
-                isChanged = isChanged || received == .lost
-                if received == .lost { continue }
-                break
+                guard received == .lost else { break }
+                state.withLock { $0.overrunCount += 1 }
+                isChanged = true
+                continue
             }
             let (messages, isDamaged) = NetlinkMessage.read(octets)
             isChanged = isChanged || isDamaged || messages.contains { snapshot.isAffected(by: $0.content) }
@@ -250,6 +264,11 @@ private final class NetlinkSocket: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    func setReceiveBuffer(bytes: Int32) {
+        var bytes = bytes
+        _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+    }
 
     /// A `sockaddr_nl`: the family, the port 0 of the kernel, and the groups.
     private static func address(groups: UInt32) -> [UInt8] {
