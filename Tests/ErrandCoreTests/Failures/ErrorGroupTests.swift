@@ -22,7 +22,7 @@ import Testing
     @Test func connectivityErrorsAreErrorsOfTheConnection() {
         let group = Self.codes.filter { Self.transport($0).isConnectivityError }
         #expect(group == [.cannotFindHost, .cannotConnect, .connectionLost, .notConnected])
-        #expect(Self.transport(.timedOut, in: .connect).isConnectivityError)
+        for phase in [ExchangePhase.connect, .connectivity] { #expect(Self.transport(.timedOut, in: phase).isConnectivityError) }
         for phase in [ExchangePhase.queue, .send, .response, .body, .backoff] {
             #expect(!Self.transport(.timedOut, in: phase).isConnectivityError)
         }
@@ -31,6 +31,7 @@ import Testing
 
     @Test func onlyADeviceWithoutANetworkIsOffline() {
         #expect(Self.codes.filter { Self.transport($0).isOffline } == [.notConnected])
+        #expect(Self.transport(.timedOut, in: .connectivity).isOffline)
         #expect(!Self.transport(.timedOut, in: .connect).isOffline && !CancellationError().isOffline && !SomeError().isOffline)
     }
 
