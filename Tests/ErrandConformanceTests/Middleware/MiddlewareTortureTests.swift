@@ -342,7 +342,7 @@ private struct ReturningMiddleware: HTTPMiddleware {
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         async let response = next.send(request)
-        for _ in 0..<20 { await Task.yield() }
+        for _ in 0..<20 where !Task.isCancelled { await Task.yield() }
         network.change(to: .wifi)
         return try await response
     }
