@@ -58,6 +58,12 @@ import Testing
         },
         MiddlewareUnderTest("log of bodies", switchOff: { $0.options.log = .off }) { $0.log(to: recordingLogger().0, detail: .body()) },
         MiddlewareUnderTest("delay", switchOff: { $0.options.delay = .off }) { $0.delay(by: .milliseconds(1)) },
+        MiddlewareUnderTest("waitForNetwork", switchOff: { $0.options.waitForNetwork = .off }) {
+            $0.waitForNetwork(upTo: .seconds(60), monitor: ScriptedPathMonitor())
+        },
+        MiddlewareUnderTest("waitForNetwork, without a network", switchOff: { $0.options.waitForNetwork = .off }) {
+            $0.waitForNetwork(upTo: .milliseconds(1), monitor: ScriptedPathMonitor(.unsatisfied))
+        },
         MiddlewareUnderTest("fallback", switchOff: { $0.options.fallback = .off }) { $0.fallback(statuses: [503]) { _, _ in nil } },
         MiddlewareUnderTest("validate", switchOff: { $0.options.validate = .off }) {
             $0.validate(

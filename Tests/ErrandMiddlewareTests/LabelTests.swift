@@ -29,7 +29,9 @@ import Testing
                 "phaseTimeouts(connect: 1.5 s, attempt: 10 s)"
             ),
             (stub.timeout(.seconds(30)), "timeout(30 s)"), (stub.timeout(.milliseconds(250)), "timeout(250 ms)"),
-            (stub.delay(by: .milliseconds(500)), "delay(500 ms)"), (stub.coalesce(), "coalesce"),
+            (stub.delay(by: .milliseconds(500)), "delay(500 ms)"),
+            (stub.waitForNetwork(upTo: .seconds(30), monitor: ScriptedPathMonitor()), "waitForNetwork(up to 30 s)"),
+            (stub.coalesce(), "coalesce"),
             (stub.authenticate(.basic(user: "joe", password: "secret")), "authenticate(basic)"),
             (stub.authenticate(.digest(user: "joe", password: "secret")), "authenticate(digest)"),
             (stub.authenticate(.bearer("secret")), "authenticate(bearer)"), (stub.authenticate(), "authenticate(by option)"),

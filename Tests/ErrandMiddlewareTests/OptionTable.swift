@@ -108,6 +108,8 @@ extension OptionRow {
         OptionRow("RetryOptionKey", .value) { $0.retry = .off },
         OptionRow("ServerOptionKey", .value) { $0.server = .off },
         OptionRow("SharedRetryOptionKey", note) { $0.sharedRetry = SharedRetry() },
+        OptionRow("WaitForNetworkOptionKey", .value, requiredMiddleware: .waitForNetwork) { $0.waitForNetwork = .use(.seconds(3)) },
+        OptionRow("WaitForNetworkOptionKey", .value) { $0.waitForNetwork = .off },
         OptionRow("TransformOptionKey", .value) { $0.transform = .off },
         OptionRow("ValidateStatusOptionKey", .value) { $0.validateStatus = .off },
         OptionRow("ValidationKey", .value) { $0.validate = .off },

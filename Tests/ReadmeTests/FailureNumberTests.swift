@@ -50,6 +50,7 @@ import Testing
         Row(.notConnected, 1014, "notConnected", "This device is offline."),
         Row(.blockedByPolicy, 1015, "blockedByPolicy", "The settings of this device do not allow the connection."),
         Row(.certificatePins, 1016, "certificatePins", "A secure connection to the server could not be established."),
+        Row(.networkTimedOut, 1017, "networkTimedOut", "This device was offline for too long."),
         Row(.proxyRefused, 1100, "proxyRefused", "The proxy did not forward the request to the server."),
         Row(.cannotFindProxy, 1101, "cannotFindProxy", "The proxy could not be found."),
         Row(.cannotConnectToProxy, 1102, "cannotConnectToProxy", "Could not connect to the proxy."),
@@ -178,7 +179,7 @@ import Testing
             .cannotFindHost, .cannotConnect, .connectionLost, .timedOut, .tls, .invalidResponse, .bodyTooLarge, .requestBody,
             .invalidRequest, .proxy, .unsupported, .shutDown, .notConnected, .blockedByPolicy, TransportError.Code("code 7"),
         ]
-        let phases: [ExchangePhase] = [.queue, .backoff, .send, .response, .body]
+        let phases: [ExchangePhase] = [.queue, .backoff, .connectivity, .send, .response, .body]
         let settings = ProxySettingsError("port 0", variable: "https_proxy")
         var errors: [any Error] = [
             try transport(.proxy, proxy: true, credentials: .missing), try transport(.proxy, proxy: true, credentials: .refused),

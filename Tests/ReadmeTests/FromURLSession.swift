@@ -47,10 +47,21 @@ func follow(_ stack: HTTPStack, each line: (String) -> Void) async throws {
 }
 
 // swift-format-ignore
-func patient(_ stack: HTTPStack) -> HTTPStack {
+func patient(_ stack: HTTPStack, at gate: NetworkGate) -> HTTPStack {
     stack
-        .retry(RetryPolicy(maxAttempts: 60, backoff: .constant(.seconds(1)), jitter: .none), budget: nil)
+        .waitForNetwork(upTo: .seconds(30), at: gate)
+        .retry(.standard.waitingForNetwork(at: gate))
         .timeout(.seconds(60))
+}
+
+func showWaits(at gate: NetworkGate, _ show: (String?) -> Void) async {
+    for await count in gate.waitingCounts() {
+        show(count == 0 ? nil : "Waiting for a network.")
+    }
+}
+
+func photo(_ id: Int, over path: NetworkPath) -> Endpoint<Void> {
+    .get("/photos/\(id, "id")", query: ["size": path.isExpensive || path.isConstrained ? "small" : "large"])
 }
 
 func noteIsLoaded() async throws {

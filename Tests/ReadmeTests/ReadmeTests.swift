@@ -25,7 +25,7 @@ import Testing
         Samples(guides + "Errand.md", "Samples.swift", least: 1),
         Samples(guides + "GettingStartedApp.md", "GettingStartedApp.swift", "NotesClient.swift", least: 6),
         Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
-        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 8),
+        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 9),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 8),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
@@ -385,6 +385,8 @@ import Testing
 
     @Test func theGuideFromURLSessionIsCorrect() async throws {
         try await noteIsLoaded()
+        #expect(
+            try photo(7, over: .cellular).request().query["size"] == "small" && photo(7, over: .wifi).request().query["size"] == "large")
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
         let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
@@ -401,7 +403,7 @@ import Testing
         try await backUp(file, from: APIClient(stub.server("https://a.example")), to: copy)
         #expect(try Data(contentsOf: copy) == Data("zip".utf8) && stub.requests.first?.body == Data("archive".utf8))
         var lines: [String] = []
-        try await follow(patient(HTTPStack(stub)).server("https://a.example")) { lines.append($0) }
+        try await follow(patient(HTTPStack(stub), at: NetworkGate(ScriptedPathMonitor())).server("https://a.example")) { lines.append($0) }
         #expect(lines == ["a", "b"])
     }
 

@@ -16,7 +16,9 @@ public enum EventGrammar {
     private static let connecting: [(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind)] = [
         (.dnsStart, .dnsEnd), (.connectStart, .connectEnd), (.tlsStart, .tlsEnd),
     ]
-    private static let pairs: [(ExchangeEvent.Kind, ExchangeEvent.Kind)] = [(.queueStart, .queueEnd), (.waitStart, .waitEnd)]
+    private static let pairs: [(ExchangeEvent.Kind, ExchangeEvent.Kind)] = [
+        (.queueStart, .queueEnd), (.waitStart, .waitEnd), (.networkWaitStart, .networkWaitEnd),
+    ]
 
     /// Returns the violations, each as a sentence; empty if the order is correct.
     ///

@@ -264,8 +264,9 @@ package final class CallEventLog: EventSink, CallObserver {
         serial.record { progress in
             guard !progress.isOver else { return (nil, nil) }
             switch event.kind {
-            case .start, .queueStart, .waitStart: progress.open += 1
-            case .end, .queueEnd, .waitEnd: progress.open = max(0, progress.open - 1)  // a transport may forget to begin
+            case .start, .queueStart, .waitStart, .networkWaitStart: progress.open += 1
+            case .end, .queueEnd, .waitEnd, .networkWaitEnd:
+                progress.open = max(0, progress.open - 1)  // a transport may forget to begin
             default: break
             }
             guard progress.open == 0, var end = progress.end else { return (event, nil) }

@@ -20,7 +20,7 @@ internal import Synchronization
 ///   reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`,
 ///   `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the
 ///   whole request is sent.
-/// - `queueStart` is always followed by `queueEnd`, and `waitStart` by `waitEnd`.
+/// - `queueStart` is always followed by `queueEnd`, `waitStart` by `waitEnd`, and `networkWaitStart` by `networkWaitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
@@ -54,6 +54,10 @@ public struct ExchangeEvent: Sendable {
         public static let waitStart = Kind("waitStart")
         /// The wait is over, or was cancelled.
         public static let waitEnd = Kind("waitEnd")
+        /// The request waits until the device has a network.
+        public static let networkWaitStart = Kind("networkWaitStart")
+        /// The request no longer waits for a network: it continues, or has failed.
+        public static let networkWaitEnd = Kind("networkWaitEnd")
         /// A layer has decided whether another attempt follows: ``ExchangeEvent/decision``.
         public static let retryDecision = Kind("retryDecision")
         /// A layer has decided whether a redirect is followed: ``ExchangeEvent/decision``.

@@ -5,7 +5,8 @@ extension Error {
     /// Whether the server could not be reached, or the connection to it was lost.
     ///
     /// True for ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect` and `connectionLost`, and with
-    /// `timedOut` in the phase ``ExchangePhase/connect``. Also true if a token could not be refreshed because of such a failure.
+    /// `timedOut` in the phases ``ExchangePhase/connect`` and ``ExchangePhase/connectivity``. Also true if a token could not be refreshed
+    /// because of such a failure.
     /// False for a failure of TLS or of a proxy, and for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: check ``RequestFailure/delivery`` before
@@ -18,14 +19,14 @@ extension Error {
     /// ```
     public var isConnectivityError: Bool {
         guard let error = decidingError as? TransportError else { return false }
-        return error.code.isOfConnection || (error.code == .timedOut && error.phase == .connect)
+        return error.code.isOfConnection || error.code == .timedOut && [.connect, .connectivity].contains(error.phase)
     }
 
     /// Whether the device is certainly offline.
     ///
-    /// True for ``TransportError`` with the code `notConnected`. Also true if a token could not be refreshed because of such a failure. In
-    /// both cases, ``isConnectivityError`` is true too. False if a host name could not be looked up: the device may be offline, but the
-    /// cause is not known.
+    /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. Also true
+    /// if a token could not be refreshed because of such a failure. In these cases, ``isConnectivityError`` is true too. False if a host
+    /// name could not be looked up: the device may be offline, but the cause is not known.
     ///
     /// ```swift
     /// } catch where error.isOffline {
@@ -34,7 +35,10 @@ extension Error {
     ///     showBanner("The server can't be reached.")
     /// }
     /// ```
-    public var isOffline: Bool { (decidingError as? TransportError)?.code == .notConnected }
+    public var isOffline: Bool {
+        guard let error = decidingError as? TransportError else { return false }
+        return error.code == .notConnected || error.code == .timedOut && error.phase == .connectivity
+    }
 
     /// Whether the same call may succeed later, without a change by the app, the user or the server's operator.
     ///

@@ -13,6 +13,8 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     public static let request = ExchangePhase("request")
     /// Waiting for a slot or for a connection.
     public static let queue = ExchangePhase("queue")
+    /// Waiting until the device has a network, before anything is sent.
+    public static let connectivity = ExchangePhase("connectivity")
     /// Looking up the host, connecting, and the handshake of TLS.
     public static let connect = ExchangePhase("connect")
     /// Sending the request.
@@ -31,6 +33,7 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .request: "before it was sent"
         case .queue: "in the queue"
+        case .connectivity: "while waiting for a network"
         case .connect: "while connecting"
         case .send: "while sending the request"
         case .response: "while waiting for the response"

@@ -75,6 +75,8 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let blockedByPolicy = FailureNumber(1015)
     /// No certificate of the server has an expected pin.
     public static let certificatePins = FailureNumber(1016)
+    /// A timeout passed while the request waited for a network.
+    public static let networkTimedOut = FailureNumber(1017)
 
     // MARK: 1100 to 1199: the proxy
 

@@ -22,6 +22,7 @@ extension FailureTexts {
         .shutDown: "The client was shut down.",
         .notConnected: "This device is offline.",
         .blockedByPolicy: "The settings of this device do not allow the connection.",
+        .networkTimedOut: "This device was offline for too long.",
         .certificatePins: "A secure connection to the server could not be established.",
 
         .proxyRefused: "The proxy did not forward the request to the server.",

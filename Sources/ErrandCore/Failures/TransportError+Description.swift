@@ -14,6 +14,7 @@ extension TransportError {
         case .cannotConnect: return "Check the network connection, or try again later."
         case .notConnected: return "Connect this device to a network, then try again."
         case .blockedByPolicy: return "Check the network settings of this device."
+        case .timedOut where phase == .connectivity: return "Connect this device to a network, then try again."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
         case .timedOut: return "Try again later.\(caution)"
         // The clock of the device may be the cause. Only a developer can help with any other failure of TLS.

@@ -7,6 +7,7 @@ extension TransportError: NumberedFailure {
         case .cannotConnect: proxy == nil ? .cannotConnect : .cannotConnectToProxy
         case .connectionLost: proxy == nil ? .connectionLost : .proxyConnectionLost
         case .timedOut where phase == .connect: proxy == nil ? .connectTimedOut : .proxyConnectTimedOut
+        case .timedOut where phase == .connectivity: .networkTimedOut
         case .timedOut where phase == .queue || phase == .backoff: .queueTimedOut
         case .timedOut: .responseTimedOut
         case .tls: proxy == nil ? .tls : .proxyTLS

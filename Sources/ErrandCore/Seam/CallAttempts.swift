@@ -1,6 +1,6 @@
 /// The attempts that a middleware makes for one call.
 ///
-/// Between two attempts, ``followUp(with:after:counting:waiting:on:onDecision:)`` releases the response of the first attempt, so
+/// Between two attempts, ``followUp(with:after:counting:waiting:on:orUntil:onDecision:)`` releases the response of the first attempt, so
 /// that its connection is free. The function records the attempt for observers and for the caller, waits, and returns the request
 /// to send next.
 ///
@@ -44,18 +44,20 @@ public struct CallAttempts: Sendable {
     ///     redirect, which is not an attempt.
     ///   - delay: the wait before the next attempt. Default: zero.
     ///   - clock: the clock that measures the waits.
+    ///   - wake: a closure whose return ends the wait early; `nil`, the default: the wait has its full length.
     ///   - onDecision: a closure that reports the decision. The closure runs after the attempt was recorded, and before the wait.
     ///     Nothing by default.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
-    /// - Throws: `CancellationError`.
+    /// - Throws: `CancellationError`; the error of `wake`.
     public mutating func followUp(
         with request: Request, after result: Result<Response, any Error>, counting counts: Bool = true,
-        waiting delay: Duration = .zero, on clock: any Clock<Duration> = ContinuousClock(), onDecision: () -> Void = {}
+        waiting delay: Duration = .zero, on clock: any Clock<Duration> = ContinuousClock(),
+        orUntil wake: (@Sendable () async throws -> Void)? = nil, onDecision: () -> Void = {}
     ) async throws -> Request {
         try await result.release(on: clock)
         if counts { append(result, delay: delay) }
         onDecision()
-        try await request.wait(for: delay, on: clock)
+        try await request.wait(for: delay, on: clock, orUntil: wake)
         var next = request
         next.countResend(after: result)
         return next
@@ -203,11 +205,24 @@ extension Request {
     /// Waits before the next attempt, and reports the wait to the event sink. If `delay` is zero or less, the function returns
     /// immediately.
     ///
-    /// - Throws: `CancellationError`.
-    public func wait(for delay: Duration, on clock: any Clock<Duration> = ContinuousClock()) async throws {
+    /// - Parameters:
+    ///   - delay: the length of the wait.
+    ///   - clock: the clock that measures the wait.
+    ///   - wake: a closure whose return ends the wait early; `nil`, the default: the wait has its full length. At the end of the wait, a
+    ///     running closure is cancelled.
+    /// - Throws: `CancellationError`; the error of `wake`.
+    public func wait(
+        for delay: Duration, on clock: any Clock<Duration> = ContinuousClock(), orUntil wake: (@Sendable () async throws -> Void)? = nil
+    ) async throws {
         guard delay > .zero else { return }
         report(.waitStart)
         defer { report(.waitEnd) }
-        try await clock.sleep(for: delay.bounded)
+        guard let wake else { return try await clock.sleep(for: delay.bounded) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await clock.sleep(for: delay.bounded) }
+            group.addTask { try await wake() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
     }
 }

@@ -14,7 +14,7 @@ extension HTTPStack {
     /// fetches a token or another value for the request, the layer fetches the value now.
     ///
     /// The request bypasses the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`,
-    /// `traceCall`, `number`, `cache`, `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `concurrencyLimit`, `delay`,
+    /// `traceCall`, `number`, `cache`, `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`,
     /// `fallback` (its first sender is used) and `record`. These layers record nothing, and the request uses up no limit. A field
     /// that such a layer adds is missing, such as the `traceparent` of `trace`. The fields that the transport adds are missing
     /// too, such as `Host`.

@@ -46,12 +46,7 @@ extension TLSSettings {
         public func contains(_ host: String) -> Bool {
             if names.isEmpty, !includesLoopback { return false }
             let host = Host.comparable(host)
-            return names.contains(host) || includesLoopback && Self.isLoopback(host)
-        }
-
-        private static func isLoopback(_ host: String) -> Bool {
-            host == "localhost" || host.hasSuffix(".localhost") || host == "0:0:0:0:0:0:0:1"
-                || host.hasPrefix("127.") && Host.isIPv4(host[...])
+            return names.contains(host) || includesLoopback && Host.isLoopback(host)
         }
     }
 }

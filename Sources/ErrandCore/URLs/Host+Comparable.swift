@@ -21,6 +21,12 @@ extension Host {
         }
     }
 
+    /// Returns whether a comparable host is this machine itself.
+    static func isLoopback(_ host: String) -> Bool {
+        host.isExactly("localhost") || host.hasOctetSuffix(".localhost") || host.isExactly("0:0:0:0:0:0:0:1")
+            || host.hasOctetPrefix("127.") && isIPv4(host[...])
+    }
+
     /// Returns whether a comparable host is an address, or ends in a number. Only addresses, and parts of addresses, end in a number.
     static func isAddress(_ host: String) -> Bool {
         host.utf8.contains(UInt8(ascii: ":")) || host.split(atOctet: UInt8(ascii: ".")).last?.utf8.allSatisfy(\.isASCIIDigit) ?? false

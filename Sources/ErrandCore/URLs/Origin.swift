@@ -57,6 +57,9 @@ public struct Origin: Sendable {
         parts = Parts(scheme: scheme, host: host, port: port, authority: port.map { "\(host):\($0)" } ?? host)
     }
 
+    /// Whether the host is this machine itself, which can be reached without a network.
+    package var isLoopback: Bool { Host.isLoopback(Host.comparable(host)) }
+
     /// Creates an origin from checked parts.
     ///
     /// - Parameters:

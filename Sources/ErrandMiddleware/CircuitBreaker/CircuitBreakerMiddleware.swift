@@ -19,7 +19,7 @@ public import ErrandCore
 /// nothing about the server:
 /// - a cancelled call
 /// - an invalid request
-/// - a request whose deadline passes in a queue
+/// - a request whose deadline passes in a queue, or during a wait for a network
 /// - a failure because the device is offline
 ///
 /// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker, which does not count the request.
@@ -65,8 +65,10 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
         if Task.isCancelled { return .cancelled }
-        // A timeout in the queue of an inner limit says nothing about the server either.
-        guard let error = error as? TransportError, error.code != .timedOut || error.phase != .queue else { return .cancelled }
+        // A timeout in the queue of an inner limit, or without a network, says nothing about the server either.
+        guard let error = error as? TransportError, error.code != .timedOut || ![.queue, .connectivity].contains(error.phase) else {
+            return .cancelled
+        }
         return error.code.isEvidenceAgainstServer ? .failed(retryAfter: nil) : .cancelled
     }
 }

@@ -108,7 +108,8 @@ public struct RetryMiddleware: HTTPMiddleware {
                 uncounted += 1
                 if kind == .unprocessed { hasUsedFreeAttempt = true }
             }
-            request = try await attempts.followUp(with: request, after: result, waiting: delay, on: clock) {
+            let wake = policy.wake(for: request, after: result)
+            request = try await attempts.followUp(with: request, after: result, waiting: delay, on: clock, orUntil: wake) {
                 request.report(.retryDecision, decision: Self.reported(decision, result))
             }
         }

@@ -26,7 +26,8 @@ public import ErrandCore
 /// request.options.retry = .off
 /// ```
 ///
-/// With ``deciding(_:)``, your own closure decides before the policy does.
+/// With ``deciding(_:)``, your own closure decides before the policy does. With ``waitingForNetwork(at:)``, a wait ends early when the
+/// network of the device returns.
 public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The number of attempts, including the first; at least 1, and 3 by default.
     public var maxAttempts: Int
@@ -43,6 +44,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var keyedMethods: Set<HTTPRequest.Method>
     /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Attempt) -> Choice)?
+    /// The gate that ends a wait when a network path returns; `nil` if each wait has its full length.
+    var gate: NetworkGate?
 
     /// 408, 425, 429, 500, 502, 503 and 504.
     public static let defaultStatuses: Set<Int> = HTTPResponse.Status.transientCodes
@@ -76,7 +79,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     public var description: String {
         "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
-            + (choose == nil ? "" : ", with the app's own decision")
+            + (choose == nil ? "" : ", with the app's own decision") + (gate == nil ? "" : ", sooner if the network returns")
     }
 
     /// Whether there is a further attempt.

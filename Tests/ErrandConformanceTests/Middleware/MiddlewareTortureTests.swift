@@ -171,6 +171,23 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         },
         Scenario(name: "delay") { $0.stub.delay(by: .zero, clock: $0.stillClock) },
         Scenario(name: "delay of a millisecond", movesTime: true, lateJobs: 40) { $0.stub.delay(by: .milliseconds(1), clock: $0.clock) },
+        Scenario(name: "waitForNetwork", lateJobs: 40) {
+            $0.stub.waitForNetwork(upTo: .seconds(60), monitor: ScriptedPathMonitor(), clock: $0.stillClock)
+        },
+        Scenario(name: "waitForNetwork, up to the limit", movesTime: true, lateJobs: 40, endsLater: true) {
+            $0.stub.waitForNetwork(upTo: .seconds(1), monitor: ScriptedPathMonitor(.unsatisfied), clock: $0.clock)
+        },
+        Scenario(
+            name: "waitForNetwork, three at the gate under a deadline", movesTime: true, leastCancelled: 20, lateJobs: 60, endsLater: true
+        ) {
+            $0.stub.waitForNetwork(upTo: .seconds(1), monitor: ScriptedPathMonitor(.unsatisfied), clock: $0.clock)
+                .wrapped(by: TriplingMiddleware()).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(name: "waitForNetwork, with a path that returns", lateJobs: 40, endsLater: true) {
+            let network = ScriptedPathMonitor(.unsatisfied)
+            return $0.stub.waitForNetwork(upTo: .seconds(60), monitor: network, clock: $0.stillClock)
+                .transformRequest { _ in network.change(to: .unsatisfied) }.wrapped(by: ReturningMiddleware(network: network))
+        },
         Scenario(name: "fallback after a failure", stub: Stub().responds(lost)) { $0.stub.fallback(to: $0.other) },
         Scenario(name: "fallback after a status", stub: Stub().responds(pieces(.serviceUnavailable))) {
             $0.stub.fallback(to: $0.other, statuses: [503])
@@ -316,6 +333,18 @@ private final class YieldingTokenStore: TokenStore {
     func remove() async {
         await Task.yield()
         inner.remove()
+    }
+}
+
+/// Brings the network back while a request waits.
+private struct ReturningMiddleware: HTTPMiddleware {
+    let network: ScriptedPathMonitor
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        async let response = next.send(request)
+        for _ in 0..<20 where !Task.isCancelled { await Task.yield() }
+        network.change(to: .wifi)
+        return try await response
     }
 }
 

@@ -23,7 +23,7 @@ import Testing
     @Test func connectivityErrorsAreErrorsOfTheConnection() {
         let group = Self.codes.filter { Self.transport($0).isConnectivityError }
         #expect(group == [.cannotFindHost, .cannotConnect, .connectionLost, .notConnected])
-        #expect(Self.transport(.timedOut, in: .connect).isConnectivityError)
+        for phase in [ExchangePhase.connect, .connectivity] { #expect(Self.transport(.timedOut, in: phase).isConnectivityError) }
         for phase in [ExchangePhase.queue, .send, .response, .body, .backoff] {
             #expect(!Self.transport(.timedOut, in: phase).isConnectivityError)
         }
@@ -32,6 +32,7 @@ import Testing
 
     @Test func onlyADeviceWithoutANetworkIsOffline() {
         #expect(Self.codes.filter { Self.transport($0).isOffline } == [.notConnected])
+        #expect(Self.transport(.timedOut, in: .connectivity).isOffline)
         #expect(!Self.transport(.timedOut, in: .connect).isOffline && !CancellationError().isOffline && !TestError().isOffline)
     }
 

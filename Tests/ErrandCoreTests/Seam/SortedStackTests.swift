@@ -17,7 +17,8 @@ import Testing
 
     /// What the library's middleware says of itself, and rules for the places of middleware to come.
     private static let libraryRules: [MiddlewarePlace: [MiddlewareNeighbor]] = {
-        var stack = StubTransport().phaseTimeouts(firstByte: .seconds(1)).delay(by: .zero).concurrencyLimit(1).rateLimit().circuitBreaker()
+        var stack = StubTransport().phaseTimeouts(firstByte: .seconds(1)).delay(by: .zero).concurrencyLimit(1)
+            .waitForNetwork(upTo: .seconds(1), monitor: ScriptedPathMonitor()).rateLimit().circuitBreaker()
             .hedge().coalesce().decompress().compressRequests().redirect().retry().validate(ResponseValidator("any") { _, _, _ in .next })
             .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }.number().userAgent(
                 "Shop/2.1"
@@ -31,7 +32,6 @@ import Testing
         #endif
         var rules = Self.rules(of: stack)
         rules[.hsts] = [.inside(.redirect, because: "x"), .outside(.authenticate, because: "x"), .outside(.cookies, because: "x")]
-        rules[.waitForNetwork] = [.inside(.retry, because: "x"), .outside(.concurrencyLimit, because: "x")]
         return rules
     }()
 
@@ -317,7 +317,7 @@ import Testing
             NumberMiddleware(), EventsMiddleware { _ in nil }, ProfileMiddleware(), FallbackMiddleware { _, _ in nil },
             CoalesceMiddleware(),
             HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(.fixed(1)),
-            DelayMiddleware(by: .zero),
+            DelayMiddleware(by: .zero), WaitForNetworkMiddleware(upTo: .zero, at: NetworkGate(ScriptedPathMonitor())),
         ]
         #if Auth
         passing.append(AuthenticateMiddleware(.bearer("token")))
@@ -330,7 +330,7 @@ import Testing
         for middleware in passing { #expect(middleware.appliesToPreparedRequests, "\(middleware.label)") }
         for middleware in bypassed { #expect(!middleware.appliesToPreparedRequests, "\(middleware.label)") }
         let placed = Set((passing + bypassed).map(\.place))
-        let toCome: Set<MiddlewarePlace> = [.unplaced, .hsts, .cookies, .record, .cache, .waitForNetwork, .sign]
+        let toCome: Set<MiddlewarePlace> = [.unplaced, .hsts, .cookies, .record, .cache, .sign]
         #expect(placed.union(toCome) == Set(MiddlewarePlace.canonicalOrder).union(toCome), "each place of the order has a row")
     }
 }

@@ -191,9 +191,11 @@ import Testing
 
     @Test func aTimeoutInTheQueueDoesNotCount() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
-        let late = TransportError(.timedOut, phase: .queue, request: nil, delivery: .notSent)
-        let stack = StubTransport(Stub().responds(.failure(late))).circuitBreaker(breaker)
-        for _ in 0..<10 { await #expect(throws: TransportError.self) { try await stack.send(call()) } }
+        for phase in [ExchangePhase.queue, .connectivity] {
+            let late = TransportError(.timedOut, phase: phase, request: nil, delivery: .notSent)
+            let stack = StubTransport(Stub().responds(.failure(late))).circuitBreaker(breaker)
+            for _ in 0..<10 { await #expect(throws: TransportError.self) { try await stack.send(call()) } }
+        }
         #expect(breaker.state(of: "https://a.example") == .closed)
     }
 

@@ -115,7 +115,9 @@ import Testing
     }
 
     /// As the first caller of a coalesced exchange may leave while that waits for its turn.
-    @Test(arguments: [(ExchangeEvent.Kind.queueStart, ExchangeEvent.Kind.queueEnd), (.waitStart, .waitEnd)])
+    @Test(arguments: [
+        (ExchangeEvent.Kind.queueStart, ExchangeEvent.Kind.queueEnd), (.waitStart, .waitEnd), (.networkWaitStart, .networkWaitEnd),
+    ])
     func theEndOfTheCallWaitsForTheEndOfAWait(start: ExchangeEvent.Kind, end: ExchangeEvent.Kind) throws {
         let request = try Request(.get, "/")
         let id = request.id
@@ -189,11 +191,12 @@ import Testing
         ),
         ([.callStart, .queueStart, .callEnd], "queueStart without queueEnd"),
         ([.callStart, .waitEnd, .waitStart, .callEnd], "waitEnd without waitStart"),
+        ([.callStart, .networkWaitStart, .callEnd], "networkWaitStart without networkWaitEnd"),
     ]
 
     @Test(arguments: broken) func theGrammarFindsViolations(_ kinds: [ExchangeEvent.Kind], _ violation: String) throws {
         let id = RequestID()
-        let call: Set<ExchangeEvent.Kind> = [.callStart, .callEnd, .queueStart, .waitStart, .waitEnd]
+        let call: Set<ExchangeEvent.Kind> = [.callStart, .callEnd, .queueStart, .waitStart, .waitEnd, .networkWaitStart]
         let events = kinds.map { ExchangeEvent($0, request: id, exchange: call.contains($0) ? nil : 1) }
         #expect(EventGrammar.violations(events).contains(violation), "\(EventGrammar.violations(events))")
     }

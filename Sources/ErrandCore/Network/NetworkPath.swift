@@ -1,0 +1,74 @@
+/// The network that connections of this device use at one moment.
+///
+/// ```swift
+/// let quality = monitor.current.isConstrained || monitor.current.isExpensive ? "small" : "large"
+/// ```
+///
+/// A satisfied path says that the device has a route to other networks. The server may still be unreachable, for example in a
+/// network that asks for a sign-in. Therefore no layer of this library fails a request because of a path.
+public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
+    /// A kind of network interface. An open set: a monitor of your own may add kinds.
+    public struct Interface: Sendable, Hashable, CustomStringConvertible {
+        /// The name, such as `wifi`.
+        public let description: String
+
+        /// Creates a kind.
+        ///
+        /// - Parameter description: the name.
+        public init(_ description: String) { self.description = description }
+
+        /// A wireless local network.
+        public static let wifi = Interface("wifi")
+        /// A network of a mobile operator.
+        public static let cellular = Interface("cellular")
+        /// A cable, or the virtual Ethernet interface of a container.
+        public static let wired = Interface("wired")
+        /// The loopback interface.
+        public static let loopback = Interface("loopback")
+        /// Any other kind, such as the tunnel of a VPN.
+        public static let other = Interface("other")
+    }
+
+    /// Whether the device has a route to other networks.
+    ///
+    /// True too if the system may open a route as soon as a connection begins, and if the system gives no information.
+    public let isSatisfied: Bool
+    /// The kinds of the interfaces that new connections use; empty if the path is not satisfied, or if the kinds are not known.
+    public let interfaces: Set<Interface>
+    /// Whether the network is expensive, such as a cellular network or a personal hotspot.
+    public let isExpensive: Bool
+    /// Whether the user asks apps to use less data. Always false on Linux.
+    public let isConstrained: Bool
+
+    /// Whether new connections use a cellular network.
+    public var usesCellular: Bool { interfaces.contains(.cellular) }
+
+    /// Creates a path.
+    ///
+    /// - Parameters:
+    ///   - isSatisfied: whether the device has a route to other networks.
+    ///   - interfaces: the kinds of the interfaces that new connections use. Default: none.
+    ///   - isExpensive: whether the network is expensive. `nil`, the default: only a cellular network is expensive.
+    ///   - isConstrained: whether the user asks apps to use less data. Default: `false`.
+    public init(isSatisfied: Bool, interfaces: Set<Interface> = [], isExpensive: Bool? = nil, isConstrained: Bool = false) {
+        (self.isSatisfied, self.interfaces, self.isConstrained) = (isSatisfied, interfaces, isConstrained)
+        self.isExpensive = isExpensive ?? interfaces.contains(.cellular)
+    }
+
+    /// No route to any other network.
+    public static let unsatisfied = NetworkPath(isSatisfied: false)
+    /// The path of a system that gives no information: satisfied, over interfaces that are not known.
+    public static let unknown = NetworkPath(isSatisfied: true)
+    /// A satisfied path over Wi-Fi.
+    public static let wifi = NetworkPath(isSatisfied: true, interfaces: [.wifi])
+    /// A satisfied path over a cellular network, which is expensive.
+    public static let cellular = NetworkPath(isSatisfied: true, interfaces: [.cellular])
+    /// A satisfied path over a cable.
+    public static let wired = NetworkPath(isSatisfied: true, interfaces: [.wired])
+
+    /// The path in words: `satisfied, cellular, expensive`.
+    public var description: String {
+        let traits = [(isExpensive, "expensive"), (isConstrained, "constrained")].filter(\.0).map(\.1)
+        return ([isSatisfied ? "satisfied" : "unsatisfied"] + interfaces.map(\.description).sorted() + traits).joined(separator: ", ")
+    }
+}

@@ -1,0 +1,313 @@
+#if canImport(Glibc) || canImport(Musl)
+internal import Dispatch
+internal import Synchronization
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// The network path of a Linux machine, from the kernel's notifications about interfaces, addresses and routes
+/// ([rtnetlink](https://man7.org/linux/man-pages/man7/rtnetlink.7.html)).
+///
+/// ```swift
+/// let monitor = NetlinkPathMonitor()
+/// print(monitor.current)          // satisfied, wired
+/// ```
+///
+/// The path is satisfied if a default route leads through an interface that is up and has a carrier, and if such an interface has an
+/// address of the same family (IPv4 or IPv6). The kinds of the interfaces are those of the routes that connections use. Linux reports no
+/// kind of a device, so the kind comes from the hardware type and the name of the device. Only a cellular network is expensive, and no
+/// network is constrained.
+///
+/// The state is read at most ten times in one second. Therefore a change is reported immediately after a quiet time, and within 100 ms
+/// otherwise, and a change that lasts less than 100 ms may not be reported. If the kernel drops notifications, the state is read again.
+///
+/// The monitor belongs to the network namespace of the thread that creates the monitor. The monitor has two sockets, which are closed when
+/// the monitor is released. Share one monitor in a process.
+///
+/// If the kernel gives no information, for example in a sandbox, ``unavailableReason`` has the reason, and the path is always
+/// ``NetworkPath/unknown``, which is satisfied.
+public final class NetlinkPathMonitor: NetworkPathMonitor {
+    private static let queue = DispatchQueue(label: "errand.network-path")
+
+    private let latest: CurrentValue<NetworkPath>
+    /// Why the kernel gives no information; `nil` if the monitor works.
+    public let unavailableReason: String?
+    private let source: NotificationSource?
+
+    /// Creates a monitor, and reads the current path. The initializer makes a few short system calls.
+    ///
+    /// - Parameter requiresDefaultRoute: whether a satisfied path needs a default route. Default: `true`. If false, a route to any
+    ///   network other than that of the machine itself is enough, as in a data center without a route to the Internet.
+    public convenience init(requiresDefaultRoute: Bool = true) {
+        self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
+    }
+
+    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; `nil`: the size that the system chooses. With a small
+    ///   buffer, a test sees that dropped notifications do no harm.
+    package init(requiresDefaultRoute: Bool = true, receiveBufferBytes: Int32?) {
+        let latest = CurrentValue(NetworkPath.unknown)
+        self.latest = latest
+        do {
+            let reader = try NetlinkReadings(
+                requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: receiveBufferBytes, latest: latest)
+            (unavailableReason, source) = (nil, NotificationSource(reader, on: Self.queue))
+        } catch {
+            (unavailableReason, source) = (error.text, nil)
+        }
+    }
+
+    deinit { source?.cancel() }
+
+    /// The current path.
+    public var current: NetworkPath { latest.value }
+
+    /// Returns the current path, and then each change, for one reader.
+    public func paths() -> AsyncStream<NetworkPath> { latest.values() }
+
+    /// The number of times that the state was read, for tests.
+    package var readCount: Int { source?.readings.readCount ?? 0 }
+
+    /// The number of times that the kernel has dropped notifications, for tests.
+    package var overrunCount: Int { source?.readings.overrunCount ?? 0 }
+}
+
+extension NetworkPathMonitor where Self == NetlinkPathMonitor {
+    /// A new monitor of this machine's network path.
+    public static var system: NetlinkPathMonitor { NetlinkPathMonitor() }
+}
+
+/// Reads notifications while the monitor exists.
+private final class NotificationSource: Sendable {
+    let readings: NetlinkReadings
+    private let source: Mutex<any DispatchSourceRead>
+
+    init(_ readings: NetlinkReadings, on queue: DispatchQueue) {
+        self.readings = readings
+        let source = DispatchSource.makeReadSource(fileDescriptor: readings.notifications.descriptor, queue: queue)
+        source.setEventHandler { readings.readNotifications(on: queue) }
+        // The handler keeps the sockets open until the source no longer uses them.
+        source.setCancelHandler { readings.end() }
+        source.resume()
+        self.source = Mutex(source)
+    }
+
+    func cancel() { source.withLock { $0.cancel() } }
+}
+
+/// The sockets of a monitor. After the initializer, all calls are on one serial queue.
+private final class NetlinkReadings: Sendable {
+    private struct State: Sendable {
+        var schedule = ReadSchedule(every: .milliseconds(100))
+        var sequence: UInt32 = 0
+        var readCount = 0
+        var overrunCount = 0
+        var hasEnded = false
+    }
+
+    /// The number of datagrams that are read before other work of the queue continues.
+    private static let datagramLimit = 256
+    /// The number of dumps that are made if the state changes during each dump. Then a notification follows.
+    private static let dumpLimit = 4
+
+    let notifications: NetlinkSocket
+    private let dumps: NetlinkSocket
+    private let requiresDefaultRoute: Bool
+    private let latest: CurrentValue<NetworkPath>
+    private let elapsed = makeStopwatch(on: ContinuousClock())
+    private let state = Mutex(State())
+
+    var readCount: Int { state.withLock(\.readCount) }
+    var overrunCount: Int { state.withLock(\.overrunCount) }
+
+    init(requiresDefaultRoute: Bool, receiveBufferBytes: Int32?, latest: CurrentValue<NetworkPath>) throws(NetlinkError) {
+        (self.requiresDefaultRoute, self.latest) = (requiresDefaultRoute, latest)
+        // Links, and the addresses and routes of IPv4 and IPv6.
+        notifications = try NetlinkSocket(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, blocks: false)
+        if let receiveBufferBytes { notifications.setReceiveBuffer(bytes: receiveBufferBytes) }
+        dumps = try NetlinkSocket(groups: 0, blocks: true)
+        latest.set(try read())
+    }
+
+    func end() { state.withLock { $0.hasEnded = true } }
+
+    /// Reads the waiting notifications. If one of them may change the path, plans to read the state.
+    func readNotifications(on queue: DispatchQueue) {
+        let snapshot = NetlinkSnapshot(requiresDefaultRoute: requiresDefaultRoute)
+        var isChanged = false
+        for _ in 0..<Self.datagramLimit {
+            let received = notifications.receive()
+            guard case .octets(let octets) = received else {
+                // The kernel has dropped notifications (`ENOBUFS`), or sends more than a datagram can have.
+                guard received == .lost else { break }
+                state.withLock { $0.overrunCount += 1 }
+                isChanged = true
+                continue
+            }
+            let (messages, isDamaged) = NetlinkMessage.read(octets)
+            isChanged = isChanged || isDamaged || messages.contains { snapshot.isAffected(by: $0.content) }
+        }
+        let now = elapsed()
+        guard isChanged, let wait = state.withLock({ $0.schedule.change(at: now) }) else { return }
+        guard wait > .zero else { return readPath() }
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait.wholeNanoseconds))) { [self] in readPath() }
+    }
+
+    private func readPath() {
+        let now = elapsed()
+        guard
+            state.withLock({ state in
+                state.schedule.read(at: now)
+                return !state.hasEnded
+            })
+        else { return }
+        // If the kernel refuses the dump, for example for lack of memory, the next notification causes another dump.
+        if let path = try? read() { latest.set(path) }
+    }
+
+    private func read() throws(NetlinkError) -> NetworkPath {
+        state.withLock { $0.readCount += 1 }
+        var path = NetworkPath.unknown
+        for _ in 0..<Self.dumpLimit {
+            let (snapshot, isInterrupted) = try dump()
+            path = snapshot.path
+            if !isInterrupted { break }
+        }
+        return path
+    }
+
+    /// Reads all links, addresses and routes.
+    private func dump() throws(NetlinkError) -> (NetlinkSnapshot, isInterrupted: Bool) {
+        var snapshot = NetlinkSnapshot(requiresDefaultRoute: requiresDefaultRoute)
+        var isInterrupted = false
+        for type: UInt16 in [18, 22, 26] {
+            let sequence = state.withLock { state in
+                state.sequence &+= 1
+                return state.sequence
+            }
+            try dumps.requestDump(type, sequence: sequence)
+            var isDone = false
+            while !isDone {
+                let octets: [UInt8]
+                switch dumps.receive() {
+                case .octets(let received): octets = received
+                case .lost: throw NetlinkError(operation: "read", code: ENOBUFS)
+                case .nothing(let code): throw NetlinkError(operation: "read", code: code)
+                }
+                let (messages, isDamaged) = NetlinkMessage.read(octets)
+                // The rest of an earlier dump has another number.
+                for message in messages where message.sequence == sequence {
+                    if case .error(let code) = message.content, code != 0 { throw NetlinkError(operation: "read", code: code) }
+                    isDone = isDone || message.content == .done
+                    isInterrupted = isInterrupted || message.isInterrupted
+                    snapshot.add(message.content)
+                }
+                if isDamaged { throw NetlinkError(operation: "read", code: EBADMSG) }
+            }
+        }
+        return (snapshot, isInterrupted)
+    }
+}
+
+/// An error number of the system, and the operation that failed.
+private struct NetlinkError: Error {
+    let operation: String
+    let code: Int32
+
+    var text: String { "cannot \(operation) the state of the network: \(systemErrorText(code))" }
+}
+
+/// A socket of the family `NETLINK_ROUTE`. The socket is closed when the object is released.
+private final class NetlinkSocket: Sendable {
+    enum Received: Hashable {
+        case octets([UInt8])
+        /// Messages were dropped.
+        case lost
+        /// Nothing waits (`EAGAIN`), or the socket has failed with this error number.
+        case nothing(Int32)
+    }
+
+    private static let family: UInt16 = 16
+    /// The kernel sends dumps in datagrams of at most 32 KiB.
+    private static let bufferBytes = 64 * 1024
+    /// The longest wait for a part of a dump. The kernel has no reason to wait.
+    private static let timeoutSeconds = 2
+
+    let descriptor: Int32
+
+    /// - Parameters:
+    ///   - groups: the kinds of notifications, as bits.
+    ///   - blocks: whether reading waits for a datagram.
+    init(groups: UInt32, blocks: Bool) throws(NetlinkError) {
+        #if canImport(Glibc)
+        let (raw, nonblock, cloexec) = (
+            Int32(SOCK_RAW.rawValue), Int32(SOCK_NONBLOCK.rawValue), Int32(SOCK_CLOEXEC.rawValue)
+        )
+        #else
+        let (raw, nonblock, cloexec) = (SOCK_RAW, SOCK_NONBLOCK, SOCK_CLOEXEC)
+        #endif
+        descriptor = socket(Int32(Self.family), raw | cloexec | (blocks ? 0 : nonblock), 0)
+        guard descriptor >= 0 else { throw NetlinkError(operation: "open", code: errno) }
+        var timeout = timeval(tv_sec: Self.timeoutSeconds, tv_usec: 0)
+        _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        let bound = Self.address(groups: groups).withUnsafeBytes { address -> Int32 in
+            guard let start = address.baseAddress else { return -1 }
+            return bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count))
+        }
+        guard bound == 0 else {
+            let code = errno
+            close(descriptor)
+            throw NetlinkError(operation: "open", code: code)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    func setReceiveBuffer(bytes: Int32) {
+        var bytes = bytes
+        _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// A `sockaddr_nl`: the family, the port 0 of the kernel, and the groups.
+    private static func address(groups: UInt32) -> [UInt8] {
+        octets(family) + [0, 0, 0, 0, 0, 0] + octets(groups)
+    }
+
+    private static func octets(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
+
+    /// Asks for all objects of a kind. The responses have the same sequence number.
+    func requestDump(_ type: UInt16, sequence: UInt32) throws(NetlinkError) {
+        // A header with NLM_F_REQUEST and NLM_F_DUMP, and a `rtgenmsg` for any family.
+        let flags: UInt16 = 0x1 | 0x300
+        let request = Self.octets(UInt32(20)) + Self.octets(type) + Self.octets(flags) + Self.octets(sequence) + [0, 0, 0, 0, 0, 0, 0, 0]
+        let sent = request.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, 0) }
+        guard sent == request.count else { throw NetlinkError(operation: "request", code: errno) }
+    }
+
+    /// Reads a datagram. Datagrams that do not come from the kernel are dropped.
+    func receive() -> Received {
+        while true {
+            var sender = Self.address(groups: 0)
+            var octets = [UInt8](repeating: 0, count: Self.bufferBytes)
+            let count = octets.withUnsafeMutableBytes { buffer in
+                sender.withUnsafeMutableBytes { sender -> Int in
+                    var length = socklen_t(sender.count)
+                    let address = sender.baseAddress?.assumingMemoryBound(to: sockaddr.self)
+                    // With MSG_TRUNC, the result is the length of the datagram, even if it is longer than the buffer.
+                    return recvfrom(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC), address, &length)
+                }
+            }
+            guard count >= 0 else {
+                if errno == EINTR { continue }
+                return errno == ENOBUFS ? .lost : .nothing(errno)
+            }
+            guard sender[4..<8].allSatisfy({ $0 == 0 }) else { continue }
+            guard count <= octets.count else { return .lost }
+            octets.removeLast(octets.count - count)
+            return .octets(octets)
+        }
+    }
+}
+#endif

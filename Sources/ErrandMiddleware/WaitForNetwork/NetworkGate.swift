@@ -1,0 +1,134 @@
+public import ErrandCore
+internal import Synchronization
+
+/// Holds calls back while the device has no network. Several stacks may share a gate.
+///
+/// ```swift
+/// let gate = NetworkGate(.system)
+/// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), at: gate).retry(.standard.waitingForNetwork(at: gate))
+/// // In a view model:
+/// for await count in gate.waitingCounts() { banner = count == 0 ? nil : "Waiting for a network." }
+/// ```
+///
+/// When a path returns, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to six calls continue
+/// immediately. If more calls wait, the other calls continue in groups of at most six, spread evenly over the next 250 ms. If the path is
+/// lost again meanwhile, the other calls wait until it returns. Calls that begin after the path has returned do not wait.
+public final class NetworkGate: Sendable {
+    private struct Waiter: Sendable {
+        let ticket: QueueTicket
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State: Sendable {
+        var queue = WaitQueue<Waiter>()
+        /// The number of the watch that releases the waiters; `nil` if no call waits.
+        var watch: Int?
+        var lastWatch = 0
+    }
+
+    /// The largest number of calls that continue at the same time.
+    static let groupSize = 6
+    /// The time over which the waiting calls are spread.
+    static let spread = Duration.milliseconds(250)
+
+    /// The monitor of the network path.
+    public let monitor: any NetworkPathMonitor
+    private let clock: any Clock<Duration>
+    private let state = Mutex(State())
+    private let counts = CurrentValue(0)
+    /// The watches. A watch observes the path for all waiting calls, and ends when no call waits.
+    private let watches = SingleFlight<Int, Void>()
+
+    /// Creates a gate.
+    ///
+    /// - Parameters:
+    ///   - monitor: the monitor of the network path: `.system`, or a monitor of your own.
+    ///   - clock: the clock that measures the time between groups of calls.
+    public init(_ monitor: some NetworkPathMonitor, clock: any Clock<Duration> = ContinuousClock()) {
+        (self.monitor, self.clock) = (monitor, clock)
+    }
+
+    /// The current path, for example to choose smaller images: `gate.path.isConstrained`.
+    public var path: NetworkPath { monitor.current }
+
+    /// The number of calls that wait for a network now.
+    public var waitingCount: Int { counts.value }
+
+    /// Returns the number of calls that wait for a network, and then each change. A slow reader gets only the newest number. The sequence
+    /// ends when the gate is released.
+    public func waitingCounts() -> AsyncStream<Int> { counts.values() }
+
+    /// Waits until the path is satisfied and it is the call's turn.
+    ///
+    /// - Throws: `CancellationError`.
+    func wait(for request: Request) async throws {
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+            let begun = state.withLock { state -> Int?? in
+                if ticket.isCancelled { return .none }
+                ticket.place = state.queue.append(
+                    Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
+                counts.set(state.queue.count)
+                guard state.watch == nil else { return .some(nil) }
+                state.lastWatch += 1
+                state.watch = state.lastWatch
+                return state.watch
+            }
+            guard let begun else { return .failure(CancellationError()) }
+            if let begun { watches.begin(begun) { [self] in await watch(begun) } }
+            return nil
+        } leave: { [self] ticket in
+            let (waiter, ended) = state.withLock { state -> (Waiter?, Int?) in
+                let waiter = state.queue.cancel(ticket)
+                counts.set(state.queue.count)
+                return (waiter, state.queue.isEmpty ? state.watch.take() : nil)
+            }
+            if let ended { watches.cancelAll { $0 == ended } }
+            return waiter?.continuation
+        }
+    }
+
+    /// Waits until a path is lost, and then until a path has returned and it is the call's turn.
+    ///
+    /// - Throws: `CancellationError`.
+    func waitForReturn(for request: Request) async throws {
+        for await path in monitor.paths() where !path.isSatisfied { return try await wait(for: request) }
+        // The monitor reports no more paths.
+        try await Task.sleep(for: .longest)
+    }
+
+    // MARK: The watch
+
+    /// Releases the waiting calls whenever the path is satisfied. Returns when no call waits, or when another watch has begun.
+    private func watch(_ number: Int) async {
+        for await path in monitor.paths() where path.isSatisfied {
+            if await release(number, while: { monitor.current.isSatisfied }) { return }
+        }
+        // A monitor that reports no more paths holds no call back.
+        _ = await release(number, while: { true })
+    }
+
+    /// Returns whether the watch is over.
+    private func release(_ number: Int, while isOpen: () -> Bool) async -> Bool {
+        let pause = Self.pause(for: state.withLock { $0.queue.count })
+        while true {
+            let (group, isOver) = state.withLock { state -> ([Waiter], Bool) in
+                guard state.watch == number else { return ([], true) }
+                var group: [Waiter] = []
+                while group.count < Self.groupSize, let waiter = state.queue.popFirst() {
+                    waiter.ticket.place = nil
+                    group.append(waiter)
+                }
+                counts.set(state.queue.count)
+                if state.queue.isEmpty { state.watch = nil }
+                return (group, state.queue.isEmpty)
+            }
+            for waiter in group { waiter.continuation.resume() }
+            if isOver { return true }
+            guard (try? await clock.sleep(for: pause)) != nil else { return true }
+            if !isOpen() { return false }
+        }
+    }
+
+    /// Returns the time between two groups, so that all groups begin within ``spread``.
+    static func pause(for count: Int) -> Duration { spread / max(1, (count + groupSize - 1) / groupSize) }
+}

@@ -1,0 +1,127 @@
+public import ErrandCore
+
+/// Waits until the device has a network, up to a limit. After the limit, the request is sent anyway.
+///
+/// ```swift
+/// let stack = HTTPStack.default.retry().waitForNetwork(upTo: .seconds(30), monitor: .system)
+/// let gate = NetworkGate(.system)         // shows the number of waiting calls
+/// let shown = HTTPStack.default.waitForNetwork(upTo: .seconds(30), at: gate)
+/// ```
+///
+/// The middleware never fails a request because of a path. A satisfied path only ends the wait: the server may be unreachable
+/// nevertheless. If the path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the
+/// request's deadline passes first, the request fails with the code `timedOut`, in the phase
+/// ``/ErrandCore/ExchangePhase/connectivity``. While a path is satisfied, and for a request to this machine itself (`localhost`,
+/// `127.0.0.1`), there is no wait.
+///
+/// When a path returns, the waiting requests continue by priority, spread over 250 ms: see ``NetworkGate``.
+///
+/// The events of a wait are `networkWaitStart` and `networkWaitEnd`. In a profile, the wait is the own time of this layer:
+///
+/// ```
+/// waitForNetwork(up to 30 s)      12.1 s  own      12.0 s  200
+///   NIOTransport                   84 ms  200
+/// ```
+///
+/// **Place:** inside `retry`, so that each attempt waits, and outside `concurrencyLimit` and `phaseTimeouts`, so that a wait takes no slot
+/// and is no part of a phase. The body of the request is not read during the wait.
+///
+/// **Per request:** `request.options.waitForNetwork = .off`, or `.use(.seconds(5))`.
+public struct WaitForNetworkMiddleware: HTTPMiddleware {
+    private let limit: Duration
+    private let gate: NetworkGate
+    private let clock: any Clock<Duration>
+
+    /// Creates the middleware. Stacks that are given the same gate share its queue.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait; at least zero.
+    ///   - gate: the gate, with the monitor of the network path.
+    ///   - clock: the clock that measures the wait.
+    public init(upTo limit: Duration, at gate: NetworkGate, clock: any Clock<Duration> = ContinuousClock()) {
+        precondition(limit >= .zero, "limit must be at least zero (is \(limit.inWords))")
+        (self.limit, self.gate, self.clock) = (limit, gate, clock)
+    }
+
+    public var place: MiddlewarePlace { .waitForNetwork }
+    public var appliesToPreparedRequests: Bool { false }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.retry, because: "only the first attempt would wait for a network"),
+            .inside(.circuitBreaker, because: "a request that the breaker refuses would wait for a network"),
+            .outside(.concurrencyLimit, because: "a slot would be held while its request waits for a network"),
+            .outside(.phaseTimeouts, because: "the timeout of an attempt would include the wait for a network"),
+        ]
+    }
+
+    public var label: String { "waitForNetwork(up to \(limit.inWords))" }
+
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !gate.monitor.current.isSatisfied, let limit = request.options.waitForNetwork.resolved(limit), limit > .zero,
+            request.origin?.isLoopback != true
+        else { return try await next.send(request) }
+        try await wait(for: request, upTo: limit)
+        return try await next.send(request)
+    }
+
+    private func wait(for request: Request, upTo limit: Duration) async throws {
+        try Task.checkCancellation()
+        request.report(.networkWaitStart)
+        defer { request.report(.networkWaitEnd) }
+        guard let deadline = request.deadline else { return try await waitAtGate(for: request, upTo: limit) }
+        let before = deadline.remaining
+        try await withDeadline(
+            deadline, onTimeout: { .timedOut(.connectivity, after: before - deadline.remaining, request: request, delivery: .notSent) },
+            discard: { _ in }, operation: { try await waitAtGate(for: request, upTo: limit) })
+    }
+
+    private func waitAtGate(for request: Request, upTo limit: Duration) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { [gate, clock] group in
+            group.addTask { try await gate.wait(for: request) }
+            group.addTask { try await clock.sleep(for: limit.bounded) }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+}
+
+private enum WaitForNetworkOptionKey: CrossOriginOptionKey {
+    static var defaultValue: OptionOverride<Duration> { .inherited }
+    static var requiredMiddleware: MiddlewarePlace { .waitForNetwork }
+}
+
+extension RequestOptions {
+    /// Replaces the longest wait for a network that the stack has. `.off`: the request is sent without a wait. Default:
+    /// `.inherited`, the stack's longest wait.
+    public var waitForNetwork: OptionOverride<Duration> {
+        get { self[WaitForNetworkOptionKey.self] }
+        set { self[WaitForNetworkOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Waits until the device has a network, and sends the request anyway after `limit`. See ``WaitForNetworkMiddleware``.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait; at least zero.
+    ///   - monitor: the monitor of the network path. The monitor `.system` of Apple's platforms is in the module `ErrandURLSession`.
+    ///   - clock: the clock that measures the wait.
+    public func waitForNetwork(
+        upTo limit: Duration, monitor: some NetworkPathMonitor, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack { waitForNetwork(upTo: limit, at: NetworkGate(monitor, clock: clock), clock: clock) }
+
+    /// Waits at a gate until the device has a network, and sends the request anyway after `limit`. See ``WaitForNetworkMiddleware``.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait; at least zero.
+    ///   - gate: the gate, which shows the number of waiting calls.
+    ///   - clock: the clock that measures the wait.
+    public func waitForNetwork(
+        upTo limit: Duration, at gate: NetworkGate, clock: any Clock<Duration> = ContinuousClock()
+    ) -> HTTPStack { wrapped(by: WaitForNetworkMiddleware(upTo: limit, at: gate, clock: clock)) }
+}

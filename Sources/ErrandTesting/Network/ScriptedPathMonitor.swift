@@ -1,0 +1,31 @@
+public import ErrandCore
+
+/// A monitor whose network path the test sets.
+///
+/// ```swift
+/// let network = ScriptedPathMonitor(.unsatisfied)     // a phone in a tunnel
+/// let gate = NetworkGate(network)
+/// async let response = stub.waitForNetwork(upTo: .seconds(30), at: gate).send(request)
+/// for await count in gate.waitingCounts() where count == 1 { break }
+/// network.change(to: .cellular)                       // the call goes on
+/// ```
+public final class ScriptedPathMonitor: NetworkPathMonitor {
+    private let latest: CurrentValue<NetworkPath>
+
+    /// Creates a monitor.
+    ///
+    /// - Parameter path: the path at the start. Default: a satisfied path over Wi-Fi.
+    public init(_ path: NetworkPath = .wifi) { latest = CurrentValue(path) }
+
+    /// The current path.
+    public var current: NetworkPath { latest.value }
+
+    /// Returns the current path, and then each change, for one reader.
+    public func paths() -> AsyncStream<NetworkPath> { latest.values() }
+
+    /// Changes the path. If the new path is different, each reader of ``paths()`` gets it.
+    public func change(to path: NetworkPath) { latest.set(path) }
+
+    /// The number of sequences of ``paths()`` that are in use. After the last call, the number is zero.
+    public var readerCount: Int { latest.readerCount }
+}

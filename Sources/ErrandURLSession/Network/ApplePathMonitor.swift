@@ -1,0 +1,52 @@
+#if canImport(Network)
+internal import Dispatch
+public import ErrandCore
+internal import Network
+internal import Synchronization
+
+/// The network path of a device of Apple, from `NWPathMonitor`.
+///
+/// ```swift
+/// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
+/// ```
+///
+/// The path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied, until the system has reported a path. A path that needs a
+/// connection, such as a VPN on demand, is satisfied too, because only a request opens the connection. Share one monitor in a process.
+public final class ApplePathMonitor: NetworkPathMonitor {
+    private let latest: CurrentValue<NetworkPath>
+    private let monitor: Mutex<NWPathMonitor>
+
+    /// Creates a monitor. The system reports the current path a moment later.
+    public init() {
+        let (latest, monitor) = (CurrentValue(NetworkPath.unknown), NWPathMonitor())
+        monitor.pathUpdateHandler = { latest.set(NetworkPath($0)) }
+        monitor.start(queue: DispatchQueue(label: "errand.network-path"))
+        self.latest = latest
+        self.monitor = Mutex(monitor)
+    }
+
+    deinit { monitor.withLock { $0.cancel() } }
+
+    /// The current path.
+    public var current: NetworkPath { latest.value }
+
+    /// Returns the current path, and then each change, for one reader.
+    public func paths() -> AsyncStream<NetworkPath> { latest.values() }
+}
+
+extension NetworkPathMonitor where Self == ApplePathMonitor {
+    /// A new monitor of this device's network path.
+    public static var system: ApplePathMonitor { ApplePathMonitor() }
+}
+
+extension NetworkPath {
+    fileprivate init(_ path: NWPath) {
+        let kinds: [(NWInterface.InterfaceType, Interface)] = [
+            (.wifi, .wifi), (.cellular, .cellular), (.wiredEthernet, .wired), (.loopback, .loopback), (.other, .other),
+        ]
+        self.init(
+            isSatisfied: path.status != .unsatisfied, interfaces: Set(kinds.filter { path.usesInterfaceType($0.0) }.map(\.1)),
+            isExpensive: path.isExpensive, isConstrained: path.isConstrained)
+    }
+}
+#endif
