@@ -50,7 +50,7 @@ struct EventStreamReader: Sendable {
             let random = stream.random()
             switch machine.endConnection(end, canReplay: request.body.canBeSent, random: random) {
             case .connect(let wait):
-                if let deadline = request.deadline, deadline.remaining <= wait {
+                if let deadline = request.deadline, RetryStop.reason(delay: wait, remaining: deadline.remaining) != nil {
                     if let failure { throw stream.client.mapped(failure, of: request) }
                     throw TransportError.timedOut(
                         .backoff, after: nil, deadline.passedMessage + ", before the stream connects again", request: sentRequest,

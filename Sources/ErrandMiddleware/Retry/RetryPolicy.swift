@@ -172,11 +172,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     func waiting(
         _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double
     ) -> Decision {
-        guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
-        guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
+        let used = counts ? situation.attempt - situation.uncounted : 0
+        if let stop = RetryStop.reason(used: used, of: maxAttempts, canReplay: situation.canReplay) { return .stop(stop) }
         guard wait != nil || floor <= maxRetryAfter else { return .stop(.retryAfterTooLong) }
         let delay = wait ?? floor + jitter.applied(to: backoff.delay(afterAttempt: situation.attempt), random: random())
-        if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
+        if let stop = RetryStop.reason(delay: delay, remaining: situation.remaining) { return .stop(stop) }
         return .retry(after: delay, countsAsAttempt: counts)
     }
 }

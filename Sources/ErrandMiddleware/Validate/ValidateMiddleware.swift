@@ -85,18 +85,10 @@ public struct ValidateMiddleware: HTTPMiddleware {
             case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.delay(afterAttempt: retries[index] + 1))
             case .retryAfterSending, .retryAfterRunning: limit = 1
             }
-            let stop: RetryStop? =
-                if retries[index] >= limit {
-                    .attemptsUsedUp
-                } else if !request.body.canBeSent {
-                    .bodyCannotBeReplayed
-                } else if let remaining = request.deadline?.remaining, delay >= remaining {
-                    .deadlineTooNear
-                } else if validator.returnsLastResponse, response.request.method != request.method {
-                    .notIdempotent
-                } else {
-                    nil
-                }
+            let hasNewMethod = validator.returnsLastResponse && response.request.method != request.method
+            let stop =
+                RetryStop.reason(used: retries[index], of: limit, canReplay: request.body.canBeSent)
+                ?? RetryStop.reason(delay: delay, remaining: request.deadline?.remaining) ?? (hasNewMethod ? .notIdempotent : nil)
             if let stop {
                 guard validator.returnsLastResponse else {
                     throw ResponseValidationError(name: validator.name, retries: retries[index], retryStop: stop, of: response)
