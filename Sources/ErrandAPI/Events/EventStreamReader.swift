@@ -52,9 +52,8 @@ struct EventStreamReader: Sendable {
             case .connect(let wait):
                 if let deadline = request.deadline, RetryStop.reason(delay: wait, remaining: deadline.remaining) != nil {
                     if let failure { throw stream.client.mapped(failure, of: request) }
-                    throw TransportError.timedOut(
-                        .backoff, after: nil, deadline.passedMessage + ", before the stream connects again", request: sentRequest,
-                        delivery: .sent)
+                    throw deadline.timeoutError(
+                        in: .backoff, since: nil, "before the stream connects again", request: sentRequest, delivery: .sent)
                 }
                 observer?.report(.waiting(wait, after: failure))
                 if wait > .zero { try await stream.clock.sleep(for: wait) }

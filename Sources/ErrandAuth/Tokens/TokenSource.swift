@@ -308,11 +308,11 @@ public final class TokenSource: Sendable {
     ) async throws {
         do {
             guard let deadline else { return try await flights.run(key, mustFinish: true, work) }
+            let before = deadline.remaining
             try await withDeadline(
                 deadline,
                 onTimeout: {
-                    .timedOut(
-                        .queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
+                    deadline.timeoutError(in: .queue, since: before, "while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
             // The account has changed. The caller decides again.

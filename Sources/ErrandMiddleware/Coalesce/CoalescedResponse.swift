@@ -9,11 +9,10 @@ struct Caller: Sendable {
 
     init(_ request: Request) { (self.request, before) = (request, request.deadline?.remaining) }
 
-    var isTooLate: Bool { request.deadline?.hasPassed ?? false }
-
-    func timedOut(_ phase: ExchangePhase, _ delivery: Delivery) -> TransportError {
-        .timedOut(
-            phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, response: head, delivery: delivery)
+    /// - Throws: ``/ErrandCore/TransportError`` if the deadline has passed.
+    func checkDeadline(_ phase: ExchangePhase, _ delivery: Delivery) throws {
+        guard let deadline = request.deadline, deadline.hasPassed else { return }
+        throw deadline.timeoutError(in: phase, since: before, request: request, response: head, delivery: delivery)
     }
 
     /// Returns the result of `operation`, if it comes before the deadline.
@@ -21,8 +20,8 @@ struct Caller: Sendable {
         _ phase: ExchangePhase, _ delivery: Delivery, late: @escaping @Sendable (Result) -> Void = { _ in },
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard let deadline = request.deadline else { return try await operation() }
-        return try await withDeadline(deadline, onTimeout: { timedOut(phase, delivery) }, discard: late, operation: operation)
+        try await request.withinDeadline(
+            phase, delivery: delivery, since: before, response: head, discard: late, operation: operation)
     }
 }
 
@@ -115,7 +114,7 @@ private final class BodyView: BodySource {
     func next() async throws -> Data? {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
-            if caller.isTooLate { throw caller.timedOut(.body, .sent) }
+            try caller.checkDeadline(.body, .sent)
             // A buffered chunk is taken directly, because a race against the deadline costs more.
             if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }

@@ -44,11 +44,8 @@ final class ConcurrencyLimiter: Sendable {
         if take(key) { return }
         request.report(.queueStart)
         defer { request.report(.queueEnd) }
-        guard let deadline = request.deadline else { return try await wait(key, for: request) }
-        let before = deadline.remaining
-        try await withDeadline(
-            deadline, onTimeout: { .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent) },
-            discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
+        try await request.withinDeadline(
+            .queue, delivery: .notSent, discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
 
     /// Changes the state of a key in place. The time to copy a queue would grow with its length.

@@ -95,7 +95,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         }
         var fields = RateLimitFields()
         if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))) }
-        if !fields.isEmpty { await limiter.observe(fields, for: key, after: permit.grant, within: request.deadline) }
+        if !fields.isEmpty { await limiter.observe(fields, for: key, after: permit.grant, of: request) }
         if permit.isProbe { limiter.endProbe(key, hasResponse: true) }
         return response
     }

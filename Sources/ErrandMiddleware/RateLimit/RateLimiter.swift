@@ -115,7 +115,7 @@ final class RateLimiter: Sendable {
         if let deadline = request.deadline, let before, settings.maxWait.map({ $0 == .zero || before <= $0 }) ?? true {
             return {
                 try await deadline.wait()
-                return .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent)
+                return deadline.timeoutError(in: .queue, since: before, request: request, delivery: .notSent)
             }
         }
         guard let maxWait = settings.maxWait, maxWait > .zero else { return nil }
@@ -199,16 +199,14 @@ final class RateLimiter: Sendable {
     // MARK: Responses
 
     /// Records the fields of a response in the store. An error of the store is ignored.
-    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, of request: Request) async {
         let now = elapsed()
         let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
         defer { wakeLeader(key) }
         if let immediate { return immediate.observe(fields, for: key, after: grant) }
-        let store = store
-        guard let deadline else { return (try? await store.observe(fields, for: key, after: grant)) ?? () }
-        try? await withDeadline(
-            deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, delivery: .sent) }, discard: { _ in },
-            operation: { try await store.observe(fields, for: key, after: grant) })
+        try? await request.withinDeadline(
+            .response, delivery: .sent, discard: { _ in },
+            operation: { [store] in try await store.observe(fields, for: key, after: grant) })
     }
 
     /// Makes the leader ask the store again, because its wait may have changed.

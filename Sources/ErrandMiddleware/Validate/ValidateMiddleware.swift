@@ -103,24 +103,15 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 other.deadline = .earlier(other.deadline, request.deadline)
                 try await next.withResponse(to: other) { _ = try await $0.body.drain() }
             }
-            if case .retryAfterRunning(let work) = verdict { try await perform(work, for: response.request, until: request.deadline) }
+            if case .retryAfterRunning(let work) = verdict {
+                var sent = response.request
+                sent.deadline = request.deadline
+                try await sent.withinDeadline(
+                    .backoff, delivery: .sent, "during the work before the retry", discard: { _ in }, operation: work)
+            }
             return (index, delay)
         }
         return nil
-    }
-
-    private func perform(
-        _ work: @escaping @Sendable () async throws -> Void, for request: Request, until deadline: Deadline?
-    ) async throws {
-        guard let deadline else { return try await work() }
-        let before = deadline.remaining
-        try await withDeadline(
-            deadline,
-            onTimeout: {
-                TransportError(
-                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before the retry",
-                    elapsed: before - deadline.remaining, request: request, delivery: .sent)
-            }, discard: { _ in }, operation: work)
     }
 }
 
