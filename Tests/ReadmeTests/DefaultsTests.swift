@@ -53,13 +53,13 @@ import Testing
         values["RetryPolicy.maxAttempts"] = number(RetryPolicy.standard.maxAttempts)
         values["RetryPolicy.backoff"] = "\(RetryPolicy.standard.backoff)"
         values["RetryPolicy.maxRetryAfter"] = RetryPolicy.standard.maxRetryAfter.inWords
-        values["RetryPolicy.defaultStatuses"] = RetryPolicy.defaultStatuses.sorted().map(String.init).joined(separator: ", ")
+        values["RetryPolicy.defaultStatuses"] = "\(RetryPolicy.defaultStatuses)"
         values["RetryBudget.reserve"] = RetryBudget().reserve.inWords
         values["RetryBudget.perSuccess"] = RetryBudget().perSuccess.inWords
         values["RetryBudget.perSecond"] = RetryBudget().perSecond.inWords
         values["FallbackMiddleware.deadlineShare"] = try stated(
-            "25 %", in: "ErrandMiddleware/Fallback/FallbackMiddleware.swift", by: "statuses: Set<Int> = [], deadlineShare: Double = 0.25) {"
-        )
+            "25 %", in: "ErrandMiddleware/Fallback/FallbackMiddleware.swift",
+            by: "statuses: StatusRule = [], deadlineShare: Double = 0.25) {")
         values["APIClient.bodyLimitBytes"] = bytes(APIClient(.bare).bodyLimitBytes)
         values["ResponseBody.defaultCollectLimitBytes"] = bytes(ResponseBody.defaultCollectLimitBytes)
         values["StatusError.bodyLimitBytes"] = bytes(StatusError.bodyLimitBytes)

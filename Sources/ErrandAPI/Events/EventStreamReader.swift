@@ -168,7 +168,7 @@ extension EventStream {
         switch error {
         case let error as EventStreamError: error.code == .silent ? .silent : .permanent
         case let error as StatusError:
-            policy.retriedStatuses.accepts(error.status)
+            policy.statuses.contains(error.status)
                 ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
             // If a connection has worked before, TLS and the proxy will work again when the server or the proxy is back.
