@@ -88,7 +88,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(
-                    .body, after: limit, limits.message("idleRead", limit), request: request,
+                    .body, after: limit, limits.message(.idleRead), request: request,
                     response: head, delivery: .sent)
             }
         }

@@ -268,7 +268,7 @@ final class Exchange: Sendable {
     func limitPassed(
         _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        let message = limits?.message(limit.name, limit.duration)
+        let message = limits?.message(limit.kind)
         return completed(.timedOut(phase, after: elapsed, message, request: request, response: response, delivery: delivery))
     }
 

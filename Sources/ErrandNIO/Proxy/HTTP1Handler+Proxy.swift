@@ -30,7 +30,7 @@ extension HTTP1Handler {
         let isKept = head.isPersistent && head.framing != .untilClose && isShort
         _ = machine.receiveHead(status: head.response.status.code, isPersistent: isKept)
         guard isKept else { return sendAgain(.close) }
-        current?.enter("idleRead", exchange.limits?.idleRead)
+        current?.enter(.idleRead)
         setLimitAlarm()
     }
 
@@ -51,8 +51,7 @@ extension HTTP1Handler {
         let bytes = (challengeBytes ?? 0) + count
         challengeBytes = bytes
         guard bytes <= ConnectTunnel.bodyLimitBytes else { return sendAgain(.close) }
-        let limit = current?.exchange.limits?.idleRead
-        current?.enter("idleRead", limit)
+        current?.enter(.idleRead)
         setLimitAlarm()
     }
 
