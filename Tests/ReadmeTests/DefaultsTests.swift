@@ -67,11 +67,11 @@ import Testing
         values["JSONDepth.limit"] = number(JSONDepth.limit)
         values["JSONValue.depthLimit"] = number(JSONValue.depthLimit)
         values["FormURLEncoded.memberLimit"] = number(FormURLEncoded.memberLimit)
-        values["ResponseBody.lines"] = bytes(LineSplitter.defaultMaxLineBytes)
+        values["ResponseBody.lines"] = bytes(LineSplitter.defaultLineLimitBytes)
         values["ResponseBody.defaultJSONTextLimitBytes"] = bytes(ResponseBody.defaultJSONTextLimitBytes)
         values["MultipartReader.defaultMaxParts"] = number(MultipartReader.defaultMaxParts)
-        values["MultipartReader.defaultMaxHeadBytes"] = bytes(MultipartReader.defaultMaxHeadBytes)
-        values["DecompressionLimits.maxBytes"] = DecompressionLimits.standard.maxBytes.map(bytes) ?? "none"
+        values["MultipartReader.defaultHeadLimitBytes"] = bytes(MultipartReader.defaultHeadLimitBytes)
+        values["DecompressionLimits.limitBytes"] = DecompressionLimits.standard.limitBytes.map(bytes) ?? "none"
         values["DecompressionLimits.maxRatio"] = DecompressionLimits.standard.maxRatio.map(number) ?? "none"
         values["DecompressionLimits.maxCodings"] = number(DecompressionLimits.standard.maxCodings)
         values["NIOTransport.Configuration.maxConnectionsPerOrigin"] = number(configuration.maxConnectionsPerOrigin)
@@ -98,7 +98,7 @@ import Testing
         values["EventStreamPolicy.backoff"] = "\(EventStreamPolicy.standard.backoff)"
         values["EventStreamPolicy.maxRetryAfter"] = EventStreamPolicy.standard.maxRetryAfter.inWords
         values["EventStreamPolicy.silenceTimeout"] = EventStreamPolicy.standard.silenceTimeout?.inWords ?? "none"
-        values["EventStreamPolicy.maxEventBytes"] = bytes(EventStreamPolicy.standard.maxEventBytes)
+        values["EventStreamPolicy.eventLimitBytes"] = bytes(EventStreamPolicy.standard.eventLimitBytes)
         values["AuthenticateMiddleware.roundLimit"] = number(AuthenticateMiddleware.roundLimit)
         values["RefreshPolicy.leadTime"] = RefreshPolicy.standard.leadTime.inWords
         values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)

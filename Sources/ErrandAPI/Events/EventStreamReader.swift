@@ -116,7 +116,7 @@ struct EventStreamReader: Sendable {
             throw error
         }
         parser = EventStreamParser(
-            maxEventBytes: stream.policy.maxEventBytes, reportsComments: stream.onComment != nil, lastEventID: machine.lastEventID)
+            eventLimitBytes: stream.policy.eventLimitBytes, reportsComments: stream.onComment != nil, lastEventID: machine.lastEventID)
         observer?.report(.open)
         return response.body.makeSharedIterator()
     }

@@ -18,7 +18,7 @@ public struct ContentDecodingError: RequestFailure, NumberedFailure {
         static func truncated(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): the body ends early") }
         static func corrupt(_ coding: ContentCoding, _ detail: String) -> Code { Code("\(coding.rawValue): \(detail)") }
         static func trailing(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): there are bytes after the end") }
-        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes) bytes (maxBytes)", isLimit: true) }
+        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes) bytes (limitBytes)", isLimit: true) }
         static func expandsTooMuch(maxRatio: Int) -> Code {
             Code("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
         }

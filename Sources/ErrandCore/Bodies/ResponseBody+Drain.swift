@@ -12,7 +12,7 @@ extension ResponseBody {
     /// - Returns: the bytes read, at most ``drainLimitBytes``.
     /// - Throws: the errors of reading the body.
     @discardableResult
-    package func drain() async throws -> Data { try await prefix(maxBytes: Self.drainLimitBytes).data }
+    package func drain() async throws -> Data { try await prefix(limitBytes: Self.drainLimitBytes).data }
 
     private static var briefDrainLimitBytes: Int { 16 * 1024 }
 
@@ -32,7 +32,7 @@ extension ResponseBody {
                     try await clock.sleep(for: limit.bounded)
                     return TransportError(.timedOut, phase: .response, request: nil, delivery: .sent)
                 },
-                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(maxBytes: Self.briefDrainLimitBytes) })
+                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(limitBytes: Self.briefDrainLimitBytes) })
         } catch {
             abandon()
             try Task.checkCancellation()
