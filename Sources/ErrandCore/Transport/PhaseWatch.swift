@@ -57,10 +57,10 @@ final class PhaseWatch: EventSink {
         sink?.record(event)
     }
 
-    /// Notes that the transport holds a chunk of the body, and has not asked for the next chunk.
+    /// Records that the transport holds a chunk of the body, and has not asked for the next chunk.
     func bodyIsHeld() { if isSending { move(to: .send, limit: limits.idleWrite) } }
 
-    /// Notes that the transport asks the body for the next chunk. The timer stops while the body produces the chunk.
+    /// Records that the transport asks the body for the next chunk. The timer stops while the body produces the chunk.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
     private var isSending: Bool { state.withLock { $0.phase == .send } }

@@ -51,8 +51,8 @@ struct RateLimitBelief: Sendable {
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
-    /// Returns the fields with their waits shortened to the limit.
-    mutating func believed(_ fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
+    /// Records the waits of the fields that are longer than the limit, and returns the fields with their waits shortened to the limit.
+    mutating func update(by fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
         let asked = fields.quotas.reduce(fields.retryAfter ?? .zero) { $1.remaining > 0 ? $0 : max($0, $1.reset) }
         if asked > limit {
             excesses.update(key, default: Excess(until: now)) { $0 = Excess(until: now + limit) }

@@ -201,7 +201,7 @@ final class RateLimiter: Sendable {
     /// Records the fields of a response in the store. An error of the store is ignored.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, of request: Request) async {
         let now = elapsed()
-        let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
+        let fields = keys.withLock { $0.belief.update(by: fields, key, at: now) }
         defer { wakeLeader(key) }
         if let immediate { return immediate.observe(fields, for: key, after: grant) }
         try? await request.withinDeadline(
