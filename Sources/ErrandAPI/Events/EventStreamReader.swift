@@ -85,7 +85,7 @@ struct EventStreamReader: Sendable {
                 continue
             case nil: break
             }
-            guard let chunk = try await notSilent(discard: { _ in }, { try await body.next() }) else { return nil }
+            guard let chunk = try await checkSilence(discard: { _ in }, { try await body.next() }) else { return nil }
             machine.receive()
             parser.append(chunk)
         }
@@ -100,7 +100,7 @@ struct EventStreamReader: Sendable {
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
-        let response = try await notSilent(
+        let response = try await checkSilence(
             discard: { $0.body.abandon() }, { try await client.unmappedResponse(to: sent, in: client.envelopeReader) })
         self.response = response
         hasNoContent = response.status == .noContent
@@ -124,7 +124,7 @@ struct EventStreamReader: Sendable {
     /// Returns the result of `operation`.
     ///
     /// - Throws: ``EventStreamError`` if the operation takes longer than the silence timeout.
-    private func notSilent<Result: Sendable>(
+    private func checkSilence<Result: Sendable>(
         discard: @escaping @Sendable (Result) -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let limit = stream.policy.silenceTimeout?.bounded else { return try await operation() }

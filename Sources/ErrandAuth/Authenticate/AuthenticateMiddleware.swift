@@ -76,7 +76,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             if scheme.isChallenge(response.head) { response.record(.otherOrigin) }
             return response
         }
-        var proof = try await named(request) { try await scheme.proof(for: request) }
+        var proof = try await attributeErrors(to: request) { try await scheme.proof(for: request) }
         // The app's own credentials are sent unchanged.
         if proof?.isOverridden(by: request) == true {
             var response = try await next.send(request)
@@ -141,13 +141,15 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         guard request.body.canBeSent else {
             // The body can't be sent again. The refresh still runs, so that the next request has the new token.
             if hook == nil {
-                _ = try await named(request, challenge.response) { try await scheme.proof(for: request, inResponseTo: challenge) }
+                _ = try await attributeErrors(to: request, challenge.response) {
+                    try await scheme.proof(for: request, inResponseTo: challenge)
+                }
             }
             return .stop(.bodyCannotBeReplayed)
         }
         let disposition = try await hook?(challenge) ?? .useScheme
         var author = scheme
-        let proof: AuthenticationProof? = try await named(request, challenge.response) {
+        let proof: AuthenticationProof? = try await attributeErrors(to: request, challenge.response) {
             switch disposition {
             case .useScheme: return try await scheme.proof(for: request, inResponseTo: challenge)
             case .use(let other):
@@ -172,8 +174,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     }
 
     /// Runs `work`, and adds the request and the head of the challenge to an ``AuthenticationError`` that lacks them.
-    private func named<Result>(
-        _ request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
+    private func attributeErrors<Result>(
+        to request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
     ) async throws -> Result {
         do {
             return try await work()

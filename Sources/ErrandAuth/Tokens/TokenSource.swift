@@ -239,7 +239,7 @@ public final class TokenSource: Sendable {
     ///
     /// - Parameter deadline: the instant at which the wait for a refresh ends. `nil`, the default: the wait has no deadline.
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes; `CancellationError`.
-    public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issued(by: deadline, for: nil).token }
+    public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issue(by: deadline, for: nil).token }
 
     /// The current token, without a wait. The token may have expired. `nil` if nobody is signed in, or if the store was not read
     /// yet.
@@ -257,7 +257,7 @@ public final class TokenSource: Sendable {
     }
 
     /// - Parameter refused: the token with which a server has refused the request.
-    func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
+    func issue(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
         -> TokenMachine.Issued
     {
         if isRefreshing { throw AuthenticationError(.withinRefresh, request: request) }
@@ -342,7 +342,7 @@ public final class TokenSource: Sendable {
                 switch begin(id, stored: stored) {
                 case .refresh(let old):
                     // The refresh uses up the refresh token. If the store can't keep a new token, no refresh may be sent.
-                    try await marked { try await store.prepareToSave() }
+                    try await runAsRefresh { try await store.prepareToSave() }
                     if try count(id) { try await obtain(id, from: old, seen: stored) }
                 case .save: try await writeIfNeeded()
                 case .nothing: break
@@ -402,7 +402,7 @@ public final class TokenSource: Sendable {
         let account = id.account
         var new: AccessToken
         do {
-            new = try await marked { try await obtainToken(old) }
+            new = try await runAsRefresh { try await obtainToken(old) }
         } catch is CancellationError {
             // Either the app's `refresh` threw a `CancellationError`, or the account has changed.
             guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }
@@ -461,7 +461,7 @@ public final class TokenSource: Sendable {
     }
 
     /// Runs work of a refresh. Requests within the work are sent without the token.
-    func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
+    func runAsRefresh<Result>(_ work: () async throws -> Result) async throws -> Result {
         let mark = Mark(source: number)
         defer { mark.end() }
         return try await Self.$work.withValue(Self.work + [mark]) { try await work() }
@@ -507,11 +507,11 @@ public final class TokenSource: Sendable {
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
             // An unreadable record is removed like any other record.
-            try? await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
+            try? await runShielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
         }
         let (old, account) = change(to: nil)
         let identity = identity(ofAccount: account)
-        try await shielded { [self] in
+        try await runShielded { [self] in
             var first: (any Error)?
             do { try await writeIfNeeded() } catch { first = error }
             for store in stores {
@@ -545,7 +545,7 @@ public final class TokenSource: Sendable {
     }
 
     /// Runs work to its end, even if the caller is cancelled.
-    func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
+    func runShielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await Task(executorPreference: executor) { try await work() }.value
     }
 
@@ -558,9 +558,9 @@ public final class TokenSource: Sendable {
     ///   - limit: the longest wait. Default: 10 s.
     ///   - clock: measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
-        try? await shielded { [flights] in
+        try? await runShielded { [flights] in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await flights.drained() }
+                group.addTask { try await flights.waitUntilIdle() }
                 group.addTask { try await clock.sleep(for: limit.bounded) }
                 defer { group.cancelAll() }
                 try await group.next()

@@ -43,9 +43,9 @@ struct SharedSeat: Sendable {
                 try await exchange.response(for: member)
             }
         } catch {
-            throw own(error, caller.request)
+            throw callersError(error, caller.request)
         }
-        let request = own(shared.request, caller.request)
+        let request = callersRequest(shared.request, caller.request)
         let body: ResponseBody
         if let data = shared.body.bufferedData {
             body = ResponseBody(data, trailers: shared.body.bufferedTrailers)
@@ -67,7 +67,7 @@ struct SharedSeat: Sendable {
     func leave(_ end: ExchangeLifetime.Outcome?) { exchange.leave(member, end) }
 
     /// Returns the request that was finally sent: the caller's own request, unless an inner layer sent it to another URL.
-    private func own(_ sent: Request, _ request: Request) -> Request {
+    private func callersRequest(_ sent: Request, _ request: Request) -> Request {
         if isFirst {
             // The shared exchange has no deadline, because each caller has its own deadline.
             var sent = sent
@@ -83,10 +83,10 @@ struct SharedSeat: Sendable {
     }
 
     /// Returns the failure. If the error is a ``/ErrandCore/RequestFailure``, the returned failure has the caller's own request.
-    fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
+    fileprivate func callersError(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }
-        failure.request = failure.request.map { own($0, request) } ?? request
+        failure.request = failure.request.map { callersRequest($0, request) } ?? request
         if error is TransportError { failure.request?.options.sharedRetry = exchange.retry }
         return failure
     }
@@ -120,8 +120,8 @@ private final class BodyView: BodySource {
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
             seat.leave(error is CancellationError ? .abandoned : .failed(error))
-            let own = seat.own(error, caller.request)
-            throw (own as? CancelledBelow)?.failure(of: caller.request, .body) ?? own
+            let error = seat.callersError(error, caller.request)
+            throw (error as? CancelledBelow)?.failure(of: caller.request, .body) ?? error
         }
     }
 
