@@ -10,19 +10,19 @@ internal import Synchronization
 extension Exchange: HTTPClientResponseDelegate {
     func didSendRequestHead(task: HTTPClient.Task<Void>, _ head: HTTPRequestHead) {
         machine.withLock { machine in
-            machine.sentHead()
+            machine.sendHead()
             _ = machine.hold { $0.eventLoop = task.eventLoop }
         }
         events?.record(.requestHeadSent)
     }
 
     func didSendRequestPart(task: HTTPClient.Task<Void>, _ part: IOData) {
-        guard let sent = machine.withLock({ $0.sent(part.readableBytes) }) else { return }
+        guard let sent = machine.withLock({ $0.send(part.readableBytes) }) else { return }
         events?.record(.requestBytesSent, bytes: sent)
     }
 
     func didSendRequest(task: HTTPClient.Task<Void>) {
-        machine.withLock { $0.sentAll() }
+        machine.withLock { $0.endSending() }
         events?.record(.requestSent)
     }
 
@@ -35,7 +35,7 @@ extension Exchange: HTTPClientResponseDelegate {
         }
         let lengths = received.bodyLengths(to: request.method)
         let (delivery, upload) = machine.withLock { machine in
-            (machine.received(received, bodyLength: lengths.onTheWire), machine.held?.upload)
+            (machine.receive(received, bodyLength: lengths.onTheWire), machine.held?.upload)
         }
         guard let delivery else { return task.eventLoop.makeSucceededVoidFuture() }
         // The client also stops sending, and closes the connection after the response.
@@ -59,7 +59,7 @@ extension Exchange: HTTPClientResponseDelegate {
         else { return task.eventLoop.makeSucceededVoidFuture() }
         // Recorded before a reader can get the chunk, because the reader may end the exchange.
         events?.record(.responseBytesReceived, bytes: reportedBytes.wrappingAdd(Int64(chunk.count), ordering: .relaxed).newValue)
-        switch machine.withLock({ $0.received(chunk) { task.eventLoop.makePromise(of: Void.self) } }) {
+        switch machine.withLock({ $0.receive(chunk) { task.eventLoop.makePromise(of: Void.self) } }) {
         case .ignored, .queued: break
         case .holdBack(let demand): return demand.futureResult
         case .deliver(let reader): reader.continuation.resume(returning: chunk)
@@ -68,7 +68,7 @@ extension Exchange: HTTPClientResponseDelegate {
     }
 
     func didFinishRequest(task: HTTPClient.Task<Void>) throws {
-        if let ending = machine.withLock({ $0.receivedAll() }) { conclude(ending) }
+        if let ending = machine.withLock({ $0.receiveEnd() }) { conclude(ending) }
     }
 
     func didReceiveError(task: HTTPClient.Task<Void>, _ error: any Error) { end(by: error) { $0.connectionFailed($1) } }

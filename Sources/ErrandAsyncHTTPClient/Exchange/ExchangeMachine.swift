@@ -76,18 +76,18 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
         return true
     }
 
-    mutating func sentHead() {
+    mutating func sendHead() {
         if case .connecting(let waiter)? = progress { progress = .sending(waiter) }
     }
 
     /// Records sent bytes of the request's body. Returns the number of bytes sent so far, `nil` after the end.
-    mutating func sent(_ count: Int) -> Int64? {
+    mutating func send(_ count: Int) -> Int64? {
         guard !hasEnded else { return nil }
         sentBytes += Int64(count)
         return sentBytes
     }
 
-    mutating func sentAll() {
+    mutating func endSending() {
         if case .sending(let waiter)? = progress { progress = .awaitingResponse(waiter) }
     }
 
@@ -101,7 +101,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
 
     /// - Parameter bodyLength: the length of the body in bytes; `nil` if only the end of the body shows its length.
     /// - Returns: `nil` if no caller waits for a head.
-    mutating func received(_ head: HTTPResponse, bodyLength: Int64?) -> HeadDelivery? {
+    mutating func receive(_ head: HTTPResponse, bodyLength: Int64?) -> HeadDelivery? {
         switch progress {
         case .connecting(let waiter)?, .sending(let waiter)?, .awaitingResponse(let waiter)?:
             self.head = head
@@ -122,7 +122,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     }
 
     /// - Parameter demand: creates the demand for which the connection waits. Called only if the connection must wait.
-    mutating func received(_ chunk: Data, demand: () -> Handles.Demand) -> ChunkDelivery {
+    mutating func receive(_ chunk: Data, demand: () -> Handles.Demand) -> ChunkDelivery {
         guard case .receiving(var receiving)? = progress else { return .ignored }
         receivedBytes += Int64(chunk.count)
         receiving.missingBytes = receiving.missingBytes.map { $0 - Int64(chunk.count) }
@@ -149,7 +149,7 @@ struct ExchangeMachine<Handles: ExchangeHandles>: Sendable {
     }
 
     /// Records the end of the response.
-    mutating func receivedAll() -> Ending? {
+    mutating func receiveEnd() -> Ending? {
         guard case .receiving? = progress else { return nil }
         return end(.complete)
     }

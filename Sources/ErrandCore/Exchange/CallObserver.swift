@@ -157,11 +157,11 @@ extension HTTPSender {
             response = try await send(observed)
         } catch {
             let error = error.restoringCall(of: request)
-            call.failed(error, of: request)
+            call.fail(with: error, of: request)
             throw error
         }
         response.request.restoreCall(of: request)
-        call.received(&response, to: request)
+        call.receive(&response, to: request)
         return response
     }
 }
@@ -175,5 +175,7 @@ extension Request {
     /// - Parameters:
     ///   - head: the head of the refused response.
     ///   - error: the error that the middleware throws.
-    public func reportRefusal(of head: HTTPResponse, with error: any Error) { options.call.observation?.refused(head, with: error) }
+    public func reportRefusal(of head: HTTPResponse, with error: any Error) {
+        options.call.observation?.recordRefusal(of: head, with: error)
+    }
 }

@@ -3,9 +3,9 @@ internal import Synchronization
 /// The reports that the layers of a call make to the observers in the outer layers.
 protocol CallObservation: AnyObject, Sendable {
     /// Reports that a response is refused with an error that does not have the response's head.
-    func refused(_ head: HTTPResponse, with error: any Error)
+    func recordRefusal(of head: HTTPResponse, with error: any Error)
     /// Reports that the request is sent again. Therefore an earlier refusal was not the end of the call.
-    func sentAgain()
+    func recordResend()
 }
 
 /// A call and one of its observers. Only this class knows all kinds of ends, and it decides once how the call has ended.
@@ -104,7 +104,7 @@ final class ObservedCall: CallObservation {
     /// Receives the head of the response.
     ///
     /// - Parameter request: the request as the observer got it.
-    func received(_ response: inout Response, to request: Request) {
+    func receive(_ response: inout Response, to request: Request) {
         let (isRefused, isUpgraded) = (request.refuses(response), response.upgrade != nil)
         let awaitsReader = !isUpgraded && request.options.call.awaitsReader(ofRefused: isRefused)
         observer.receive(&response, isRefused: isRefused, awaitsReader: awaitsReader)
@@ -115,20 +115,20 @@ final class ObservedCall: CallObservation {
             if !awaitsReader { state.reading = .decoded }
         }
         // The bytes after the head belong to the other protocol.
-        if isUpgraded { return exchangeEnded(.complete, ExchangeLifetime.BodySizes()) }
-        response.exchange.onEnd { self.exchangeEnded($0, $1) }
+        if isUpgraded { return endExchange(.complete, ExchangeLifetime.BodySizes()) }
+        response.exchange.onEnd { self.endExchange($0, $1) }
         if awaitsReader {
             let end = response.metadata.callEnd ?? CallEnd()
             response.metadata.callEnd = end
-            end.onEnd { self.readingEnded($0) }
+            end.onEnd { self.endReading($0) }
         }
     }
 
     /// Receives the error that the call has thrown.
     ///
     /// - Parameter request: the request as the observer got it.
-    func failed(_ error: any Error, of request: Request) {
-        if let error = error as? StatusError, error.request?.id == request.id { return refused(by: error) }
+    func fail(with error: any Error, of request: Request) {
+        if let error = error as? StatusError, error.request?.id == request.id { return receiveRefusal(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
         let refusal = state.withLock { $0.refusal.take() }
         let outcome = CallOutcome(
@@ -140,7 +140,7 @@ final class ObservedCall: CallObservation {
 
     /// Ends the call with the response of a status error, because `validateStatus` may be an inner layer or an outer layer of the
     /// observer. The body was read or abandoned.
-    private func refused(by error: StatusError) {
+    private func receiveRefusal(by error: StatusError) {
         state.withLock { state in
             state.head = Head(error.refused)
             state.isRefused = true
@@ -148,17 +148,17 @@ final class ObservedCall: CallObservation {
             state.reading = .refused(error)
         }
         let end = error.refused.exchange.result
-        exchangeEnded(end?.outcome ?? (error.bodyIsWhole ? .complete : .abandoned), end?.sizes ?? ExchangeLifetime.BodySizes())
+        endExchange(end?.outcome ?? (error.bodyIsWhole ? .complete : .abandoned), end?.sizes ?? ExchangeLifetime.BodySizes())
     }
 
-    private func exchangeEnded(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
+    private func endExchange(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
         report { state, now in
             state.exchange = EndedExchange(end: end, sizes: sizes)
             if state.reading == nil { state.exchangeMark = now }
         }
     }
 
-    private func readingEnded(_ outcome: CallEnd.Outcome) { report { state, _ in state.reading = outcome } }
+    private func endReading(_ outcome: CallEnd.Outcome) { report { state, _ in state.reading = outcome } }
 
     private func report(after change: (inout State, _ now: any Sendable) -> Void) {
         func report(to observer: some CallObserver) {
@@ -181,14 +181,14 @@ final class ObservedCall: CallObservation {
 
     // MARK: Reports of inner layers
 
-    func refused(_ head: HTTPResponse, with error: any Error) {
+    func recordRefusal(of head: HTTPResponse, with error: any Error) {
         state.withLock { $0.refusal = Refusal(head: head, error: type(of: error)) }
-        outer?.refused(head, with: error)
+        outer?.recordRefusal(of: head, with: error)
     }
 
-    func sentAgain() {
+    func recordResend() {
         state.withLock { $0.refusal = nil }
-        outer?.sentAgain()
+        outer?.recordResend()
     }
 }
 

@@ -94,11 +94,11 @@ final class SharedExchange: Sendable {
             return
         }
         // The reference is weak. If the sender never reported the end, a strong reference would keep the exchange in memory forever.
-        if case .success(let response) = result { response.exchange.onEnd { [weak self] in self?.ended($0) } }
+        if case .success(let response) = result { response.exchange.onEnd { [weak self] in self?.end($0) } }
         act(on: wakes, lifetimes: .complete)
     }
 
-    private func ended(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
+    private func end(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
     /// Waits for the response to the exchange. Returns the response with the lifetime of the member's own response.
     ///
@@ -164,7 +164,7 @@ final class SharedExchange: Sendable {
     private func beginRead(_ number: Int, _ reader: ResponseBody.SharedIterator) {
         work.begin(number) { [self] in
             do {
-                received(try await reader.next())
+                receive(try await reader.next())
             } catch {
                 act(on: state.withLock { $0.endBody(error) }, lifetimes: .failed(error))
             }
@@ -173,7 +173,7 @@ final class SharedExchange: Sendable {
         if state.withLock(\.isOver) { work.cancelAll() }
     }
 
-    private func received(_ chunk: Data?) {
+    private func receive(_ chunk: Data?) {
         let wakes = state.withLock { state in
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)

@@ -13,7 +13,7 @@ extension HTTP1Handler {
     ///
     /// If the body of the request and the rest of the response are short, the connection is reused. Otherwise, the request uses another
     /// connection.
-    func challenged(_ head: ResponseHead) {
+    func receiveChallenge(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         // The upload stops first, so that its task can no longer open the body for this connection.
         if machine.isUploading { stopUpload() }

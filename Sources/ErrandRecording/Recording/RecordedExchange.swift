@@ -76,9 +76,9 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    func requestBodyBegins(at offset: Int64) { state.withLock { $0.requestBody.restart(at: offset) } }
+    func beginRequestBody(at offset: Int64) { state.withLock { $0.requestBody.restart(at: offset) } }
 
-    func sent(_ chunk: Data) {
+    func send(_ chunk: Data) {
         state.withLock { state in
             state.requestBody.append(chunk)
             // If a transport knows the length, it may stop reading before the end of the body.
@@ -86,9 +86,9 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    func requestBodyEnded() { state.withLock { $0.requestBody.isWhole = true } }
+    func endRequestBody() { state.withLock { $0.requestBody.isWhole = true } }
 
-    func received(_ response: Response) {
+    func receive(_ response: Response) {
         let wait = elapsed()
         let version = response.metadata.httpVersion?.rawValue ?? "unknown"
         let fields = response.head.headerFields
@@ -110,12 +110,12 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    func received(_ chunk: Data) {
+    func receive(_ chunk: Data) {
         let now = elapsed()
         state.withLock { $0.body.append(chunk, at: now - ($0.wait ?? .zero)) }
     }
 
-    func ended(_ stage: Stage, trailers: HTTPFields? = nil) {
+    func end(_ stage: Stage, trailers: HTTPFields? = nil) {
         let now = elapsed()
         state.withLock { state in
             guard state.end == nil else { return }
@@ -126,7 +126,7 @@ final class RecordedExchange: EventSink {
     }
 
     /// Returns the stage for an error. A cancelled exchange says nothing about the server.
-    static func end(by error: any Error, inBody: Bool) -> Stage {
+    static func stage(after error: any Error, inBody: Bool) -> Stage {
         switch error {
         case is CancellationError, is BodyAlreadyUsedError: return inBody ? .abandoned : .dropped
         case is InvalidURLError: return .dropped

@@ -42,23 +42,23 @@ internal import Testing
                 case .conclude(let ending): return text(ending)
                 case .refused: return "refused"
                 }
-            case .sentHead: machine.sentHead()
-            case .sentPart: return machine.sent(10).map { "\($0) bytes sent" } ?? ""
-            case .sentAll: machine.sentAll()
+            case .sentHead: machine.sendHead()
+            case .sentPart: return machine.send(10).map { "\($0) bytes sent" } ?? ""
+            case .sentAll: machine.endSending()
             case .success, .refusal, .emptySuccess:
                 let head = HTTPResponse(status: self == .refusal ? .contentTooLarge : .ok)
                 let length: Int64? = self == .emptySuccess ? 0 : self == .success ? 100_000 : nil
-                guard let delivery = machine.received(head, bodyLength: length) else { return "" }
+                guard let delivery = machine.receive(head, bodyLength: length) else { return "" }
                 return "wake \(delivery.waiter)" + (delivery.stopsUpload ? ", stop the upload" : "")
             case .chunk, .largeChunk, .wholeBody:
                 let count = self == .chunk ? 1_000 : self == .largeChunk ? 64 * 1024 : 100_000
-                switch machine.received(Data(count: count), demand: { "demand" }) {
+                switch machine.receive(Data(count: count), demand: { "demand" }) {
                 case .ignored: return ""
                 case .queued: return "queued"
                 case .holdBack(let demand): return "hold back by \(demand)"
                 case .deliver(let waiter): return "wake \(waiter)"
                 }
-            case .end: return text(machine.receivedAll())
+            case .end: return text(machine.receiveEnd())
             case .read, .wait:
                 switch machine.read(orWait: self == .wait ? "reader" : nil) {
                 case .chunk(let chunk, let demand): return "\(chunk.count) bytes" + (demand.map { ", grant \($0)" } ?? "")
@@ -153,7 +153,7 @@ internal import Testing
     private static func receiving(bodyLength: Int64? = nil) -> Machine {
         var machine = Machine(holding: "owner")
         for event in [Event.begin, .attach, .sentHead, .sentAll] { _ = event.apply(to: &machine) }
-        _ = machine.received(HTTPResponse(status: .ok), bodyLength: bodyLength)
+        _ = machine.receive(HTTPResponse(status: .ok), bodyLength: bodyLength)
         return machine
     }
 
@@ -162,7 +162,7 @@ internal import Testing
         var demands = 0
         func receive(_ count: Int) -> String? {
             guard
-                case .holdBack(let demand) = machine.received(
+                case .holdBack(let demand) = machine.receive(
                     Data(count: count),
                     demand: {
                         demands += 1; return "\(demands)"
@@ -192,8 +192,8 @@ internal import Testing
 
     @Test func chunksAreReadInOrderAndThenTheEnd() {
         var machine = Self.receiving()
-        for byte in UInt8(1)...3 { _ = machine.received(Data([byte]), demand: { "" }) }
-        #expect(machine.receivedAll() != nil)
+        for byte in UInt8(1)...3 { _ = machine.receive(Data([byte]), demand: { "" }) }
+        #expect(machine.receiveEnd() != nil)
         for byte in UInt8(1)...3 {
             guard case .chunk(Data([byte]), nil) = machine.read() else {
                 Issue.record("chunk \(byte) is missing")
@@ -226,13 +226,13 @@ internal import Testing
 
     @Test func theSizesAreCountedOnTheWire() {
         var machine = Self.receiving()
-        #expect(machine.sent(30) == 30)
-        #expect(machine.sent(12) == 42)
+        #expect(machine.send(30) == 30)
+        #expect(machine.send(12) == 42)
         _ = Event.chunk.apply(to: &machine)
         _ = Event.chunk.apply(to: &machine)
-        let ending = machine.receivedAll()
+        let ending = machine.receiveEnd()
         #expect(ending?.sizes == ExchangeLifetime.BodySizes(requestBytes: 42, responseBytes: 2_000))
-        #expect(machine.sent(1) == nil)
+        #expect(machine.send(1) == nil)
     }
 
     /// A server may close on a request that it does not want whole, as soon as its response is (RFC 9113, 8.1).
