@@ -33,7 +33,8 @@ final class ObservedCall: CallObservation {
         }
     }
 
-    private struct Refusal {
+    /// A response that an inner middleware has refused with an error of the app.
+    private struct ReportedRefusal {
         let head: HTTPResponse
         let error: any Error.Type
     }
@@ -60,7 +61,7 @@ final class ObservedCall: CallObservation {
         var (isRefused, isUpgraded) = (false, false)
         /// Whether a `validateStatus` inside the observer has refused the response.
         var isRefusedInside = false
-        var refusal: Refusal?
+        var refusal: ReportedRefusal?
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
@@ -71,8 +72,8 @@ final class ObservedCall: CallObservation {
         /// Returns the end of the call; `nil` while the exchange or the reading has not ended, and after the end was reported.
         mutating func end() -> Ending? {
             guard !isOver, let exchange else { return nil }
-            var (failure, refusal, mark): ((any Error)?, StatusError?, (any Sendable)?) = (nil, nil, nil)
-            if case .refused(let error)? = reading { refusal = error }
+            var (failure, error, mark): ((any Error)?, StatusError?, (any Sendable)?) = (nil, nil, nil)
+            if case .refused(let refused)? = reading { error = refused }
             switch (exchange.end, reading) {
             case (.failed(let error), _): failure = error
             case (_, nil): return nil
@@ -81,10 +82,13 @@ final class ObservedCall: CallObservation {
             case (_, .failed(let error)): failure = error
             }
             guard let head = head.take() else { return nil }
+            let refusal =
+                isRefused || error != nil
+                ? CallOutcome.Refusal(head.head, error: error, isInner: isRefusedInside, failure: failure) : nil
             let outcome = CallOutcome(
-                response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
+                response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)),
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
-                isCancelled: failure is CancellationError, refusal: refusal, isRefusedInside: isRefusedInside, refusedHead: nil)
+                isCancelled: failure is CancellationError, refusal: refusal)
             // The response of a status error refers to the observers of its call, and thus to this object.
             self = State()
             isOver = true
@@ -130,11 +134,14 @@ final class ObservedCall: CallObservation {
     func fail(with error: any Error, of request: Request) {
         if let error = error as? StatusError, error.request?.id == request.id { return receiveRefusal(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
-        let refusal = state.withLock { $0.refusal.take() }
+        let reported = state.withLock { $0.refusal.take() }
+        let refusal = reported.flatMap { reported in
+            error is any RequestFailure || reported.error != type(of: error)
+                ? nil : CallOutcome.Refusal(reported.head, isInner: true, failure: error)
+        }
         let outcome = CallOutcome(
-            response: nil, isRefused: false, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error,
-            isCancelled: isCancelled, refusal: nil, isRefusedInside: false,
-            refusedHead: refusal.flatMap { error is any RequestFailure || $0.error != type(of: error) ? nil : $0.head })
+            response: nil, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error, isCancelled: isCancelled,
+            refusal: refusal)
         end(outcome, observer)
     }
 
@@ -182,7 +189,7 @@ final class ObservedCall: CallObservation {
     // MARK: Reports of inner layers
 
     func recordRefusal(of head: HTTPResponse, with error: any Error) {
-        state.withLock { $0.refusal = Refusal(head: head, error: type(of: error)) }
+        state.withLock { $0.refusal = ReportedRefusal(head: head, error: type(of: error)) }
         outer?.recordRefusal(of: head, with: error)
     }
 

@@ -84,12 +84,12 @@ final class ExchangeLog: CallObserver {
     }
 
     func end(_ outcome: CallOutcome, at mark: Duration) {
-        if let error = outcome.statusError, let refused = outcome.response {
+        if let error = outcome.refusal?.innerError, let refused = outcome.response {
             logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
             if let awaited = awaited.withLock({ $0.take() }) { logAtEnd(awaited, outcome, elapsed: mark.inWords) }
         } else if let failure = outcome.failure {
-            logFailure(failure, after: outcome.refusedHead, elapsed: mark.inWords)
+            logFailure(failure, after: outcome.refusal?.head, elapsed: mark.inWords)
         }
     }
 
@@ -97,7 +97,7 @@ final class ExchangeLog: CallObserver {
     private func logRefusal(_ error: StatusError, _ received: Received, _ outcome: CallOutcome, elapsed: String) {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
-        if let failure = outcome.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
+        if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
         // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. An inner
         // `validateStatus` has the same record.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
@@ -216,14 +216,14 @@ final class ExchangeLog: CallObserver {
     private func logAtEnd(_ awaited: Awaited, _ outcome: CallOutcome, elapsed: String) {
         guard let end = outcome.exchange else { return }
         let received = awaited.received
-        if let refusal = outcome.serviceError {
+        if let refusal = outcome.refusal?.serviceError {
             logRefusal(received, refusal, awaited.read(), end, elapsed: elapsed)
         } else if let failure = outcome.failure {
             logFailure(
                 failure, responseMetadata(received, elapsed: elapsed), elapsed: elapsed,
                 notes: responseNotes(received, awaited.read(), end))
         } else if wants(received) {
-            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed, refusal: outcome.refusal)
+            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed, refusal: outcome.refusal?.error)
         }
     }
 

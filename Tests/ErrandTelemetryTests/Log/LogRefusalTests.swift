@@ -142,8 +142,8 @@ import Testing
         var texts: [String] { state.withLock { $0.map(\.text) } }
         var statusErrors: [Bool] { state.withLock { $0.map(\.isStatusError) } }
         func add(_ outcome: CallOutcome) {
-            let text = outcome.refusal.map { String(reflecting: $0) } ?? "none"
-            state.withLock { $0.append((text, outcome.statusError != nil)) }
+            let text = outcome.refusal?.error.map { String(reflecting: $0) } ?? "none"
+            state.withLock { $0.append((text, outcome.refusal?.innerError != nil)) }
         }
     }
 
