@@ -25,10 +25,10 @@ extension RateLimiter {
     struct Queue: Sendable {
         /// The lane of the leader; `nil` if there is no leader.
         var leader: Int?
-        /// The instant at which the leader asks the store again, and the cause of the wait; `nil` while the leader asks.
-        var opening: Opening?
+        /// The pause of the leader; `nil` while the leader asks the store.
+        var pause: Pause?
         /// The number of times that the server sent fields while there was a leader.
-        var news = 0
+        var updateCount = 0
         var waiters = WaitQueue<Waiter>()
 
         /// The number of grants since the last grant to the longest waiter.
@@ -38,7 +38,7 @@ extension RateLimiter {
 
         /// Makes the next waiter, if any, the leader.
         mutating func promote() -> Waiter? {
-            opening = nil
+            pause = nil
             let next = popFirst()
             leader = next?.call.lane
             return next
@@ -59,9 +59,9 @@ extension RateLimiter {
         }
     }
 
-    /// The next time at which a leader asks the store.
-    struct Opening: Sendable {
-        let at: Duration
+    /// The time until a leader asks the store again.
+    struct Pause: Sendable {
+        let end: Duration
         let cause: RateLimitDecision.Cause
         /// The alarm that wakes the leader; `nil` if fields of the server can't shorten the wait.
         let alarm: AsyncStream<Void>.Continuation?
