@@ -70,7 +70,7 @@ struct ReadRequestBody {
         } else {
             // For a one-shot body, the bytes that were read come first, then the rest.
             let read = all
-            self.body = .stream(length: body.length, replay: .oneShot) { _ in ResumedBodySource(read: read, rest: opened) }
+            self.body = .stream(length: body.length, replay: .oneShot) { _ in ChunksBodySource([read], then: .source(opened)) }
             source = opened
         }
     }
