@@ -214,39 +214,34 @@ final class RecordedExchange: EventSink {
 struct BodyCapture: Sendable {
     private static let mostChunks = 65_536
 
-    let limitBytes: Int
-    private(set) var bytes = Data()
-    private(set) var totalBytes = 0
+    private var prefix: BodyPrefix
     private(set) var chunks: [HARChunk] = []
     private(set) var isStreamed = false
     /// Whether the body has ended.
     var isWhole = false
 
-    init(limitBytes: Int) { self.limitBytes = limitBytes }
+    init(limitBytes: Int) { prefix = BodyPrefix(limitBytes: limitBytes) }
 
-    var isTruncated: Bool { totalBytes > bytes.count }
+    var bytes: Data { prefix.bytes }
+    var totalBytes: Int { prefix.totalBytes }
+    var isTruncated: Bool { prefix.isTruncated }
 
     /// - Parameter time: the time at which the chunk arrived; `nil` for a body in one piece.
     mutating func append(_ chunk: Data, at time: Duration? = nil) {
-        totalBytes += chunk.count
-        let kept = chunk.prefix(max(0, limitBytes - bytes.count))
-        bytes.append(kept)
-        guard let time, !kept.isEmpty else { return }
+        let count = prefix.append(chunk)
+        guard let time, count > 0 else { return }
         isStreamed = true
         if chunks.count < Self.mostChunks {
-            chunks.append(HARChunk(bytes: kept.count, time: time.milliseconds))
+            chunks.append(HARChunk(bytes: count, time: time.milliseconds))
         } else {
-            chunks[chunks.count - 1].bytes += kept.count
+            chunks[chunks.count - 1].bytes += count
         }
     }
 
     /// Restarts the body, which is sent again from `offset`.
     mutating func restart(at offset: Int64) {
-        let offset = Int(offset)
         isWhole = false
-        // A gap after the recorded bytes can't be filled. Then the body is marked as truncated.
-        bytes = bytes.prefix(offset)
-        totalBytes = offset
+        prefix.restart(at: Int(offset))
     }
 }
 
