@@ -3,10 +3,7 @@ internal import Synchronization
 
 /// The slots of each key, and the queued requests.
 final class ConcurrencyLimiter: Sendable {
-    private struct Waiter: Sendable {
-        let ticket: QueueTicket
-        let continuation: CheckedContinuation<Void, any Error>
-    }
+    private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private struct Queue: Sendable {
         var limit: Double
@@ -70,19 +67,18 @@ final class ConcurrencyLimiter: Sendable {
     }
 
     private func wait(_ key: RequestScope.Key, for request: Request) async throws {
-        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: Waiter) in
             within(key) { queue in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if queue.hasRoom {
                     queue.inUse += 1
                     return .success(())
                 }
-                ticket.place = queue.waiters.append(
-                    Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
+                queue.waiters.append(continuation, lane: request.options.priority.urgency, ticket: ticket)
                 return nil
             }
         } leave: { [self] ticket in
-            within(key) { $0.waiters.cancel(ticket)?.continuation }
+            within(key) { $0.waiters.cancel(ticket) }
         }
     }
 
@@ -94,11 +90,10 @@ final class ConcurrencyLimiter: Sendable {
             var next: [Waiter] = []
             while queue.hasRoom, let waiter = queue.waiters.popNext() {
                 queue.inUse += 1
-                waiter.ticket.place = nil  // another queue may issue the same number
                 next.append(waiter)
             }
             return next
         }
-        for waiter in next { waiter.continuation.resume() }
+        for waiter in next { waiter.resume() }
     }
 }

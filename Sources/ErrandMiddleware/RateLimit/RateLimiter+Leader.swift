@@ -77,9 +77,9 @@ extension RateLimiter {
             if queue.grantsSinceOldest >= WaitQueue<Waiter>.oldestInterval {
                 queue.grantsSinceOldest = 0
                 guard let oldest = queue.waiters.oldest(), oldest.call.arrived < call.arrived else { return (queue.promote(), .lead) }
-                return (queue.popOldest(), .go(grant))
+                return (queue.waiters.popOldest(), .go(grant))
             }
-            if let urgent = queue.popFirst(before: call.lane) { return (urgent, .go(grant)) }
+            if let urgent = queue.waiters.popFirst(before: call.lane) { return (urgent, .go(grant)) }
             return (queue.promote(), .lead)
         }
     }
@@ -92,19 +92,13 @@ extension RateLimiter {
     }
 
     private func removeAll(_ key: String, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
-        within(key) { queue in
-            let leaving = queue.waiters.removeAll(where: isLeaving)
-            for waiter in leaving { waiter.ticket.place = nil }
-            return leaving
-        }
+        within(key) { $0.waiters.removeAll(where: isLeaving) }
     }
 
     private func dissolve(_ key: String) -> [Waiter] {
         within(key) { queue in
-            let all = queue.waiters.removeAll()
-            for waiter in all { waiter.ticket.place = nil }
             (queue.leader, queue.pause) = (nil, nil)
-            return all
+            return queue.waiters.removeAll()
         }
     }
 }

@@ -17,7 +17,6 @@ extension RateLimiter {
     }
 
     struct Waiter: Sendable {
-        let ticket: QueueTicket
         let call: Call
         let continuation: CheckedContinuation<QueueOutcome, any Error>
     }
@@ -39,22 +38,8 @@ extension RateLimiter {
         /// Makes the next waiter, if any, the leader.
         mutating func promote() -> Waiter? {
             pause = nil
-            let next = popFirst()
+            let next = waiters.popFirst()
             leader = next?.call.lane
-            return next
-        }
-
-        /// Removes the first waiter. The place in the waiter's ticket is cleared, because another queue may issue the same
-        /// number.
-        mutating func popFirst(before lane: Int? = nil) -> Waiter? {
-            let next = waiters.popFirst(before: lane)
-            next?.ticket.place = nil
-            return next
-        }
-
-        mutating func popOldest() -> Waiter? {
-            let next = waiters.popOldest()
-            next?.ticket.place = nil
             return next
         }
     }

@@ -155,7 +155,7 @@ final class RateLimiter: Sendable {
                 if let (wait, cause) = knownWait(call, key, in: queue), let refusal = refusal(call, wait, cause) {
                     return .failure(refusal)
                 }
-                ticket.place = queue.waiters.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
+                queue.waiters.append(Waiter(call: call, continuation: continuation), lane: call.lane, ticket: ticket)
                 return nil
             }
         } leave: { [self] ticket in
@@ -192,7 +192,7 @@ final class RateLimiter: Sendable {
     /// Passes a grant to the next waiter, because the owner of the grant no longer waits. Without a waiter, the grant is lost.
     func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
-        let next = within(key) { $0.popFirst() }
+        let next = within(key) { $0.waiters.popFirst() }
         next?.continuation.resume(returning: .go(grant))
     }
 
