@@ -43,7 +43,7 @@ public struct ContentDecodingError: RequestFailure, NumberedFailure {
         (self.code, self.request, self.response) = (code, request, response)
     }
 
-    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened)\(shownAttempts)" }
+    public var description: String { "\(shownRequest)\(happened)\(shownAttempts)" }
 
     private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(code)" }
 

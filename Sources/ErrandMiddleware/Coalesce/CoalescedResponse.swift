@@ -149,7 +149,7 @@ public struct SlowReaderError: RequestFailure, NumberedFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes "
+        "\(shownRequest)another caller reads the shared body so fast that more than \(limitBytes) bytes "
             + "would have to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 

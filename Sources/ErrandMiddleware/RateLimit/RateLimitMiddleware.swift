@@ -147,7 +147,7 @@ public struct RateLimitError: TemporaryRefusal, NumberedFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
+        "\(shownRequest)refused by the rate limit\(cause == .server ? " of the server" : "")"
             + (retryAfter.map { ": the next request may be sent in \($0.inWords)" } ?? "") + " (not sent)" + shownAttempts
     }
 
@@ -172,7 +172,7 @@ public struct RateLimitStoreError: RequestFailure, NumberedFailure {
 
     /// The description. The description contains only the type of the store's error, because the text of that error may contain secrets.
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
+        "\(shownRequest)refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
     }
 
