@@ -62,13 +62,13 @@ private func decompress(_ input: inout Input) {
     guard let codings = codings(input.byte()) else { return }
     let limits =
         settings == 0
-        ? DecompressionLimits(maxBytes: 4 << 20)
-        : DecompressionLimits(maxBytes: Int(settings) * 64, maxRatio: 1 + Int(settings & 7), ratioThresholdBytes: 256)
+        ? DecompressionLimits(limitBytes: 4 << 20)
+        : DecompressionLimits(limitBytes: Int(settings) * 64, maxRatio: 1 + Int(settings & 7), ratioThresholdBytes: 256)
     let bytes = input.bytes()
     let results = divisions(of: bytes, seed: seed).map { decoded($0, codings, limits) }
     for result in results {
         // The output that goes over the limit is not delivered.
-        expect(result.output.count <= limits.maxBytes ?? .max, "more bytes than the limit")
+        expect(result.output.count <= limits.limitBytes ?? .max, "more bytes than the limit")
         let ratio = limits.maxRatio ?? 1
         expect(result.output.count <= max(limits.ratioThresholdBytes, bytes.count * ratio), "more bytes than the limit of the ratio")
         // Where the ratio ends a body depends on the chunks, as does what was delivered before that.

@@ -43,7 +43,7 @@ private func multipartReader(_ input: inout Input) {
     let reader =
         settings == 0
         ? MultipartReader(boundary: boundary)
-        : MultipartReader(boundary: boundary, maxHeadBytes: Int(settings & 0x7F), maxParts: Int(settings >> 4))
+        : MultipartReader(boundary: boundary, headLimitBytes: Int(settings & 0x7F), maxParts: Int(settings >> 4))
     let results = divisions(of: bytes, seed: seed).map { MultipartResult($0, reader) }
     for result in results.dropFirst() { expectEqual(result, results[0], "the parts depend on the chunks") }
     let result = results[0]

@@ -24,7 +24,7 @@ private func eventStream(_ input: inout Input) {
     let reportsComments = settings & 0x80 != 0
     let bytes = input.bytes()
     let results = divisions(of: bytes, seed: seed).map { chunks -> EventStreamResult in
-        var parser = EventStreamParser(maxEventBytes: limit, reportsComments: reportsComments)
+        var parser = EventStreamParser(eventLimitBytes: limit, reportsComments: reportsComments)
         var result = EventStreamResult()
         do throws(EventTooLargeError) {
             for chunk in chunks {
@@ -125,7 +125,7 @@ private func jsonLines(_ input: inout Input) {
     let (seed, limit) = (input.byte(), limit(input.byte()))
     let bytes = input.bytes()
     let results = divisions(of: bytes, seed: seed).map { chunks -> TextsResult<JSONLineSplitter.Line> in
-        var splitter = JSONLineSplitter(maxLineBytes: limit)
+        var splitter = JSONLineSplitter(lineLimitBytes: limit)
         var result = TextsResult<JSONLineSplitter.Line>()
         do throws(JSONTextTooLargeError) {
             for chunk in chunks {
@@ -152,7 +152,7 @@ private func jsonSequence(_ input: inout Input) {
     let (seed, limit) = (input.byte(), limit(input.byte()))
     let bytes = input.bytes()
     let results = divisions(of: bytes, seed: seed).map { chunks -> TextsResult<JSONSequenceSplitter.Item> in
-        var splitter = JSONSequenceSplitter(maxTextBytes: limit)
+        var splitter = JSONSequenceSplitter(textLimitBytes: limit)
         var result = TextsResult<JSONSequenceSplitter.Item>()
         do throws(JSONTextTooLargeError) {
             for chunk in chunks {

@@ -30,7 +30,7 @@ struct FormatsLinearWorkTests {
     }
 
     private static func events(in text: String, pieces: Int) {
-        var parser = EventStreamParser(maxEventBytes: .max, reportsComments: true)
+        var parser = EventStreamParser(eventLimitBytes: .max, reportsComments: true)
         for piece in Array(text.utf8).chunks(of: pieces) {
             parser.append(piece)
             while (try? parser.next()) != nil {}
@@ -43,7 +43,7 @@ struct FormatsLinearWorkTests {
 
     private static let readMultipart: @Sendable (String) -> Void = { text in
         guard let boundary = MultipartBoundary("b") else { return }
-        var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
+        var reader = MultipartReader(boundary: boundary, headLimitBytes: .max, maxParts: .max)
         // In small chunks: what is kept must not be searched again for each.
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -181,14 +181,14 @@ struct FormatsLinearWorkTests {
         Parser("events, many events in one chunk", text: repeated("data\n\n")) { events(in: $0, pieces: .max) },
         Parser("events, IDs and retries", text: repeated("id:1\nretry:99999\n")) { events(in: $0, pieces: 16) },
         Parser("JSON lines", text: repeated("{}\n")) { text in
-            var splitter = JSONLineSplitter(maxLineBytes: .max)
+            var splitter = JSONLineSplitter(lineLimitBytes: .max)
             for piece in Array(text.utf8).chunks(of: 16) {
                 splitter.append(piece)
                 while (try? splitter.next()) != nil {}
             }
         },
         Parser("JSON text sequence", text: repeated("\u{1E}[\"a\"]\n")) { text in
-            var splitter = JSONSequenceSplitter(maxTextBytes: .max)
+            var splitter = JSONSequenceSplitter(textLimitBytes: .max)
             for piece in Array(text.utf8).chunks(of: 16) {
                 splitter.append(piece)
                 while (try? splitter.next()) != nil {}

@@ -93,7 +93,7 @@ import Testing
         }
         #expect(Set(declared).count == declared.count, "each pair is declared once")
         #expect(Set(declared) == Set(Self.expected.map { Pair(outer: $0.outer, inner: $0.inner) }))
-        let once = Self.stack.layers.filter { $0.neighbors.contains { $0.side == .neither } }
+        let once = Self.stack.layers.filter { $0.neighbors.contains { $0.side == .once } }
         #expect(once.map(\.place) == [.retry, .redirect])
     }
 

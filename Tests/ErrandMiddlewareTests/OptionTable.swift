@@ -86,7 +86,7 @@ extension OptionRow {
         OptionRow("DelayOptionKey", .value) { $0.delay = .off },
         OptionRow("EventsKey", outside, requiredMiddleware: .events) { $0.events = .use(StubEventSink()) },
         OptionRow("DecompressOptionKey", .value, requiredMiddleware: .decompress) {
-            $0.decompress = .use(DecompressionLimits(maxBytes: 9))
+            $0.decompress = .use(DecompressionLimits(limitBytes: 9))
         },
         OptionRow("DecompressOptionKey", .value) { $0.decompress = .off },
         OptionRow("CompressRequestsOptionKey", .value, requiredMiddleware: .compressRequests) { $0.compressRequests = .gzip },

@@ -12,7 +12,7 @@ func readCompressedReport() async throws {
 
 func readReportOfAtMost100MB() async throws -> Data {
     var request = try Request(.get, url: "https://a.example/report")
-    request.options.decompress = .use(DecompressionLimits(maxBytes: 100_000_000))
+    request.options.decompress = .use(DecompressionLimits(limitBytes: 100_000_000))
     do {
         return try await HTTPStack.default.send(request).data()
     } catch let error as ContentDecodingError where error.code.isLimit {

@@ -53,13 +53,13 @@ import Testing
         values["RetryPolicy.maxAttempts"] = number(RetryPolicy.standard.maxAttempts)
         values["RetryPolicy.backoff"] = "\(RetryPolicy.standard.backoff)"
         values["RetryPolicy.maxRetryAfter"] = RetryPolicy.standard.maxRetryAfter.inWords
-        values["RetryPolicy.defaultStatuses"] = RetryPolicy.defaultStatuses.sorted().map(String.init).joined(separator: ", ")
+        values["RetryPolicy.defaultStatuses"] = "\(RetryPolicy.defaultStatuses)"
         values["RetryBudget.reserve"] = RetryBudget().reserve.inWords
         values["RetryBudget.perSuccess"] = RetryBudget().perSuccess.inWords
         values["RetryBudget.perSecond"] = RetryBudget().perSecond.inWords
         values["FallbackMiddleware.deadlineShare"] = try stated(
-            "25 %", in: "ErrandMiddleware/Fallback/FallbackMiddleware.swift", by: "statuses: Set<Int> = [], deadlineShare: Double = 0.25) {"
-        )
+            "25 %", in: "ErrandMiddleware/Fallback/FallbackMiddleware.swift",
+            by: "statuses: StatusRule = [], deadlineShare: Double = 0.25) {")
         values["APIClient.bodyLimitBytes"] = bytes(APIClient(.bare).bodyLimitBytes)
         values["ResponseBody.defaultCollectLimitBytes"] = bytes(ResponseBody.defaultCollectLimitBytes)
         values["StatusError.bodyLimitBytes"] = bytes(StatusError.bodyLimitBytes)
@@ -67,11 +67,11 @@ import Testing
         values["JSONDepth.limit"] = number(JSONDepth.limit)
         values["JSONValue.depthLimit"] = number(JSONValue.depthLimit)
         values["FormURLEncoded.memberLimit"] = number(FormURLEncoded.memberLimit)
-        values["ResponseBody.lines"] = bytes(LineSplitter.defaultMaxLineBytes)
+        values["ResponseBody.lines"] = bytes(LineSplitter.defaultLineLimitBytes)
         values["ResponseBody.defaultJSONTextLimitBytes"] = bytes(ResponseBody.defaultJSONTextLimitBytes)
         values["MultipartReader.defaultMaxParts"] = number(MultipartReader.defaultMaxParts)
-        values["MultipartReader.defaultMaxHeadBytes"] = bytes(MultipartReader.defaultMaxHeadBytes)
-        values["DecompressionLimits.maxBytes"] = DecompressionLimits.standard.maxBytes.map(bytes) ?? "none"
+        values["MultipartReader.defaultHeadLimitBytes"] = bytes(MultipartReader.defaultHeadLimitBytes)
+        values["DecompressionLimits.limitBytes"] = DecompressionLimits.standard.limitBytes.map(bytes) ?? "none"
         values["DecompressionLimits.maxRatio"] = DecompressionLimits.standard.maxRatio.map(number) ?? "none"
         values["DecompressionLimits.maxCodings"] = number(DecompressionLimits.standard.maxCodings)
         values["NIOTransport.Configuration.maxConnectionsPerOrigin"] = number(configuration.maxConnectionsPerOrigin)
@@ -98,7 +98,7 @@ import Testing
         values["EventStreamPolicy.backoff"] = "\(EventStreamPolicy.standard.backoff)"
         values["EventStreamPolicy.maxRetryAfter"] = EventStreamPolicy.standard.maxRetryAfter.inWords
         values["EventStreamPolicy.silenceTimeout"] = EventStreamPolicy.standard.silenceTimeout?.inWords ?? "none"
-        values["EventStreamPolicy.maxEventBytes"] = bytes(EventStreamPolicy.standard.maxEventBytes)
+        values["EventStreamPolicy.eventLimitBytes"] = bytes(EventStreamPolicy.standard.eventLimitBytes)
         values["AuthenticateMiddleware.roundLimit"] = number(AuthenticateMiddleware.roundLimit)
         values["RefreshPolicy.leadTime"] = RefreshPolicy.standard.leadTime.inWords
         values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)

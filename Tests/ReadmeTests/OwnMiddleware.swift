@@ -228,13 +228,13 @@ struct AuditedCall: CallObserver {
 
     func end(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {
         var entry = AuditEntry(duration: end - start)
-        entry.status = outcome.response?.status ?? outcome.refusedHead?.status
-        let failure: (any Error)? = outcome.serviceError ?? outcome.failure
+        entry.status = outcome.response?.status ?? outcome.refusal?.head.status
+        let failure: (any Error)? = outcome.refusal?.serviceError ?? outcome.failure
         if outcome.isCancelled {
             entry.problem = "cancelled"
         } else if let failure {
             entry.problem = "\(type(of: failure))"    // the text of an error may have secrets
-        } else if outcome.isRefused {
+        } else if outcome.refusal != nil {
             entry.problem = "refused"
         }
         write(entry)

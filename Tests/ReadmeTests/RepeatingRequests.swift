@@ -28,7 +28,8 @@ nonisolated struct PressEnvelope: ResponseEnvelope {
 }
 
 func makeWaitingForThePress(_ network: HTTPStack) -> APIClient {
-    let stack = network.retry().retry(onServiceCodes: [50_300], backoff: .constant(.milliseconds(200)), atMost: 5)
+    let busy = ResponseValidator.retry(onServiceCodes: [50_300], backoff: .constant(.milliseconds(200)), atMost: 5)
+    let stack = network.retry().validate(busy)
     return APIClient(stack.server("https://press.example"), envelope: PressEnvelope.self)
 }
 

@@ -58,7 +58,7 @@ public struct RequestEncodingError: RequestFailure, NumberedFailure {
     private var happened: String { "cannot encode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
 
     /// The request, type, coding path and problem, without any part of the value.
-    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened) (\(delivery.phrase))\(shownAttempts)" }
+    public var description: String { "\(shownRequest)\(happened) (\(delivery.phrase))\(shownAttempts)" }
 
     public var failureNumber: FailureNumber { .requestEncoding }
     /// The type, the coding path and the problem.

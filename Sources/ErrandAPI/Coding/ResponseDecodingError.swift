@@ -158,7 +158,7 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
 
     /// The request, type, coding path, problem and status, without any part of the body.
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")\(happened) (status \(head.status.code))\(head.shownRemarks)\(shownAttempts)"
+        "\(shownRequest)\(happened) (status \(head.status.code))\(head.shownRemarks)\(shownAttempts)"
     }
 
     public var failureNumber: FailureNumber { .responseDecoding }

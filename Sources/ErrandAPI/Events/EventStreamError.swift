@@ -87,7 +87,7 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
 
     /// The request, code and message, and the status of a response.
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)"
+        "\(shownRequest)\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)"
     }
 
     private var happened: String { "\(code): \(message)" }

@@ -31,10 +31,10 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var silenceTimeout: Duration?
     /// The largest size of an event in bytes. A larger event fails the stream with a ``/ErrandCore/TransportError`` with the code
     /// `bodyTooLarge`.
-    public var maxEventBytes: Int
+    public var eventLimitBytes: Int
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect
     /// again. Any other status 2xx, such as 202, fails the stream even if the rule accepts the status.
-    public var retriedStatuses: StatusRule
+    public var statuses: StatusRule
     /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property matters if the server may
     /// have processed the request, and the stream has no event ID after which the server could continue.
     ///
@@ -52,15 +52,15 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     ///   - backoff: the growing part of the wait. Default: 1 s, doubled up to 30 s.
     ///   - jitter: the random part of the wait. Default: full.
     ///   - silenceTimeout: more than zero. Default: 5 minutes.
-    ///   - maxEventBytes: at least 1. Default: 1 MiB.
-    ///   - retriedStatuses: the statuses after which the stream connects again. Default: 429 and 500 to 599.
+    ///   - eventLimitBytes: at least 1. Default: 1 MiB.
+    ///   - statuses: the statuses after which the stream connects again. Default: 429 and 500 to 599.
     ///   - resendsNonIdempotent: whether a request may be processed twice. Default: `false`, because a second POST to a language
     ///     model returns a different text.
     public init(
         maxReconnects: Int? = nil, reconnectionTime: Duration = .seconds(3), maxRetryAfter: Duration = .seconds(3_600),
         backoff: Backoff = .exponential(base: .seconds(1), factor: 2, maxDelay: .seconds(30)), jitter: Backoff.Jitter = .full,
-        silenceTimeout: Duration? = .seconds(300), maxEventBytes: Int = EventStreamParser.defaultMaxEventBytes,
-        retriedStatuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
+        silenceTimeout: Duration? = .seconds(300), eventLimitBytes: Int = EventStreamParser.defaultEventLimitBytes,
+        statuses: StatusRule = StatusRule("429, 5xx") { $0.code == 429 || $0.kind == .serverError },
         resendsNonIdempotent: Bool = false
     ) {
         precondition(maxReconnects ?? 0 >= 0, "maxReconnects must be at least 0, or nil (is \(maxReconnects ?? 0))")
@@ -69,14 +69,14 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
         precondition(
             silenceTimeout.map { $0 > .zero } ?? true,
             "silenceTimeout must be more than zero, or nil (is \((silenceTimeout ?? .zero).inWords))")
-        precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
+        precondition(eventLimitBytes > 0, "eventLimitBytes must be at least 1 (is \(eventLimitBytes))")
         self.maxReconnects = maxReconnects
         self.reconnectionTime = reconnectionTime
         self.backoff = backoff
         self.jitter = jitter
         self.maxRetryAfter = maxRetryAfter
-        (self.silenceTimeout, self.maxEventBytes) = (silenceTimeout, maxEventBytes)
-        (self.retriedStatuses, self.resendsNonIdempotent) = (retriedStatuses, resendsNonIdempotent)
+        (self.silenceTimeout, self.eventLimitBytes) = (silenceTimeout, eventLimitBytes)
+        (self.statuses, self.resendsNonIdempotent) = (statuses, resendsNonIdempotent)
     }
 
     /// Connects again without limit, after 3 s and a backoff of up to 30 s; fails after 5 minutes without a first byte.

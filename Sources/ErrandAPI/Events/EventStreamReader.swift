@@ -50,11 +50,10 @@ struct EventStreamReader: Sendable {
             let random = stream.random()
             switch machine.endConnection(end, canReplay: request.body.canBeSent, random: random) {
             case .connect(let wait):
-                if let deadline = request.deadline, deadline.remaining <= wait {
+                if let deadline = request.deadline, RetryStop.reason(delay: wait, remaining: deadline.remaining) != nil {
                     if let failure { throw stream.client.mapped(failure, of: request) }
-                    throw TransportError.timedOut(
-                        .backoff, after: nil, deadline.passedMessage + ", before the stream connects again", request: sentRequest,
-                        delivery: .sent)
+                    throw deadline.timeoutError(
+                        in: .backoff, since: nil, "before the stream connects again", request: sentRequest, delivery: .sent)
                 }
                 observer?.report(.waiting(wait, after: failure))
                 if wait > .zero { try await stream.clock.sleep(for: wait) }
@@ -86,7 +85,7 @@ struct EventStreamReader: Sendable {
                 continue
             case nil: break
             }
-            guard let chunk = try await notSilent(discard: { _ in }, { try await body.next() }) else { return nil }
+            guard let chunk = try await checkSilence(discard: { _ in }, { try await body.next() }) else { return nil }
             machine.receive()
             parser.append(chunk)
         }
@@ -101,7 +100,7 @@ struct EventStreamReader: Sendable {
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
-        let response = try await notSilent(
+        let response = try await checkSilence(
             discard: { $0.body.abandon() }, { try await client.unmappedResponse(to: sent, in: client.envelopeReader) })
         self.response = response
         hasNoContent = response.status == .noContent
@@ -117,7 +116,7 @@ struct EventStreamReader: Sendable {
             throw error
         }
         parser = EventStreamParser(
-            maxEventBytes: stream.policy.maxEventBytes, reportsComments: stream.onComment != nil, lastEventID: machine.lastEventID)
+            eventLimitBytes: stream.policy.eventLimitBytes, reportsComments: stream.onComment != nil, lastEventID: machine.lastEventID)
         observer?.report(.open)
         return response.body.makeSharedIterator()
     }
@@ -125,7 +124,7 @@ struct EventStreamReader: Sendable {
     /// Returns the result of `operation`.
     ///
     /// - Throws: ``EventStreamError`` if the operation takes longer than the silence timeout.
-    private func notSilent<Result: Sendable>(
+    private func checkSilence<Result: Sendable>(
         discard: @escaping @Sendable (Result) -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let limit = stream.policy.silenceTimeout?.bounded else { return try await operation() }
@@ -169,7 +168,7 @@ extension EventStream {
         switch error {
         case let error as EventStreamError: error.code == .silent ? .silent : .permanent
         case let error as StatusError:
-            policy.retriedStatuses.accepts(error.status)
+            policy.statuses.contains(error.status)
                 ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
             // If a connection has worked before, TLS and the proxy will work again when the server or the proxy is back.

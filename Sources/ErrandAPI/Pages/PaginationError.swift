@@ -46,7 +46,7 @@ public struct PaginationError: RequestFailure, NumberedFailure {
     public var delivery: Delivery { response == nil ? .notSent : .sent }
 
     /// The request, the code and the details.
-    public var description: String { (request.map { "\($0): " } ?? "") + "\(code): \(message)" }
+    public var description: String { shownRequest + "\(code): \(message)" }
     public var failureNumber: FailureNumber {
         switch code {
         case .tooManyPages: .tooManyPages

@@ -46,22 +46,22 @@ extension APIClient {
                 outcome = try await self.outcome(of: request, as: endpoint.decoding, in: envelopeReader(for: endpoint), clock)
             } catch let error as StatusError where error.status == .notModified && poll.isConditional {
                 outcome = .unchanged(error.head)
-            } catch  where poll.tolerates(error, policy, isLate: policy.timeout.map { elapsed() >= $0 } ?? false) {
-                outcome = .failure(error)
             } catch {
-                throw mapped(error, of: request)
+                let isLate = policy.timeout.map { elapsed() >= $0 } ?? false
+                guard poll.recordFailure(error, policy, isLate: isLate) else { throw mapped(error, of: request) }
+                outcome = .failure(error)
             }
             let wait: Duration?
             switch outcome {
             case .value(let response):
                 if try await isDone(response) { return response }
-                try poll.noteResponse(response.head, request: response.request, policy)
+                try poll.recordResponse(response.head, request: response.request, policy)
                 wait = response.headers.retryAfter
             case .accepted(let response):
-                try poll.noteResponse(response.head, request: response.request, policy)
+                try poll.recordResponse(response.head, request: response.request, policy)
                 wait = response.headers.retryAfter
             case .unchanged(let head):
-                poll.noteUnchanged(head)
+                poll.recordUnchanged(head)
                 wait = head.headerFields.retryAfter
             case .failure(let error):
                 wait = (error as? StatusError)?.retryAfter

@@ -48,7 +48,7 @@ struct Poll: Sendable {
     /// Records a response that does not end the polling.
     ///
     /// - Throws: ``PollingError`` if there is no URL to poll.
-    mutating func noteResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
+    mutating func recordResponse(_ head: HTTPResponse, request sent: Request, _ policy: PollingPolicy) throws {
         originOfCall = sent.trustedOrigin(ofCall: statusURL != nil ? originOfCall : sent.originOfCall, allowing: policy.allowedOrigins)
         self.head = head
         self.sent = sent
@@ -68,15 +68,15 @@ struct Poll: Sendable {
     }
 
     /// Records that the response is unchanged (304).
-    mutating func noteUnchanged(_ head: HTTPResponse) {
+    mutating func recordUnchanged(_ head: HTTPResponse) {
         (self.head, failure, failures) = (head, nil, 0)
         count += 1
     }
 
-    /// Counts a failure, and returns whether polling continues after the failure.
+    /// Records a failure, and returns whether polling continues after the failure. If polling ends, nothing is recorded.
     ///
     /// - Parameter isLate: whether the timeout of the policy has passed, so that this failure is the last.
-    mutating func tolerates(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
+    mutating func recordFailure(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
         guard error.isTransient else { return false }
         let mayBeMadeAgain = hasBegun || method.isIdempotent || !error.mayHaveBeenProcessed
         guard isLate || (mayBeMadeAgain && failures < policy.maxFailures) else { return false }

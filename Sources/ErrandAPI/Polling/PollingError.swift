@@ -51,7 +51,7 @@ public struct PollingError: RequestFailure, NumberedFailure {
 
     /// The request, the code, the details and the last failure.
     public var description: String {
-        (request.map { "\($0): " } ?? "") + "\(code): \(message)"
+        shownRequest + "\(code): \(message)"
             + (underlying.map { "; the last request failed: \(safeDescription(of: $0))" } ?? "")
     }
     public var failureNumber: FailureNumber {

@@ -73,14 +73,14 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         guard let scheme = effectiveScheme(for: request) else { return try await next.send(request) }
         guard scope.includes(request) else {
             var response = try await next.send(request)
-            if scheme.isChallenge(response.head) { response.note(.otherOrigin) }
+            if scheme.isChallenge(response.head) { response.record(.otherOrigin) }
             return response
         }
-        var proof = try await named(request) { try await scheme.proof(for: request) }
+        var proof = try await attributeErrors(to: request) { try await scheme.proof(for: request) }
         // The app's own credentials are sent unchanged.
         if proof?.isOverridden(by: request) == true {
             var response = try await next.send(request)
-            if scheme.isChallenge(response.head) { response.note(.ownCredentials) }
+            if scheme.isChallenge(response.head) { response.record(.ownCredentials) }
             return response
         }
         var refused: Set<AuthenticationFingerprint> = []
@@ -99,7 +99,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             guard author.isChallenge(response.head) else {
                 if let proof { author.recordAcceptance(of: proof, for: request, by: response.head) }
                 response = attempts.adding(to: response)
-                if response.head.status == .forbidden { response.noteMissingScope() }
+                if response.head.status == .forbidden { response.recordMissingScope() }
                 return response
             }
             round += 1
@@ -118,7 +118,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
                 throw attempts.adding(to: error)
             }
             guard case .send(let next, by: let nextAuthor) = step else {
-                if case .stop(let reason) = step { response.note(reason, by: scheme, challenge) }
+                if case .stop(let reason) = step { response.record(reason, by: scheme, challenge) }
                 request.report(.authenticationDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 return attempts.adding(to: response)
             }
@@ -141,13 +141,15 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         guard request.body.canBeSent else {
             // The body can't be sent again. The refresh still runs, so that the next request has the new token.
             if hook == nil {
-                _ = try await named(request, challenge.response) { try await scheme.proof(for: request, inResponseTo: challenge) }
+                _ = try await attributeErrors(to: request, challenge.response) {
+                    try await scheme.proof(for: request, inResponseTo: challenge)
+                }
             }
             return .stop(.bodyCannotBeReplayed)
         }
         let disposition = try await hook?(challenge) ?? .useScheme
         var author = scheme
-        let proof: AuthenticationProof? = try await named(request, challenge.response) {
+        let proof: AuthenticationProof? = try await attributeErrors(to: request, challenge.response) {
             switch disposition {
             case .useScheme: return try await scheme.proof(for: request, inResponseTo: challenge)
             case .use(let other):
@@ -172,8 +174,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     }
 
     /// Runs `work`, and adds the request and the head of the challenge to an ``AuthenticationError`` that lacks them.
-    private func named<Result>(
-        _ request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
+    private func attributeErrors<Result>(
+        to request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
     ) async throws -> Result {
         do {
             return try await work()
@@ -215,7 +217,7 @@ extension Request {
 
 extension Response {
     /// Records the reason for which the challenge is returned.
-    fileprivate mutating func note(
+    fileprivate mutating func record(
         _ stop: AuthenticationStop, by scheme: (any AuthenticationScheme)? = nil, _ challenge: ServerChallenge? = nil
     ) {
         metadata.authenticationStop = stop
@@ -235,7 +237,7 @@ extension Response {
     }
 
     /// Records the scope that a token lacks ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
-    fileprivate mutating func noteMissingScope() {
+    fileprivate mutating func recordMissingScope() {
         let challenges = AuthenticationChallenge.parse(head.headerFields[values: .wwwAuthenticate])
         let code = Array("insufficient_scope".utf8)
         guard let challenge = challenges.first(where: { $0["error"].map { Array($0.utf8) } == code }) else { return }

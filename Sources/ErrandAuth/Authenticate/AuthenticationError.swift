@@ -74,7 +74,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     public var delivery: Delivery { response == nil ? attempts.delivery : .sent }
 
     public var description: String {
-        var text = (request.map { "\($0): " } ?? "") + "cannot authenticate: \(code)"
+        var text = shownRequest + "cannot authenticate: \(code)"
         if let underlying { text += ": \(SafeText.error(underlying))" }
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }

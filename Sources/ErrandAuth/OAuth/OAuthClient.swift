@@ -275,10 +275,10 @@ public struct OAuthClient: Sendable {
             response = try await sender.send(request)
         } catch let error as StatusError {
             // A layer of the sender has turned the status into an error. The body still decides.
-            skew.note(error.head, at: now())
+            skew.record(error.head, at: now())
             return OAuthResponse(error, sent: sent, to: "\(request)")
         }
-        skew.note(response.head, at: now())
+        skew.record(response.head, at: now())
         guard response.status.kind == .successful else {
             return OAuthResponse(try await StatusError(reading: response), sent: sent, to: "\(request)")
         }
@@ -423,7 +423,7 @@ private final class ClockSkew: Sendable {
     /// The number of seconds by which the server's clock is ahead.
     var seconds: Double { value.withLock { $0 } }
 
-    func note(_ head: HTTPResponse, at now: Date) {
+    func record(_ head: HTTPResponse, at now: Date) {
         let local = HTTPDate(secondsSinceEpoch: Int64(now.timeIntervalSince1970.rounded(.down)))
         guard let text = head.headerFields.single(.date), let date = HTTPDate(text, now: local) else { return }
         value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }

@@ -66,7 +66,7 @@ public struct BearerScheme: AuthenticationScheme {
         case .source(let source):
             // A field that the app has set is sent unchanged. Then neither a token nor a refresh is needed.
             if source.isRefreshing || request.head.headerFields.contains(.authorization) { return nil }
-            return try proof(try await source.issued(by: request.deadline, for: request), source)
+            return try proof(try await source.issue(by: request.deadline, for: request), source)
         }
     }
 
@@ -81,7 +81,7 @@ public struct BearerScheme: AuthenticationScheme {
         if refused.isNew { return nil }
         let errors = challenge.challenges(of: "Bearer").compactMap { $0["error"] }
         if errors.contains(where: { $0.isExactly("insufficient_scope") || $0.isExactly("invalid_request") }) { return nil }
-        return try proof(try await source.issued(refusing: refused, by: request.deadline, for: request), source)
+        return try proof(try await source.issue(refusing: refused, by: request.deadline, for: request), source)
     }
 
     private func proof(_ issued: TokenMachine.Issued, _ source: TokenSource) throws(AuthenticationError) -> AuthenticationProof {

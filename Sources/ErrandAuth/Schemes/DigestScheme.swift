@@ -86,7 +86,7 @@ public struct DigestScheme: AuthenticationScheme {
     /// Keeps the accepted nonce for later requests. If `Authentication-Info` has a next nonce, keeps that nonce instead.
     public func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
         guard let origin = request.origin, case .digest(let digest, let isFresh) = proof.context else { return }
-        if isFresh { sessions.note(digest, at: origin) }
+        if isFresh { sessions.record(digest, at: origin) }
         guard let value = response.headerFields[.authenticationInfo],
             let nonce = AuthenticationChallenge.parse(["Digest " + value]).first?["nextnonce"], !nonce.isEmpty
         else { return }
@@ -175,7 +175,7 @@ private final class DigestSessions: Sendable {
     }
 
     /// Records that the server has accepted the response to a challenge.
-    func note(_ response: DigestResponse, at origin: Origin) {
+    func record(_ response: DigestResponse, at origin: Origin) {
         tables.withLock { tables in tables.responses.update(origin, default: response) { $0 = response } }
     }
 

@@ -38,7 +38,7 @@ extension ProxyAuthenticator {
         return ProxyAuthenticator { proxy in
             // Returns whether the credentials may be tried: the proxy has refused no credentials yet, or has refused only the nonce.
             func isAnother(_ response: DigestResponse?) -> Bool { proxy.refusals == 0 || response?.isStale == true }
-            if DigestResponse.isOffered(in: proxy.challenges) { memory.noteDigest(of: proxy.proxy) }
+            if DigestResponse.isOffered(in: proxy.challenges) { memory.recordDigest(of: proxy.proxy) }
             if let response = DigestResponse.strongest(of: proxy.challenges, hashesBody: proxy.method == .connect) {
                 guard isAnother(response) else { return nil }
                 // A tunnel has no body. Therefore the hash is the hash of an empty body.
@@ -65,7 +65,7 @@ private final class ProxyMemory: Sendable {
 
     func nextCount(for nonce: String) -> Int { tables.withLock { $0.counts.next(for: nonce, at: nil) } }
 
-    func noteDigest(of proxy: ProxySettings) { tables.withLock { tables in tables.offers.update(proxy, default: true) { $0 = true } } }
+    func recordDigest(of proxy: ProxySettings) { tables.withLock { tables in tables.offers.update(proxy, default: true) { $0 = true } } }
 
     func hasOfferedDigest(_ proxy: ProxySettings) -> Bool { tables.withLock { $0.offers[proxy] == true } }
 }

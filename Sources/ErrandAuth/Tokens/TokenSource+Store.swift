@@ -7,7 +7,7 @@ extension TokenSource {
         guard let store else { return }
         let token: AccessToken?
         do {
-            token = try await marked { try await store.load() }
+            token = try await runAsRefresh { try await store.load() }
         } catch {
             throw AuthenticationError(.storeFailed, underlying: error)
         }
@@ -30,13 +30,13 @@ extension TokenSource {
     }
 
     /// Writes all pending changes to the store, even if the caller is cancelled.
-    func writeToTheEnd() async throws { try await shielded { [self] in try await writeIfNeeded() } }
+    func writeToTheEnd() async throws { try await runShielded { [self] in try await writeIfNeeded() } }
 
     /// Writes the latest wanted change. Never runs twice at the same time.
     func write() async throws {
         guard let store else { return }
         do {
-            try await marked {
+            try await runAsRefresh {
                 try await store.atomically { [self] in
                     let (change, version) = state.withLock(\.wanted)
                     guard let change else { return }

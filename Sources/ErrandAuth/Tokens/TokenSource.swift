@@ -91,11 +91,11 @@ public final class TokenSource: Sendable {
     let flights: SingleFlight<Work, Void>
     let observers = TokenObservers()
     let store: (any TokenStore)?
-    private let obtainToken: @Sendable (AccessToken?) async throws -> AccessToken
-    private let isFinal: @Sendable (any Error) -> Bool
+    let obtainToken: @Sendable (AccessToken?) async throws -> AccessToken
+    let isFinal: @Sendable (any Error) -> Bool
     let now: @Sendable () -> Date
     let random: @Sendable () -> Double
-    private let executor: (any TaskExecutor)?
+    let executor: (any TaskExecutor)?
     /// The number of the source, which no other source of this process has.
     let number: Int
     private let account: String?
@@ -239,7 +239,7 @@ public final class TokenSource: Sendable {
     ///
     /// - Parameter deadline: the instant at which the wait for a refresh ends. `nil`, the default: the wait has no deadline.
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes; `CancellationError`.
-    public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issued(by: deadline, for: nil).token }
+    public func token(by deadline: Deadline? = nil) async throws -> AccessToken { try await issue(by: deadline, for: nil).token }
 
     /// The current token, without a wait. The token may have expired. `nil` if nobody is signed in, or if the store was not read
     /// yet.
@@ -257,7 +257,7 @@ public final class TokenSource: Sendable {
     }
 
     /// - Parameter refused: the token with which a server has refused the request.
-    func issued(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
+    func issue(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
         -> TokenMachine.Issued
     {
         if isRefreshing { throw AuthenticationError(.withinRefresh, request: request) }
@@ -308,264 +308,22 @@ public final class TokenSource: Sendable {
     ) async throws {
         do {
             guard let deadline else { return try await flights.run(key, mustFinish: true, work) }
+            let before = deadline.remaining
             try await withDeadline(
                 deadline,
                 onTimeout: {
-                    .timedOut(
-                        .queue, after: nil, deadline.passedMessage + ", while waiting for a token", request: request, delivery: .notSent)
+                    deadline.timeoutError(in: .queue, since: before, "while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
             // The account has changed. The caller decides again.
         }
     }
 
-    // MARK: Refresh
-
-    /// The first step of a refresh.
-    private enum Beginning {
-        /// Refreshes this token; `nil` if there is no token.
-        case refresh(AccessToken?)
-        /// Saves the token of an earlier refresh.
-        case save
-        /// Changes nothing. The callers decide again.
-        case nothing
-    }
-
-    func performRefresh(_ id: TokenMachine.RefreshID) async throws {
-        guard let store else {
-            if case .refresh(let old) = begin(id, stored: nil), try count(id) { try await obtain(id, from: old, seen: nil) }
-            return
-        }
-        do {
-            try await store.exclusively { [self] in
-                let stored = try await store.load()
-                switch begin(id, stored: stored) {
-                case .refresh(let old):
-                    // The refresh uses up the refresh token. If the store can't keep a new token, no refresh may be sent.
-                    try await marked { try await store.prepareToSave() }
-                    if try count(id) { try await obtain(id, from: old, seen: stored) }
-                case .save: try await writeIfNeeded()
-                case .nothing: break
-                }
-            }
-        } catch let error where error is AuthenticationError || error is CancellationError {
-            throw error
-        } catch {
-            throw AuthenticationError(.storeFailed, underlying: error)
-        }
-    }
-
-    /// Decides how a refresh begins.
-    ///
-    /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
-    private func begin(_ id: TokenMachine.RefreshID, stored: AccessToken?) -> Beginning {
-        state.withLock { state in
-            // The refresh has already ended.
-            guard state.machine.nextRefresh == id else { return .nothing }
-            let start: TokenStorePolicy.Start =
-                store == nil
-                ? .refresh(state.machine.token)
-                : state.policy.beforeRefresh(
-                    stored: stored, own: state.machine.token, isSaved: state.isSaved, hasUnsaved: state.unsaved != nil, at: now())
-            switch start {
-            case .use(let token):
-                _ = use(token.belonging(to: nil), account: id.account, &state)
-                return .nothing
-            case .follow(let token):
-                follow(token, &state)
-                return .nothing
-            case .save: return .save
-            case .refresh(let token): return .refresh(token?.belonging(to: nil))
-            }
-        }
-    }
-
-    /// Counts a refresh that is sent now. Returns `false` if the refresh has already ended, or the account has changed.
-    ///
-    /// - Throws: ``AuthenticationError`` if there were too many refreshes.
-    private func count(_ id: TokenMachine.RefreshID) throws -> Bool {
-        try state.withLock { state in
-            guard state.machine.nextRefresh == id else { return false }
-            guard state.machine.begin(at: now()) else {
-                throw AuthenticationError(.tooManyRefreshes, underlying: state.machine.lastError)
-            }
-            return true
-        }
-    }
-
-    /// Obtains a token, saves the token, and then uses the token.
-    ///
-    /// - Parameters:
-    ///   - old: the token to refresh.
-    ///   - seen: the token of the store.
-    private func obtain(_ id: TokenMachine.RefreshID, from old: AccessToken?, seen: AccessToken?) async throws {
-        let account = id.account
-        var new: AccessToken
-        do {
-            new = try await marked { try await obtainToken(old) }
-        } catch is CancellationError {
-            // Either the app's `refresh` threw a `CancellationError`, or the account has changed.
-            guard state.withLock({ $0.machine.account == account }) else { throw CancellationError() }
-            let error = AuthenticationError(.refreshFailed, underlying: CancellationError())
-            state.withLock { _ = $0.machine.fail(error, isFinal: false, account: account, at: now()) }
-            throw error
-        } catch {
-            try await refreshFailed(error, of: old, account: account)
-            return
-        }
-        if new.refreshToken == nil { new.refreshToken = old?.refreshToken }
-        if new.obtainedAt == nil { new.obtainedAt = now() }
-        try await adopt(new.belonging(to: nil), account: account, seen: seen)
-    }
-
-    /// Handles the error of a refresh.
-    ///
-    /// - Parameter old: the token that the refresh used.
-    /// - Throws: the error with which requests fail, unless another process has changed the token.
-    private func refreshFailed(_ error: any Error, of old: AccessToken?, account: Int) async throws {
-        var isFinal = isFinal(error)
-        // If the store lets two processes refresh at the same time, the other process may have used up the refresh token.
-        var stored: AccessToken?
-        if isFinal { stored = try? await store?.load() }
-        let record = stored
-        let (isCurrent, isSettled) = state.withLock { state in
-            guard state.machine.account == account else { return (false, false) }
-            if isFinal {
-                switch state.policy.afterRefusal(of: old, stored: record, at: now()) {
-                case .final: break
-                case .tryAgain: isFinal = false
-                case .use(let token): return (true, use(token.belonging(to: nil), account: account, &state))
-                case .follow(let token):
-                    follow(token, &state)
-                    return (true, true)
-                }
-            }
-            if state.machine.fail(error, isFinal: isFinal, account: account, at: now()) {
-                state.want(state.policy.refuse(old))
-                observers.report(.signedOut(because: error))
-            }
-            return (true, false)
-        }
-        guard isCurrent else { throw CancellationError() }
-        if isSettled { return }
-        try? await writeIfNeeded()
-        throw AuthenticationError(isFinal ? .refreshRefused : .refreshFailed, underlying: error)
-    }
-
-    /// Begins to use a token. Returns `false` if the account has changed.
-    func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
-        guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
-        // The change is reported under the lock, so that observers get the changes in their order.
-        observers.report(.refreshed(new))
-        return true
-    }
-
     /// Runs work of a refresh. Requests within the work are sent without the token.
-    func marked<Result>(_ work: () async throws -> Result) async throws -> Result {
+    func runAsRefresh<Result>(_ work: () async throws -> Result) async throws -> Result {
         let mark = Mark(source: number)
         defer { mark.end() }
         return try await Self.$work.withValue(Self.work + [mark]) { try await work() }
-    }
-
-    // MARK: The account
-
-    /// Signs in: uses the token from now on, and saves the token. A refresh in progress is cancelled. If the task is cancelled, the
-    /// token is still saved.
-    ///
-    /// - Throws: ``AuthenticationError`` with the code `storeFailed`. After the error, the token is used, and each request tries
-    ///   to save the token.
-    public func signIn(_ token: AccessToken) async throws {
-        var token = token.belonging(to: nil)
-        if token.obtainedAt == nil { token.obtainedAt = now() }
-        change(to: token)
-        try await writeToTheEnd()
-    }
-
-    /// Signs out: removes the token from the store, even if the task is cancelled. A refresh in progress is cancelled. Requests
-    /// that wait for the refresh fail with ``AuthenticationError`` and the code `signedOut`.
-    ///
-    /// - Returns: the latest token, for example to revoke the token; `nil` if there was no token, or if the store could not be read.
-    /// - Throws: ``AuthenticationError`` with the code `storeFailed`, if the store can't be emptied. After the error, nobody is
-    ///   signed in.
-    @discardableResult
-    public func signOut() async throws -> AccessToken? { try await signOut(clearing: []) }
-
-    /// Signs out like ``signOut()``, and removes the account's data from stores.
-    ///
-    /// ```swift
-    /// try await tokens.signOut(clearing: [cache, cookies])
-    /// ```
-    ///
-    /// First the token is removed. Then each store forgets the account, in the order of `stores`. A cancelled task or an earlier
-    /// failure does not stop the later stores. If nobody is signed in, and the source has no account name, the stores have nothing
-    /// to remove.
-    ///
-    /// - Returns: the latest token, as ``signOut()`` does.
-    /// - Throws: the first error, after the last store: ``AuthenticationError`` with the code `storeFailed`, or the error of a
-    ///   store. After the error, nobody is signed in.
-    @discardableResult
-    public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
-        if !state.withLock(\.isLoaded) {
-            // An unreadable record is removed like any other record.
-            try? await shielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
-        }
-        let (old, account) = change(to: nil)
-        let identity = identity(ofAccount: account)
-        try await shielded { [self] in
-            var first: (any Error)?
-            do { try await writeIfNeeded() } catch { first = error }
-            for store in stores {
-                do { try await store.forget(identity) } catch { first = first ?? error }
-            }
-            if let first { throw first }
-        }
-        return old
-    }
-
-    /// - Returns: the latest token, and the number of the account before the change.
-    @discardableResult
-    private func change(to token: AccessToken?) -> (old: AccessToken?, account: Int) {
-        let old = state.withLock { state in
-            let old = (state.unsaved?.token ?? state.machine.token, state.machine.account)
-            state.machine.sign(in: token, at: now(), random: random())
-            state.isLoaded = true
-            state.unsaved = nil
-            if let token {
-                state.policy.signIn(id: TokenStorePolicy.newID())
-                state.want(.signIn(token))
-            } else {
-                state.want(state.policy.signOut())
-            }
-            observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
-            return old
-        }
-        // Callers decide again. A write in progress continues, and the next write replaces its result.
-        flights.cancelAll(where: { if case .refresh = $0 { true } else { false } })
-        return old
-    }
-
-    /// Runs work to its end, even if the caller is cancelled.
-    func shielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
-        try await Task(executorPreference: executor) { try await work() }.value
-    }
-
-    /// Waits until all current refreshes and all current writes to the store have ended. Call this function before a program
-    /// ends. Otherwise, a new token could be lost.
-    ///
-    /// If the task is cancelled, the wait continues.
-    ///
-    /// - Parameters:
-    ///   - limit: the longest wait. Default: 10 s.
-    ///   - clock: measures the wait.
-    public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
-        try? await shielded { [flights] in
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await flights.drained() }
-                group.addTask { try await clock.sleep(for: limit.bounded) }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
-        }
     }
 
     // MARK: Observers

@@ -18,7 +18,7 @@ public struct ContentDecodingError: RequestFailure, NumberedFailure {
         static func truncated(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): the body ends early") }
         static func corrupt(_ coding: ContentCoding, _ detail: String) -> Code { Code("\(coding.rawValue): \(detail)") }
         static func trailing(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): there are bytes after the end") }
-        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes) bytes (maxBytes)", isLimit: true) }
+        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes) bytes (limitBytes)", isLimit: true) }
         static func expandsTooMuch(maxRatio: Int) -> Code {
             Code("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
         }
@@ -43,7 +43,7 @@ public struct ContentDecodingError: RequestFailure, NumberedFailure {
         (self.code, self.request, self.response) = (code, request, response)
     }
 
-    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened)\(shownAttempts)" }
+    public var description: String { "\(shownRequest)\(happened)\(shownAttempts)" }
 
     private var happened: String { "\(response.map { "status \($0.status.code), " } ?? "")the body can't be decoded: \(code)" }
 

@@ -99,7 +99,7 @@ extension HTTPSender {
     /// Requests compressed content, and decodes it. See ``DecompressMiddleware``.
     ///
     /// ```swift
-    /// stack.decompress(DecompressionLimits(maxBytes: 100_000_000))
+    /// stack.decompress(DecompressionLimits(limitBytes: 100_000_000))
     /// ```
     public func decompress(_ limits: DecompressionLimits = .standard) -> HTTPStack { wrapped(by: DecompressMiddleware(limits)) }
 }

@@ -7,7 +7,7 @@ public struct DecompressionLimits: Sendable, Hashable {
     public static let standard = DecompressionLimits()
 
     /// The largest number of bytes that each coding of a body may produce: at least 0. `nil`, the default: no limit.
-    public var maxBytes: Int?
+    public var limitBytes: Int?
     /// The largest number of decoded bytes for each received byte: 100 by default, at least 1. `nil`: no limit.
     public var maxRatio: Int?
     /// The number of decoded bytes up to which ``maxRatio`` is not checked, because small bodies may be compressed very well: 1 MiB by
@@ -19,16 +19,16 @@ public struct DecompressionLimits: Sendable, Hashable {
     /// Creates limits.
     ///
     /// - Parameters:
-    ///   - maxBytes: the largest number of bytes that each coding may produce: see ``maxBytes``.
+    ///   - limitBytes: the largest number of bytes that each coding may produce: see ``limitBytes``.
     ///   - maxRatio: the largest number of decoded bytes for each received byte: see ``maxRatio``.
     ///   - ratioThresholdBytes: the number of decoded bytes up to which the ratio is not checked: see ``ratioThresholdBytes``.
     ///   - maxCodings: the largest number of content codings of one body: see ``maxCodings``.
-    public init(maxBytes: Int? = nil, maxRatio: Int? = 100, ratioThresholdBytes: Int = 1024 * 1024, maxCodings: Int = 5) {
-        precondition(maxBytes.map { $0 >= 0 } ?? true, "maxBytes must be at least 0 (is \(maxBytes ?? 0))")
+    public init(limitBytes: Int? = nil, maxRatio: Int? = 100, ratioThresholdBytes: Int = 1024 * 1024, maxCodings: Int = 5) {
+        precondition(limitBytes.map { $0 >= 0 } ?? true, "limitBytes must be at least 0 (is \(limitBytes ?? 0))")
         precondition(maxRatio.map { $0 >= 1 } ?? true, "maxRatio must be at least 1 (is \(maxRatio ?? 0))")
         precondition(ratioThresholdBytes >= 0, "ratioThresholdBytes must be at least 0 (is \(ratioThresholdBytes))")
         precondition(maxCodings >= 1, "maxCodings must be at least 1 (is \(maxCodings))")
-        self.maxBytes = maxBytes
+        self.limitBytes = limitBytes
         self.maxRatio = maxRatio
         self.ratioThresholdBytes = ratioThresholdBytes
         self.maxCodings = maxCodings
@@ -40,7 +40,7 @@ public struct DecompressionLimits: Sendable, Hashable {
     ///   - decoded: the number of bytes that one coding has produced so far.
     ///   - received: the number of bytes of the body that were used so far.
     func exceeded(decoded: Int, received: Int) -> ContentDecodingError.Code? {
-        if let maxBytes, decoded > maxBytes { return .tooLarge(limitBytes: maxBytes) }
+        if let limitBytes, decoded > limitBytes { return .tooLarge(limitBytes: limitBytes) }
         guard let maxRatio, decoded > ratioThresholdBytes else { return nil }
         let (allowed, overflow) = received.multipliedReportingOverflow(by: maxRatio)
         return !overflow && decoded > allowed ? .expandsTooMuch(maxRatio: maxRatio) : nil

@@ -27,11 +27,11 @@ final class FairLock: Sendable {
                     state.isTaken = true
                     return .success(())
                 }
-                ticket.place = state.waiters.append(waiter, lane: 0)
+                state.waiters.append(waiter, lane: 0, ticket: ticket)
                 return nil
             }
         } leave: { [self] ticket in
-            state.withLock { state in ticket.place.flatMap { state.waiters.remove($0) } }
+            state.withLock { $0.waiters.cancel(ticket) }
         }
     }
 

@@ -202,7 +202,7 @@ extension MiddlewareBehavior {
                 })
             let request = try subject.request()
             try await expectCancellation(when: isBelow) { _ = try await stack.send(request) }
-            try await withDeadline("the inner sender to stop") { try await hasStopped.wait() }
+            try await withPatience("the inner sender to stop") { try await hasStopped.wait() }
         },
         MiddlewareBehavior("CancelledBefore", "A caller that was already cancelled sends nothing.") { subject in
             let stub = StubTransport(Stub().responds(.status(.ok)))
@@ -282,7 +282,7 @@ extension MiddlewareBehavior {
             let (stack, bounded) = (subject.wrap(StubTransport(Stub().responds(.never))), request)
             let call = Task { _ = try await stack.send(bounded) }
             defer { call.cancel() }
-            try await withDeadline("a sleeper on the deadline's clock") { try await clock.sleepers(atLeast: 1) }
+            try await withPatience("a sleeper on the deadline's clock") { try await clock.sleepers(atLeast: 1) }
             clock.advance(by: .seconds(1))
             let failure = await #expect(throws: TransportError.self) {
                 try await value(of: call, within: Patience.forOne, "the deadline to end the call")

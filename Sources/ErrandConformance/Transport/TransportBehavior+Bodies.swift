@@ -55,7 +55,7 @@ extension TransportBehavior {
             let exchange = try await subject.send(.get, "/large").exchange
             let ended = Signal()
             exchange.onEnd { _ in ended.signal() }
-            try await withDeadline("the exchange to end") { try await ended.wait() }
+            try await withPatience("the exchange to end") { try await ended.wait() }
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior(

@@ -111,7 +111,7 @@ extension TransportBehavior {
                 let requests = TransportUnderTest.withAndWithoutDeadline(try subject.request(.post, body: body))
                 let request = requests[hasDeadline ? 0 : 1]
                 try await expectCancellation(when: isRead) { _ = try await subject.stack.send(request) }
-                try await withDeadline("the body to be released") { try await isReleased.wait() }
+                try await withPatience("the body to be released") { try await isReleased.wait() }
                 #expect(try await subject.exchange().response.status == .ok)
             }
         },
@@ -275,7 +275,7 @@ extension TransportBehavior {
     private static func timedOut(_ operation: @escaping @Sendable () async throws -> Void) async throws -> TransportError? {
         // An operation that takes longer than the deadline and the patience is cancelled, and throws WaitTimeout.
         await #expect(throws: TransportError.self) {
-            try await withDeadline("a deadline of 300 ms", within: .milliseconds(300) + Patience.forOne) { try await operation() }
+            try await withPatience("a deadline of 300 ms", within: .milliseconds(300) + Patience.forOne) { try await operation() }
         }
     }
 }

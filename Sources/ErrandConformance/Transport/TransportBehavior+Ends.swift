@@ -74,13 +74,13 @@ extension TransportBehavior {
                         for try await _ in response.body {}
                     }
                     if path == "/hanging" {
-                        try await withDeadline("the head") { try await hasHead.wait() }
+                        try await withPatience("the head") { try await hasHead.wait() }
                         call.cancel()
                     }
                     await #expect(throws: (any Error).self, "\(path)") {
                         try await value(of: call, within: Patience.forOne, "the failure of \(path)")
                     }
-                    try await withDeadline("the event of the end of \(path)") { try await recorder.wait(for: .end) }
+                    try await withPatience("the event of the end of \(path)") { try await recorder.wait(for: .end) }
                     #expect(recorder.events.last?.kind == .end && recorder.events.last?.failure != nil, "\(path)")
                     #expect(EventGrammar.violations(recorder.events, isCall: false) == [], "\(path)")
                 }

@@ -13,7 +13,7 @@ enum Patience {
         precondition(limit > .zero, "patience must be more than zero (is \(limit.inWords))")
         let limit = limit.bounded
         try await $forOne.withValue(limit) {
-            try await withDeadline("the end of \(name)", within: (limit * 2).bounded) { try await check() }
+            try await withPatience("the end of \(name)", within: (limit * 2).bounded) { try await check() }
         }
     }
 }
@@ -26,7 +26,7 @@ enum Patience {
 ///   - limit: the maximum time to wait. `nil`, the default: ``Patience/forOne``.
 /// - Throws: `WaitTimeout` after `limit`; `CancellationError` as soon as the caller is cancelled. In both cases, the task
 ///   is cancelled, and the function does not wait for its end.
-func withDeadline<Result: Sendable>(
+func withPatience<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
     let task = Task { try await operation() }
@@ -62,7 +62,7 @@ func expectCancellation(
 ) async throws {
     let task = Task { try await operation() }
     do {
-        try await withDeadline("the operation to start") { try await moment.wait() }
+        try await withPatience("the operation to start") { try await moment.wait() }
     } catch {
         task.cancel()
         throw error

@@ -1,17 +1,17 @@
-/// The parts of a multipart body. See ``Response/parts(maxHeadBytes:maxParts:)``.
+/// The parts of a multipart body. See ``Response/parts(headLimitBytes:maxParts:)``.
 public struct MultipartParts: AsyncSequence, Sendable {
     public typealias Element = MultipartPart
     public typealias Failure = any Error
 
     let body: ResponseBody
     let boundary: MultipartBoundary
-    let maxHeadBytes: Int
+    let headLimitBytes: Int
     let maxParts: Int
     /// The request to which the errors of the parts refer.
     let request: Request?
 
     public func makeAsyncIterator() -> Iterator {
-        let reader = MultipartReader(boundary: boundary, maxHeadBytes: maxHeadBytes, maxParts: maxParts)
+        let reader = MultipartReader(boundary: boundary, headLimitBytes: headLimitBytes, maxParts: maxParts)
         return Iterator(reader: PartReader(body.asSource(), reader, request: request))
     }
 

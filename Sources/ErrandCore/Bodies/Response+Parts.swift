@@ -15,11 +15,11 @@ extension Response {
     /// No content is kept in memory. The parts can be read only once.
     ///
     /// - Parameters:
-    ///   - maxHeadBytes: the maximum length of the head of a part, in bytes; at least 0. Default: 16 KiB.
+    ///   - headLimitBytes: the maximum length of the head of a part, in bytes; at least 0. Default: 16 KiB.
     ///   - maxParts: the maximum number of parts; at least 0. Default: 1000.
     /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid
     ///   boundary. The body is then not read.
-    public func parts(maxHeadBytes: Int = MultipartReader.defaultMaxHeadBytes, maxParts: Int = MultipartReader.defaultMaxParts)
+    public func parts(headLimitBytes: Int = MultipartReader.defaultHeadLimitBytes, maxParts: Int = MultipartReader.defaultMaxParts)
         throws(MultipartError) -> MultipartParts
     {
         let type = head.headerFields.single(.contentType).flatMap { MediaType($0) }
@@ -29,6 +29,6 @@ extension Response {
         guard let boundary = type[parameter: "boundary"].flatMap({ MultipartBoundary($0) }) else {
             throw MultipartError(.notMultipart, "the media type of the body has no valid boundary")
         }
-        return MultipartParts(body: body, boundary: boundary, maxHeadBytes: maxHeadBytes, maxParts: maxParts, request: request)
+        return MultipartParts(body: body, boundary: boundary, headLimitBytes: headLimitBytes, maxParts: maxParts, request: request)
     }
 }

@@ -12,7 +12,7 @@ extension ResponseBody {
     /// - Returns: the bytes read, at most ``drainLimitBytes``.
     /// - Throws: the errors of reading the body.
     @discardableResult
-    package func drain() async throws -> Data { try await prefix(maxBytes: Self.drainLimitBytes).data }
+    package func drain() async throws -> Data { try await prefix(limitBytes: Self.drainLimitBytes).data }
 
     private static var briefDrainLimitBytes: Int { 16 * 1024 }
 
@@ -32,7 +32,7 @@ extension ResponseBody {
                     try await clock.sleep(for: limit.bounded)
                     return TransportError(.timedOut, phase: .response, request: nil, delivery: .sent)
                 },
-                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(maxBytes: Self.briefDrainLimitBytes) })
+                onExpiry: { _ in abandon() }, discard: { _ in }, operation: { try await prefix(limitBytes: Self.briefDrainLimitBytes) })
         } catch {
             abandon()
             try Task.checkCancellation()
@@ -84,7 +84,8 @@ extension Response {
             problem = error
         }
         body.abandon()
-        self.body = ResponseBody(BrokenSource(kept.data, problem), expectedLength: body.expectedLength, request: request)
+        let source = ChunksBodySource([kept.data], then: .failure(problem))
+        self.body = ResponseBody(source, expectedLength: body.expectedLength, request: request)
     }
 }
 
@@ -101,22 +102,4 @@ private final class HeldBytes: Sendable {
             return bytes.count
         }
     }
-}
-
-/// A source that returns some bytes, and then throws an error.
-private final class BrokenSource: BodySource {
-    private let rest: Mutex<Data?>
-    private let error: any Error
-
-    init(_ data: Data, _ error: any Error) {
-        rest = Mutex(data)
-        self.error = error
-    }
-
-    func next() throws -> Data? {
-        guard let data = rest.withLock({ $0.take() }), !data.isEmpty else { throw error }
-        return data
-    }
-
-    func abandon() {}
 }

@@ -12,7 +12,7 @@ extension ResponseBody {
     ///
     /// An event larger than 1 MiB is an error: see ``events(upTo:)``. An event with more than 128 combining marks in a row is also
     /// an error, because Swift takes quadratic time to compare such text.
-    public var events: Events { events(upTo: EventStreamParser.defaultMaxEventBytes) }
+    public var events: Events { events(upTo: EventStreamParser.defaultEventLimitBytes) }
 
     /// Returns the body as events, with your own limit. See ``events``.
     ///
@@ -31,7 +31,7 @@ extension ResponseBody {
         let limitBytes: Int
 
         public func makeAsyncIterator() -> Iterator {
-            Iterator(body: body.makeAsyncIterator(), parser: EventStreamParser(maxEventBytes: limitBytes))
+            Iterator(body: body.makeAsyncIterator(), parser: EventStreamParser(eventLimitBytes: limitBytes))
         }
 
         /// Reads the events of a body.

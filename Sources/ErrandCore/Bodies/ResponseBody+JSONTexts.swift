@@ -3,7 +3,7 @@ internal import ErrandFormats
 extension ResponseBody {
     /// The default length limit of a line of ``ndjson(as:coding:upTo:onInvalid:)``, and of a text of
     /// ``jsonSequence(as:coding:upTo:onInvalid:)``: 1 MiB.
-    public static let defaultJSONTextLimitBytes = JSONLineSplitter.defaultMaxLineBytes
+    public static let defaultJSONTextLimitBytes = JSONLineSplitter.defaultLineLimitBytes
 
     /// Returns the body as values, one from each line: newline-delimited JSON (`application/x-ndjson`), or JSON Lines.
     ///
@@ -26,7 +26,7 @@ extension ResponseBody {
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
     ) -> JSONTexts<Value> {
         precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
-        return JSONTexts(body: self, splitter: JSONLineSplitter(maxLineBytes: limitBytes), coding: coding, onInvalid: onInvalid)
+        return JSONTexts(body: self, splitter: JSONLineSplitter(lineLimitBytes: limitBytes), coding: coding, onInvalid: onInvalid)
     }
 
     /// Returns the body as values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
@@ -51,7 +51,7 @@ extension ResponseBody {
     ) -> JSONTexts<Value> {
         precondition(limitBytes > 0, "limitBytes must be at least 1 (is \(limitBytes))")
         return JSONTexts(
-            body: self, splitter: JSONSequenceSplitter(maxTextBytes: limitBytes), coding: coding, onInvalid: onInvalid)
+            body: self, splitter: JSONSequenceSplitter(textLimitBytes: limitBytes), coding: coding, onInvalid: onInvalid)
     }
 
     /// The values of a body with many JSON texts.

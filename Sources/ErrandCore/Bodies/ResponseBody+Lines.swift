@@ -12,7 +12,7 @@ extension ResponseBody {
     ///
     /// A line longer than 1 MiB is an error: see ``lines(upTo:)``. A line with more than 128 combining marks in a row is also an
     /// error, because Swift takes quadratic time to compare such text.
-    public var lines: Lines { lines(upTo: LineSplitter.defaultMaxLineBytes) }
+    public var lines: Lines { lines(upTo: LineSplitter.defaultLineLimitBytes) }
 
     /// Returns the body as lines, with your own limit. See ``lines``.
     ///

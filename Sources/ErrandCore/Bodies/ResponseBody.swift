@@ -127,7 +127,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
                 owner.abandon()
                 throw tooLarge(limitBytes)
             }
-            let (data, isWhole) = try await prefix(maxBytes: limitBytes)
+            let (data, isWhole) = try await prefix(limitBytes: limitBytes)
             guard isWhole else { throw tooLarge(limitBytes) }
             return data
         }
@@ -139,17 +139,17 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
     }
 
-    /// Reads at most `maxBytes` from the beginning of the body, and returns whether that is the whole body. The rest is
+    /// Reads at most `limitBytes` from the beginning of the body, and returns whether that is the whole body. The rest is
     /// abandoned.
     ///
     /// - Throws: the error that ended the body early; ``BodyAlreadyUsedError``.
-    public func prefix(maxBytes: Int) async throws -> (data: Data, isWhole: Bool) {
-        if case .buffered(let bytes) = storage, bytes.data.count <= maxBytes { return (try bytes.readAll(), true) }
+    public func prefix(limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {
+        if case .buffered(let bytes) = storage, bytes.data.count <= limitBytes { return (try bytes.readAll(), true) }
         var iterator = makeAsyncIterator()
         var collected = Data()
         while let chunk = try await iterator.next() {
-            guard collected.count + chunk.count <= maxBytes else {
-                collected.append(chunk.prefix(maxBytes - collected.count))
+            guard collected.count + chunk.count <= limitBytes else {
+                collected.append(chunk.prefix(limitBytes - collected.count))
                 abandon()
                 return (collected, false)
             }

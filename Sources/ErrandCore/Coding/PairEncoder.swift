@@ -79,7 +79,7 @@ private final class PairStorage {
         return sorted
     }
 
-    /// Notes the type of the keys of a new container.
+    /// Records the type of the keys of a new container.
     func beginMembers(_ type: (some CodingKey).Type) { keyType = ObjectIdentifier(type) }
 
     /// Encodes a member of a container whose keys have the type of `key`.

@@ -26,10 +26,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     private struct State {
         var flights: [Key: Flight] = [:]
         var nextNumber = 0
-        /// The callers of ``drained()``, by number.
+        /// The callers of ``waitUntilIdle()``, by number.
         var drains: [QueueTicket: CheckedContinuation<Void, any Error>] = [:]
 
-        /// Removes and returns the callers of ``drained()`` if no run is in progress.
+        /// Removes and returns the callers of ``waitUntilIdle()`` if no run is in progress.
         mutating func endedDrains() -> [CheckedContinuation<Void, any Error>] {
             guard flights.isEmpty, !drains.isEmpty else { return [] }
             defer { drains = [:] }
@@ -104,7 +104,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// cancelled, are ignored.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
-    public func drained() async throws {
+    public func waitUntilIdle() async throws {
         try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
                 if Task.isCancelled { return .failure(CancellationError()) }

@@ -19,8 +19,14 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         var isEmpty: Bool { first == places.count }
     }
 
+    private struct Entry: Sendable {
+        let lane: Int
+        let waiter: Waiter
+        let ticket: QueueTicket?
+    }
+
     private var lanes: [Lane]
-    private var waiters: [Int: (lane: Int, waiter: Waiter)] = [:]
+    private var waiters: [Int: Entry] = [:]
     private var nextID = 0
     private var popsSinceOldest = 0
 
@@ -35,21 +41,37 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     public var isEmpty: Bool { waiters.isEmpty }
 
     /// Adds a waiter, and returns the number with which the waiter can be removed.
-    public mutating func append(_ waiter: Waiter, lane: Int) -> Int {
+    ///
+    /// - Parameters:
+    ///   - waiter: the value to keep until the waiter is removed, such as a continuation.
+    ///   - lane: the lane: 0 is the most urgent lane.
+    ///   - ticket: the ticket of ``waitInQueue(_:leave:)``, with which ``cancel(_:)`` finds the waiter. The queue keeps
+    ///     ``QueueTicket/place`` up to date. `nil`, the default: the waiter has no ticket.
+    @discardableResult
+    public mutating func append(_ waiter: Waiter, lane: Int, ticket: QueueTicket? = nil) -> Int {
         steps += 1
         nextID += 1
         lanes[lane].places.append(nextID)
-        waiters[nextID] = (lane, waiter)
+        waiters[nextID] = Entry(lane: lane, waiter: waiter, ticket: ticket)
+        ticket?.place = nextID
         return nextID
     }
 
     /// Removes a waiter, and returns it; `nil` if the waiter was removed before.
     public mutating func remove(_ id: Int) -> Waiter? {
         steps += 1
-        guard let (lane, waiter) = waiters.removeValue(forKey: id) else { return nil }
+        guard let entry = forget(id) else { return nil }
+        let lane = entry.lane
         lanes[lane].left += 1
         if lanes[lane].left > 32, lanes[lane].left * 2 > lanes[lane].places.count - lanes[lane].first { clear(lane) }
-        return waiter
+        return entry.waiter
+    }
+
+    /// Removes an entry. The place of its ticket is cleared, because another queue may issue the same number.
+    private mutating func forget(_ id: Int) -> Entry? {
+        let entry = waiters.removeValue(forKey: id)
+        entry?.ticket?.place = nil
+        return entry
     }
 
     /// Records that the caller of a ticket has left, removes its waiter, and returns it; `nil` if the caller was not queued. Call
@@ -111,7 +133,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     private mutating func take(_ id: Int, from lane: Int) -> Waiter? {
         steps += 1
         pass(lane)
-        return waiters.removeValue(forKey: id)?.waiter
+        return forget(id)?.waiter
     }
 
     private mutating func pass(_ lane: Int) {

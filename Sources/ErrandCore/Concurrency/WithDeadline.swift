@@ -37,6 +37,56 @@ public func withExpiry<Result: Sendable>(
     }
 }
 
+extension Deadline {
+    /// Returns the error for work that this deadline has ended.
+    ///
+    /// - Parameters:
+    ///   - phase: the phase of the exchange in which the deadline passed.
+    ///   - before: the remaining time when the work began. The error has the time since then. `nil` if the time is not known.
+    ///   - work: the work in words, with which the message ends: `while waiting for a token`. By default, the message is the limit alone.
+    ///   - request: the request; `nil` if no request has caused the work.
+    ///   - response: the head of the response; `nil` if no head had arrived.
+    ///   - delivery: whether the request was sent.
+    public func timeoutError(
+        in phase: ExchangePhase, since before: Duration?, _ work: String? = nil, request: Request?, response: HTTPResponse? = nil,
+        delivery: Delivery
+    ) -> TransportError {
+        .timedOut(
+            phase, after: before.map { $0 - remaining }, work.map { "\(passedMessage), \($0)" }, request: request, response: response,
+            delivery: delivery)
+    }
+}
+
+extension Request {
+    /// Returns the result of `operation`, unless the deadline of the request passes first. If the request has no deadline, the operation
+    /// has no limit.
+    ///
+    /// - Parameters:
+    ///   - phase: the phase of the exchange in which the operation runs.
+    ///   - delivery: whether the request was sent.
+    ///   - before: the remaining time when the work began of which the operation is a part. `nil`, the default: the operation is the
+    ///     whole work.
+    ///   - work: the work in words, with which the message of the error ends: `while waiting for a token`. By default, the message is the
+    ///     limit alone.
+    ///   - response: the head of the response; `nil`, the default, if no head has arrived.
+    ///   - discard: called with a result that comes too late to be returned, even if the caller is cancelled. The closure must
+    ///     release the resources of the result.
+    ///   - operation: the work.
+    /// - Throws: ``TransportError`` with the code ``TransportError/Code/timedOut`` if the deadline passes first; the errors of `operation`.
+    public func withinDeadline<Result: Sendable>(
+        _ phase: ExchangePhase, delivery: Delivery, since before: Duration? = nil, _ work: String? = nil, response: HTTPResponse? = nil,
+        discard: @escaping @Sendable (Result) -> Void, operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        guard let deadline else { return try await operation() }
+        let before = before ?? deadline.remaining
+        return try await withDeadline(
+            deadline,
+            onTimeout: {
+                deadline.timeoutError(in: phase, since: before, work, request: self, response: response, delivery: delivery)
+            }, discard: discard, operation: operation)
+    }
+}
+
 /// Returns the result of `operation`, unless `deadline` passes first. If `deadline` passes first, throws the error of `onTimeout`.
 public func withDeadline<Result: Sendable>(
     _ deadline: Deadline, onTimeout: @escaping @Sendable () -> TransportError, discard: @escaping @Sendable (Result) -> Void,

@@ -46,7 +46,7 @@ public protocol CallObserver: Sendable {
     ///
     /// - Parameters:
     ///   - response: the response. The outer layers get the response with the changes of this function.
-    ///   - isRefused: see ``CallOutcome/isRefused``.
+    ///   - isRefused: whether the status is a failure. See ``CallOutcome/refusal``.
     ///   - awaitsReader: whether the end of the call comes after the end of the exchange. If true, the call ends when a value was
     ///     decoded, or when an outer `validateStatus` has read the error of the back end.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool)
@@ -71,8 +71,8 @@ extension CallObserver where Mark == Void {
 ///
 /// There are three kinds of ends:
 ///
-/// - A ``response`` without ``failure``: the response was received, and decoded if the call is a typed call. If ``isRefused`` is
-///   true, the call fails because of its status.
+/// - A ``response`` without ``failure``: the response was received, and decoded if the call is a typed call. With a ``refusal``, the
+///   call fails because of its status.
 /// - A ``response`` with a ``failure``: the body broke off, or decoding failed.
 /// - A ``failure`` without ``response``: the call failed before the observer got a head.
 public struct CallOutcome: Sendable {
@@ -80,9 +80,6 @@ public struct CallOutcome: Sendable {
     ///
     /// If an inner `validateStatus` has refused a response, that response is also given here.
     public let response: Response?
-    /// Whether the status is a failure. The rule of `validateStatus` decides, wherever `validateStatus` is in the stack.
-    /// Without a `validateStatus`, a status code of at least 400 is a failure.
-    public let isRefused: Bool
     /// Whether the connection has changed to another protocol. The call ends with the head of the response.
     public let isUpgraded: Bool
     /// The end of the exchange on the wire; `nil` without a response. After an upgrade, the exchange is treated as complete.
@@ -95,36 +92,59 @@ public struct CallOutcome: Sendable {
     /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
     /// instead.
     public let isCancelled: Bool
-    /// The error with which an inner or outer `validateStatus` has refused the response; `nil` for an accepted response.
+    /// Why the response is a failure; `nil` for a response that is accepted, and without a response.
     ///
-    /// For developers, `String(reflecting: refusal)` has the first bytes of the body, without secrets. ``StatusError/bodyPrefix`` has
-    /// all bytes that were read.
-    ///
-    /// An outer `validateStatus` reads the body after the head has arrived. Therefore, `refusal` is also `nil` for a call that is not a
-    /// typed call, unless the client has an envelope.
-    public let refusal: StatusError?
-    /// Whether an inner `validateStatus` has refused the response.
-    let isRefusedInside: Bool
-    /// The head of the response that a middleware has refused with an error of the app, such as a validator's error. `nil` if no
-    /// middleware has refused a response, or if the error itself has the head. See ``Request/reportRefusal(of:with:)``.
-    public let refusedHead: HTTPResponse?
+    /// The rule of `validateStatus` decides, wherever `validateStatus` is in the stack. Without a `validateStatus`, a status code of at least
+    /// 400 is a failure. A response that a middleware has refused with an error of the app is a failure, too.
+    public let refusal: Refusal?
+}
 
-    /// The error with which an inner `validateStatus` has refused the response; `nil` if no such middleware has refused the response.
-    /// See also ``refusal``.
-    public var statusError: StatusError? { isRefusedInside ? refusal : nil }
+extension CallOutcome {
+    /// A response that is a failure.
+    public struct Refusal: Sendable {
+        /// The head of the response.
+        public let head: HTTPResponse
+        /// The error with which an inner or outer `validateStatus` has refused the response; `nil` if no such middleware has refused the
+        /// response.
+        ///
+        /// For developers, `String(reflecting:)` of this error has the first bytes of the body, without secrets.
+        /// ``StatusError/bodyPrefix`` has all bytes that were read.
+        ///
+        /// An outer `validateStatus` reads the body after the head has arrived. Therefore, `error` is also `nil` for a call that is not a
+        /// typed call, unless the client has an envelope.
+        public let error: StatusError?
+        /// The error that the body describes in the envelope of the client; `nil` if the body describes no error, or if the call failed
+        /// before the body was read.
+        public let serviceError: ServiceError?
+        /// Whether a middleware inside the observer has refused the response: `validateStatus`, or a middleware that has refused the
+        /// response with an error of the app. See ``Request/reportRefusal(of:with:)``.
+        public let isInner: Bool
 
-    /// The error that the body of a refused response describes in the envelope of the client; `nil` for any other response.
-    public var serviceError: ServiceError? { failure == nil ? refusal?.serviceError : nil }
+        init(_ head: HTTPResponse, error: StatusError? = nil, isInner: Bool, failure: (any Error)?) {
+            (self.head, self.error, self.isInner) = (head, error, isInner)
+            serviceError = failure == nil ? error?.serviceError : nil
+        }
+
+        /// The error with which an inner `validateStatus` has refused the response; `nil` if no such middleware has refused the response.
+        package var innerError: StatusError? { isInner ? error : nil }
+    }
+}
+
+extension CallOutcome.Refusal: CustomStringConvertible, HidesStorage {
+    /// The status and the error of the back end, without secrets: `404`.
+    public var description: String {
+        ["\(head.status.code)", serviceError.map { safeDescription(of: $0) }].compactMap(\.self).joined(separator: ", ")
+    }
 }
 
 extension CallOutcome: CustomStringConvertible, HidesStorage {
     /// The status and the failure, without secrets: `200, GET https://a.example/: connection lost while reading the body (sent)`.
     public var description: String {
         var parts: [String] = []
-        if let response { parts.append("\(response.head.status.code)" + (isRefused ? " (refused)" : "")) }
+        if let response { parts.append("\(response.head.status.code)" + (refusal == nil ? "" : " (refused)")) }
         if isUpgraded { parts.append("upgraded") }
-        if let serviceError { parts.append(safeDescription(of: serviceError)) }
-        if let refusedHead { parts.append("status \(refusedHead.status.code)") }
+        if let serviceError = refusal?.serviceError { parts.append(safeDescription(of: serviceError)) }
+        if response == nil, let refusal { parts.append("status \(refusal.head.status.code)") }
         if let failure { parts.append(safeDescription(of: failure)) } else if let exchange, !isUpgraded { parts.append("\(exchange)") }
         return parts.joined(separator: ", ")
     }
@@ -157,11 +177,11 @@ extension HTTPSender {
             response = try await send(observed)
         } catch {
             let error = error.restoringCall(of: request)
-            call.failed(error, of: request)
+            call.fail(with: error, of: request)
             throw error
         }
         response.request.restoreCall(of: request)
-        call.received(&response, to: request)
+        call.receive(&response, to: request)
         return response
     }
 }
@@ -175,5 +195,7 @@ extension Request {
     /// - Parameters:
     ///   - head: the head of the refused response.
     ///   - error: the error that the middleware throws.
-    public func reportRefusal(of head: HTTPResponse, with error: any Error) { options.call.observation?.refused(head, with: error) }
+    public func reportRefusal(of head: HTTPResponse, with error: any Error) {
+        options.call.observation?.recordRefusal(of: head, with: error)
+    }
 }

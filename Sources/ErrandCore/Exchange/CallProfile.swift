@@ -76,7 +76,7 @@ public final class CallProfile: Sendable {
 
     package func end(_ outcome: CallOutcome) {
         // If a status was refused, the error adds nothing to the status.
-        if let failure = outcome.failure, outcome.statusError == nil {
+        if let failure = outcome.failure, outcome.refusal?.innerError == nil {
             end(ProfilePosition.shown(failure))
         } else if let response = outcome.response {
             end("\(response.head.status.code)")

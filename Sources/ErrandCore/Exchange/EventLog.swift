@@ -276,7 +276,7 @@ package final class CallEventLog: EventSink, CallObserver {
         }
     }
 
-    package func end(_ outcome: CallOutcome, at mark: Void) { end(outcome.statusError ?? outcome.failure) }
+    package func end(_ outcome: CallOutcome, at mark: Void) { end(outcome.refusal?.innerError ?? outcome.failure) }
 
     /// Ends the call. The result is known, and the last exchange has ended.
     func end(_ failure: (any Error)?) {

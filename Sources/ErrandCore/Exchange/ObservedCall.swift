@@ -3,9 +3,9 @@ internal import Synchronization
 /// The reports that the layers of a call make to the observers in the outer layers.
 protocol CallObservation: AnyObject, Sendable {
     /// Reports that a response is refused with an error that does not have the response's head.
-    func refused(_ head: HTTPResponse, with error: any Error)
+    func recordRefusal(of head: HTTPResponse, with error: any Error)
     /// Reports that the request is sent again. Therefore an earlier refusal was not the end of the call.
-    func sentAgain()
+    func recordResend()
 }
 
 /// A call and one of its observers. Only this class knows all kinds of ends, and it decides once how the call has ended.
@@ -33,7 +33,8 @@ final class ObservedCall: CallObservation {
         }
     }
 
-    private struct Refusal {
+    /// A response that an inner middleware has refused with an error of the app.
+    private struct ReportedRefusal {
         let head: HTTPResponse
         let error: any Error.Type
     }
@@ -60,7 +61,7 @@ final class ObservedCall: CallObservation {
         var (isRefused, isUpgraded) = (false, false)
         /// Whether a `validateStatus` inside the observer has refused the response.
         var isRefusedInside = false
-        var refusal: Refusal?
+        var refusal: ReportedRefusal?
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
@@ -71,8 +72,8 @@ final class ObservedCall: CallObservation {
         /// Returns the end of the call; `nil` while the exchange or the reading has not ended, and after the end was reported.
         mutating func end() -> Ending? {
             guard !isOver, let exchange else { return nil }
-            var (failure, refusal, mark): ((any Error)?, StatusError?, (any Sendable)?) = (nil, nil, nil)
-            if case .refused(let error)? = reading { refusal = error }
+            var (failure, error, mark): ((any Error)?, StatusError?, (any Sendable)?) = (nil, nil, nil)
+            if case .refused(let refused)? = reading { error = refused }
             switch (exchange.end, reading) {
             case (.failed(let error), _): failure = error
             case (_, nil): return nil
@@ -81,10 +82,13 @@ final class ObservedCall: CallObservation {
             case (_, .failed(let error)): failure = error
             }
             guard let head = head.take() else { return nil }
+            let refusal =
+                isRefused || error != nil
+                ? CallOutcome.Refusal(head.head, error: error, isInner: isRefusedInside, failure: failure) : nil
             let outcome = CallOutcome(
-                response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)), isRefused: isRefused,
+                response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)),
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
-                isCancelled: failure is CancellationError, refusal: refusal, isRefusedInside: isRefusedInside, refusedHead: nil)
+                isCancelled: failure is CancellationError, refusal: refusal)
             // The response of a status error refers to the observers of its call, and thus to this object.
             self = State()
             isOver = true
@@ -104,7 +108,7 @@ final class ObservedCall: CallObservation {
     /// Receives the head of the response.
     ///
     /// - Parameter request: the request as the observer got it.
-    func received(_ response: inout Response, to request: Request) {
+    func receive(_ response: inout Response, to request: Request) {
         let (isRefused, isUpgraded) = (request.refuses(response), response.upgrade != nil)
         let awaitsReader = !isUpgraded && request.options.call.awaitsReader(ofRefused: isRefused)
         observer.receive(&response, isRefused: isRefused, awaitsReader: awaitsReader)
@@ -115,32 +119,35 @@ final class ObservedCall: CallObservation {
             if !awaitsReader { state.reading = .decoded }
         }
         // The bytes after the head belong to the other protocol.
-        if isUpgraded { return exchangeEnded(.complete, ExchangeLifetime.BodySizes()) }
-        response.exchange.onEnd { self.exchangeEnded($0, $1) }
+        if isUpgraded { return endExchange(.complete, ExchangeLifetime.BodySizes()) }
+        response.exchange.onEnd { self.endExchange($0, $1) }
         if awaitsReader {
             let end = response.metadata.callEnd ?? CallEnd()
             response.metadata.callEnd = end
-            end.onEnd { self.readingEnded($0) }
+            end.onEnd { self.endReading($0) }
         }
     }
 
     /// Receives the error that the call has thrown.
     ///
     /// - Parameter request: the request as the observer got it.
-    func failed(_ error: any Error, of request: Request) {
-        if let error = error as? StatusError, error.request?.id == request.id { return refused(by: error) }
+    func fail(with error: any Error, of request: Request) {
+        if let error = error as? StatusError, error.request?.id == request.id { return receiveRefusal(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
-        let refusal = state.withLock { $0.refusal.take() }
+        let reported = state.withLock { $0.refusal.take() }
+        let refusal = reported.flatMap { reported in
+            error is any RequestFailure || reported.error != type(of: error)
+                ? nil : CallOutcome.Refusal(reported.head, isInner: true, failure: error)
+        }
         let outcome = CallOutcome(
-            response: nil, isRefused: false, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error,
-            isCancelled: isCancelled, refusal: nil, isRefusedInside: false,
-            refusedHead: refusal.flatMap { error is any RequestFailure || $0.error != type(of: error) ? nil : $0.head })
+            response: nil, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error, isCancelled: isCancelled,
+            refusal: refusal)
         end(outcome, observer)
     }
 
     /// Ends the call with the response of a status error, because `validateStatus` may be an inner layer or an outer layer of the
     /// observer. The body was read or abandoned.
-    private func refused(by error: StatusError) {
+    private func receiveRefusal(by error: StatusError) {
         state.withLock { state in
             state.head = Head(error.refused)
             state.isRefused = true
@@ -148,17 +155,17 @@ final class ObservedCall: CallObservation {
             state.reading = .refused(error)
         }
         let end = error.refused.exchange.result
-        exchangeEnded(end?.outcome ?? (error.bodyIsWhole ? .complete : .abandoned), end?.sizes ?? ExchangeLifetime.BodySizes())
+        endExchange(end?.outcome ?? (error.bodyIsWhole ? .complete : .abandoned), end?.sizes ?? ExchangeLifetime.BodySizes())
     }
 
-    private func exchangeEnded(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
+    private func endExchange(_ end: ExchangeLifetime.Outcome, _ sizes: ExchangeLifetime.BodySizes) {
         report { state, now in
             state.exchange = EndedExchange(end: end, sizes: sizes)
             if state.reading == nil { state.exchangeMark = now }
         }
     }
 
-    private func readingEnded(_ outcome: CallEnd.Outcome) { report { state, _ in state.reading = outcome } }
+    private func endReading(_ outcome: CallEnd.Outcome) { report { state, _ in state.reading = outcome } }
 
     private func report(after change: (inout State, _ now: any Sendable) -> Void) {
         func report(to observer: some CallObserver) {
@@ -181,14 +188,14 @@ final class ObservedCall: CallObservation {
 
     // MARK: Reports of inner layers
 
-    func refused(_ head: HTTPResponse, with error: any Error) {
-        state.withLock { $0.refusal = Refusal(head: head, error: type(of: error)) }
-        outer?.refused(head, with: error)
+    func recordRefusal(of head: HTTPResponse, with error: any Error) {
+        state.withLock { $0.refusal = ReportedRefusal(head: head, error: type(of: error)) }
+        outer?.recordRefusal(of: head, with: error)
     }
 
-    func sentAgain() {
+    func recordResend() {
         state.withLock { $0.refusal = nil }
-        outer?.sentAgain()
+        outer?.recordResend()
     }
 }
 

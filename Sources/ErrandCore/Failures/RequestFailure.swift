@@ -63,6 +63,9 @@ extension RequestFailure {
     /// ``description`` by default.
     public var failureReason: String? { description }
 
+    /// The request as text for the beginning of a description: `GET https://a.example/: `. Empty if the request is not known.
+    public var shownRequest: String { request.map { "\($0): " } ?? "" }
+
     /// The earlier attempts, and why there is no further attempt, as text for the end of a description; empty if `retry` did
     /// nothing.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }

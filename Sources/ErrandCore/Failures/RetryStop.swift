@@ -26,6 +26,27 @@ public enum RetryStop: String, Sendable, Hashable {
     /// The retry budget of the origin is used up.
     case budgetUsedUp
 
+    /// Returns the reason that forbids a further attempt; `nil` if no reason does. Call this function before the wait is known.
+    ///
+    /// - Parameters:
+    ///   - used: the number of attempts that the call has made.
+    ///   - limit: the largest number of attempts.
+    ///   - canReplay: whether the body of the request can be sent once more.
+    public static func reason(used: Int, of limit: Int, canReplay: Bool) -> RetryStop? {
+        if !canReplay { return .bodyCannotBeReplayed }
+        return used < limit ? nil : .attemptsUsedUp
+    }
+
+    /// Returns the reason that forbids a wait before a further attempt: ``deadlineTooNear`` if the wait would not end before the
+    /// deadline; otherwise `nil`.
+    ///
+    /// - Parameters:
+    ///   - delay: the wait before the attempt.
+    ///   - remaining: the time until the deadline; `nil` without a deadline.
+    public static func reason(delay: Duration, remaining: Duration?) -> RetryStop? {
+        remaining.map { delay >= $0 } == true ? .deadlineTooNear : nil
+    }
+
     /// The reason in words.
     package var words: String {
         switch self {

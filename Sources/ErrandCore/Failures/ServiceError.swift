@@ -91,7 +91,7 @@ public struct ServiceError: RequestFailure {
 
     /// The request, the code, the message, the identifier, the status, `Retry-After` and the earlier attempts, without control characters.
     public var description: String {
-        var text = (request.map { "\($0): " } ?? "") + "service error \(code.description.shownSafely(limit: 80))"
+        var text = shownRequest + "service error \(code.description.shownSafely(limit: 80))"
         if !message.isEmpty { text += ": \(message.shownSafely(limit: 200))" }
         let remarks = [requestID.map { "request ID \($0.shownSafely(limit: 80))" }, status.map { "status \($0.code)" }].compactMap { $0 }
         return text + (remarks.isEmpty ? "" : " (\(remarks.joined(separator: ", ")))") + (response?.shownRemarks ?? "") + shownAttempts

@@ -120,7 +120,7 @@ public struct StatusError: RequestFailure {
 
     /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.
     public var description: String {
-        var text = request.map { "\($0): " } ?? ""
+        var text = shownRequest
         text += shownStatus
         text += shownProblem
         if let note = refused.metadata.statusNote { text += "; \(note)" }

@@ -1,17 +1,20 @@
-/// The statuses that a call accepts.
+/// A set of statuses: a list of codes, or the statuses that a closure selects. Policies and `validateStatus` take such a rule.
 ///
 /// ```swift
-/// stack.validateStatus(.statuses([200, 404]))
+/// stack.validateStatus([200, 404])
+/// stack.retry(RetryPolicy(statuses: .transient.union([409])))
 /// request.options.validateStatus = .use(StatusRule("below 500") { $0.code < 500 })
 /// ```
 public struct StatusRule: Sendable, CustomStringConvertible {
     /// The storage is a class, which is cheap to copy: each request carries the rule of its stack.
     private final class Storage: Sendable {
         let description: String
-        let accepts: @Sendable (HTTPResponse.Status) -> Bool
+        /// The listed codes; `nil` for a rule with a closure.
+        let codes: Set<Int>?
+        let contains: @Sendable (HTTPResponse.Status) -> Bool
 
-        init(_ description: String, _ accepts: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
-            (self.description, self.accepts) = (description, accepts)
+        init(_ description: String, codes: Set<Int>?, _ contains: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
+            (self.description, self.codes, self.contains) = (description, codes, contains)
         }
     }
 
@@ -23,21 +26,48 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - description: the rule in words, for the stack's description.
-    ///   - accepts: whether a status is accepted.
-    public init(_ description: String, accepts: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
-        storage = Storage(description, accepts)
+    ///   - contains: whether the rule contains a status.
+    public init(_ description: String, contains: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
+        storage = Storage(description, codes: nil, contains)
     }
 
-    /// Returns whether `status` is accepted.
-    public func accepts(_ status: HTTPResponse.Status) -> Bool { storage.accepts(status) }
+    private init(_ codes: Set<Int>) {
+        storage = Storage(codes.sorted().map(String.init).joined(separator: ", "), codes: codes) { codes.contains($0.code) }
+    }
 
-    /// The rule that accepts 200 to 299.
+    /// Returns whether the rule contains `status`.
+    public func contains(_ status: HTTPResponse.Status) -> Bool { storage.contains(status) }
+
+    /// Whether the rule is a list without a status. False for a rule with a closure.
+    public var isEmpty: Bool { storage.codes?.isEmpty ?? false }
+
+    /// Returns the rule that contains the statuses of both rules.
+    public func union(_ other: StatusRule) -> StatusRule {
+        if let codes = storage.codes, let others = other.storage.codes { return StatusRule(codes.union(others)) }
+        return StatusRule("\(self), \(other)") { self.contains($0) || other.contains($0) }
+    }
+
+    /// The rule that contains 200 to 299.
     public static let successful = StatusRule("2xx") { $0.kind == .successful }
-    /// The rule that accepts 200 to 399, for callers that handle redirects and 304 themselves.
+    /// The rule that contains 200 to 399, for callers that handle redirects and 304 themselves.
     public static let successfulOrRedirection = StatusRule("2xx, 3xx") { $0.kind == .successful || $0.kind == .redirection }
-    /// Returns a rule that accepts the statuses in `codes`, and no others.
-    public static func statuses(_ codes: Set<Int>) -> StatusRule {
-        StatusRule(codes.sorted().map(String.init).joined(separator: ", ")) { codes.contains($0.code) }
+    /// Returns a rule that contains the statuses in `codes`, and no others.
+    public static func statuses(_ codes: Set<Int>) -> StatusRule { StatusRule(codes) }
+}
+
+extension StatusRule: ExpressibleByArrayLiteral {
+    /// Creates a rule that contains the listed statuses, and no others.
+    public init(arrayLiteral codes: Int...) { self.init(Set(codes)) }
+}
+
+/// Two lists are equal if they have the same codes. A rule with a closure is equal to its copies only.
+extension StatusRule: Hashable {
+    public static func == (left: StatusRule, right: StatusRule) -> Bool {
+        left.storage === right.storage || (left.storage.codes != nil && left.storage.codes == right.storage.codes)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        if let codes = storage.codes { hasher.combine(codes) } else { hasher.combine(ObjectIdentifier(storage)) }
     }
 }
 
@@ -73,7 +103,7 @@ extension Request {
             }
         guard let rule else { return response.metadata.isStatusAccepted ? true : nil }
         let status = response.head.status
-        return rule.accepts(status) || (options.call.redirectsAreFollowed && status.kind == .redirection)
+        return rule.contains(status) || (options.call.redirectsAreFollowed && status.kind == .redirection)
     }
 
     /// Returns whether the status of a response is a failure. A status is a failure if the call's rule refuses it. Without a

@@ -1,11 +1,16 @@
 // These properties find failures that may be temporary. All code that sends a request again decides by these properties.
 
 extension HTTPResponse.Status {
-    /// The status codes for which ``isTransient`` is true.
-    public static let transientCodes: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-
     /// Whether the same request may succeed later: true for 408, 425, 429, 500, 502, 503 and 504.
-    public var isTransient: Bool { Self.transientCodes.contains(code) }
+    public var isTransient: Bool { StatusRule.transient.contains(self) }
+}
+
+extension StatusRule {
+    /// The statuses after which the same request may succeed later: 408, 425, 429, 500, 502, 503 and 504.
+    public static let transient: StatusRule = [408, 425, 429, 500, 502, 503, 504]
+
+    /// The statuses that are evidence that the server does not work, or has too many requests: 429, 500, 502, 503 and 504.
+    public static let evidenceAgainstServer: StatusRule = [429, 500, 502, 503, 504]
 }
 
 extension TransportError.Code {
@@ -23,6 +28,12 @@ extension TransportError.Code {
 }
 
 extension TransportError {
+    /// Whether the failure is evidence that the server, or the network path to the server, does not work: the code is evidence
+    /// (``Code/isEvidenceAgainstServer``), and the failure is not a timeout in the queue of a layer of the client or without a network.
+    public var isEvidenceAgainstServer: Bool {
+        code.isEvidenceAgainstServer && (code != .timedOut || ![.queue, .connectivity].contains(phase))
+    }
+
     /// Whether the request may be sent again immediately, with any method.
     ///
     /// True if a kept connection was closed before anything was sent. Also true if the server reported that it did not process the

@@ -48,7 +48,7 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
 
     /// The option, what the option needs, and what to do.
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)"
+        "\(shownRequest)the option '\(option)' needs \(need): \(remedy), or do not set the option (not sent)"
     }
 
     public var failureNumber: FailureNumber { .unsupportedOption }

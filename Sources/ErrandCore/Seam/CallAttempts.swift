@@ -180,7 +180,7 @@ extension Request {
     ///
     /// - Parameter result: the response or the failure of the attempt; `nil` if the attempt is still in progress.
     public mutating func countResend(after result: Result<Response, any Error>?) {
-        options.call.observation?.sentAgain()
+        options.call.observation?.recordResend()
         let last: Request? =
             switch result {
             case .success(let response): response.request

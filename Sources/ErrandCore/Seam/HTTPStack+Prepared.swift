@@ -60,7 +60,7 @@ public struct PreparationError: RequestFailure, NumberedFailure {
     init(request: Request) { self.request = request }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the request cannot be prepared: a middleware returned a response and "
+        "\(shownRequest)the request cannot be prepared: a middleware returned a response and "
             + "did not pass the request on; send the request, or prepare it without that middleware (not sent)"
     }
 

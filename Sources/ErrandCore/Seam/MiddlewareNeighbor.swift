@@ -10,11 +10,11 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case outside
         /// Inside: the middleware sees the request after the neighbor does.
         case inside
-        /// Neither side: the stack must have no other middleware of the same place.
-        case neither
-        /// Neither side, but only in a stack that sorts its layers. In any other stack, several layers of the same place are
+        /// No side: the stack must have no other middleware of the same place.
+        case once
+        /// No side, but only in a stack that sorts its layers. In any other stack, several layers of the same place are
         /// valid.
-        case neitherWhenSorted
+        case onceWhenSorted
     }
 
     /// The side of ``place`` on which the middleware that declares this rule must be.
@@ -43,7 +43,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     ///
     /// - Parameter reason: the problem that a second middleware causes, for the stack's description.
     public static func once(because reason: String) -> MiddlewareNeighbor {
-        MiddlewareNeighbor(side: .neither, place: nil, reason: reason)
+        MiddlewareNeighbor(side: .once, place: nil, reason: reason)
     }
 
     /// Requires the middleware to be the only middleware of its place in a stack that sorts its layers
@@ -52,6 +52,6 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     ///
     /// - Parameter reason: the problem that a second middleware causes, for the stack's description.
     public static func onceWhenSorted(because reason: String) -> MiddlewareNeighbor {
-        MiddlewareNeighbor(side: .neitherWhenSorted, place: nil, reason: reason)
+        MiddlewareNeighbor(side: .onceWhenSorted, place: nil, reason: reason)
     }
 }

@@ -52,7 +52,7 @@ struct MiddlewareOrder {
             guard place != .unplaced, same.count > 1 else { return [] }
             let isSortedTwice = isSorted && same.count(where: \.isAtItsPlace) > 1
             return layer.neighbors.compactMap { rule in
-                guard rule.side == .neither || (isSortedTwice && rule.side == .neitherWhenSorted), reported.insert(place).inserted
+                guard rule.side == .once || (isSortedTwice && rule.side == .onceWhenSorted), reported.insert(place).inserted
                 else { return nil }
                 return "\(place) is outside another \(place): \(rule.reason)"
             }

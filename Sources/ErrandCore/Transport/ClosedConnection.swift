@@ -26,7 +26,7 @@ public struct ClosedConnection: Sendable, Hashable {
 }
 
 /// A transport that reports its connections when they close.
-public protocol ClosedConnectionSource: ConnectionSource {
+public protocol ClosedConnectionReporter: ConnectionReporter {
     /// Reports each connection that closes from now on, as long as the transport exists. The reports add no cost to requests.
     ///
     /// - Parameters:

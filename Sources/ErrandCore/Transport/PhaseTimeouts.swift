@@ -39,30 +39,63 @@ public struct PhaseTimeouts: Sendable {
         queue: Duration? = nil, connect: Duration? = nil, firstByte: Duration? = nil, idleRead: Duration? = nil,
         idleWrite: Duration? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
-        let limits = [
-            ("queue", queue), ("connect", connect), ("firstByte", firstByte), ("idleRead", idleRead), ("idleWrite", idleWrite),
-        ]
-        for (name, limit) in limits {
-            precondition(limit.map { $0 > .zero } ?? true, "\(name) must be more than zero, or nil (is \((limit ?? .zero).inWords))")
-        }
         (self.queue, self.connect, self.firstByte) = (queue, connect, firstByte)
         (self.idleRead, self.idleWrite, self.clock) = (idleRead, idleWrite, clock)
+        for limit in Limit.allCases {
+            let value = self[limit] ?? .nanoseconds(1)
+            precondition(value > .zero, "\(limit) must be more than zero, or nil (is \(value.inWords))")
+        }
     }
 
-    /// These limits, each reduced to the longest time that a clock can wait.
-    var bounded: PhaseTimeouts {
+    /// The names of the limits, in the order of an exchange.
+    package enum Limit: String, Sendable, CaseIterable {
+        case queue, connect, firstByte, idleRead, idleWrite
+    }
+
+    package subscript(limit: Limit) -> Duration? {
+        get {
+            switch limit {
+            case .queue: queue
+            case .connect: connect
+            case .firstByte: firstByte
+            case .idleRead: idleRead
+            case .idleWrite: idleWrite
+            }
+        }
+        set {
+            switch limit {
+            case .queue: queue = newValue
+            case .connect: connect = newValue
+            case .firstByte: firstByte = newValue
+            case .idleRead: idleRead = newValue
+            case .idleWrite: idleWrite = newValue
+            }
+        }
+    }
+
+    /// Returns these limits, each changed by `change`.
+    package func map(_ change: (Limit, Duration?) -> Duration?) -> PhaseTimeouts {
         var limits = self
-        limits.queue = queue?.bounded
-        limits.connect = connect?.bounded
-        limits.firstByte = firstByte?.bounded
-        limits.idleRead = idleRead?.bounded
-        limits.idleWrite = idleWrite?.bounded
+        for limit in Limit.allCases { limits[limit] = change(limit, self[limit]) }
         return limits
     }
 
+    /// These limits, each reduced to the longest time that a clock can wait.
+    var bounded: PhaseTimeouts { map { $1?.bounded } }
+
     /// The five limits.
-    package var durations: [Duration?] { [queue, connect, firstByte, idleRead, idleWrite] }
+    package var durations: [Duration?] { Limit.allCases.map { self[$0] } }
+
+    /// The limits that are set, with their names.
+    package var named: [(name: String, limit: Duration)] { named(Limit.allCases) }
+
+    private func named(_ limits: [Limit]) -> [(name: String, limit: Duration)] {
+        limits.compactMap { limit in self[limit].map { (limit.rawValue, $0) } }
+    }
+
+    /// Returns the message for exceeded limits: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
+    package func message(_ limits: Limit...) -> String { setter.message(named(limits)) }
 
     /// Whether there is no limit.
-    public var isEmpty: Bool { [queue, connect, firstByte, idleRead, idleWrite].allSatisfy { $0 == nil } }
+    public var isEmpty: Bool { Limit.allCases.allSatisfy { self[$0] == nil } }
 }

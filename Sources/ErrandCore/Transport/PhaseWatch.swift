@@ -57,10 +57,10 @@ final class PhaseWatch: EventSink {
         sink?.record(event)
     }
 
-    /// Notes that the transport holds a chunk of the body, and has not asked for the next chunk.
+    /// Records that the transport holds a chunk of the body, and has not asked for the next chunk.
     func bodyIsHeld() { if isSending { move(to: .send, limit: limits.idleWrite) } }
 
-    /// Notes that the transport asks the body for the next chunk. The timer stops while the body produces the chunk.
+    /// Records that the transport asks the body for the next chunk. The timer stops while the body produces the chunk.
     func bodyIsAsked() { if isSending { move(to: .send, limit: nil) } }
 
     private var isSending: Bool { state.withLock { $0.phase == .send } }
@@ -116,17 +116,12 @@ final class PhaseWatch: EventSink {
 extension PhaseTimeouts {
     /// Returns a message with the limits of `phase` and their values.
     fileprivate func message(in phase: ExchangePhase) -> String {
-        let named: [(String, Duration?)] =
-            switch phase {
-            case .send: [("idleWrite", idleWrite)]
-            case .response: [("firstByte", firstByte)]
-            default: [("queue", queue), ("connect", connect)]
-            }
-        return setter.message(named.compactMap { name, limit in limit.map { (name, $0) } })
+        switch phase {
+        case .send: message(.idleWrite)
+        case .response: message(.firstByte)
+        default: message(.queue, .connect)
+        }
     }
-
-    /// Returns the message for an exceeded limit: `the limit idleRead is 200 ms, set by .phaseTimeouts`.
-    package func message(_ name: String, _ limit: Duration) -> String { setter.message([(name, limit)]) }
 }
 
 /// A request's body that reports to a watch when the body is read and when a chunk is being sent.

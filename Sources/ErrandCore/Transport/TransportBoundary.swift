@@ -88,7 +88,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
             RacedBodySource(source, of: exchange) {
                 try await limits.clock.sleep(for: limit)
                 return .timedOut(
-                    .body, after: limit, limits.message("idleRead", limit), request: request,
+                    .body, after: limit, limits.message(.idleRead), request: request,
                     response: head, delivery: .sent)
             }
         }
@@ -98,16 +98,14 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     private func sendRacing(_ request: Request, against deadline: Deadline) async throws -> Response {
         let started = deadline.remaining
         let transport = transport
-        let response: Response = try await withDeadline(
-            deadline, onTimeout: { .timedOut(.response, after: started - deadline.remaining, request: request, delivery: .unknown) },
-            discard: { $0.body.abandon() },
+        let response: Response = try await request.withinDeadline(
+            .response, delivery: .unknown, since: started, discard: { $0.body.abandon() },
             operation: { try await transport.send(request) })
         var bounded = response
         bounded.body = response.body.replacingSource { source in
             RacedBodySource(source, of: response.exchange, deadline: deadline) {
                 try await deadline.wait()
-                return .timedOut(
-                    .body, after: started - deadline.remaining, request: request, response: response.head, delivery: .sent)
+                return deadline.timeoutError(in: .body, since: started, request: request, response: response.head, delivery: .sent)
             }
         }
         return bounded

@@ -62,7 +62,7 @@ public struct RateLimitFields: Sendable, Hashable {
     public init(_ response: HTTPResponse, now: HTTPDate) {
         self.init()
         let fields = response.headerFields
-        let isRefused = [429, 503].contains(response.status.code)
+        let isRefused = response.status.isOverload
         let date = fields.single(.date).flatMap { HTTPDate($0, now: now) } ?? now
         if isRefused {
             retryAfter = fields.single(.retryAfter).flatMap { RetryAfter.wait($0, date: fields.single(.date), now: now) }
@@ -191,4 +191,9 @@ extension HTTPField.Name {
     fileprivate static let rateLimit = known("RateLimit")
     fileprivate static let rateLimitPolicy = known("RateLimit-Policy")
     fileprivate static let xRateLimitRetryAfter = known("X-RateLimit-Retry-After")
+}
+
+extension HTTPResponse.Status {
+    /// Whether the server refuses the request because the server, or one of its limits, has too many requests: true for 429 and 503.
+    package var isOverload: Bool { self == .tooManyRequests || self == .serviceUnavailable }
 }

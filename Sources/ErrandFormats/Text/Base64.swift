@@ -1,8 +1,23 @@
-/// Base64 with the standard alphabet ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
-enum Base64 {
+/// Base64 ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
+package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    private static let values: [UInt8: UInt32] = Dictionary(uniqueKeysWithValues: alphabet.enumerated().map { ($1, UInt32($0)) })
 
+    /// Returns the value of a digit of the standard alphabet or of the alphabet for URLs
+    /// ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)); `nil` for any other character.
+    package static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): digit - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+
+    private static func isOfURLs(_ digit: UInt8) -> Bool { digit == UInt8(ascii: "-") || digit == UInt8(ascii: "_") }
+
+    /// Returns the bytes in the standard alphabet, with padding.
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -16,19 +31,25 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the bytes; `nil` if `text` isn't valid base64. Padding may be missing, and bits after the last byte may be set
+    /// Returns the bytes; `nil` if `text` isn't valid base64 of the standard alphabet. Padding may be missing, and bits after the last byte may be set
     /// ([RFC 9651, section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)), but existing padding must be correct.
     static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits = text
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits.removeLast() }
         if digits.count != text.count, text.count % 4 != 0 { return nil }
         if digits.count % 4 == 1 { return nil }
+        guard digits.allSatisfy({ value($0) != nil && !isOfURLs($0) }) else { return nil }
+        return decode(digits: digits)
+    }
+
+    /// Returns the bytes of digits of either alphabet. Bits at the end that don't make a byte are dropped. Any other character is treated
+    /// as the digit of zero.
+    package static func decode(digits: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.count * 3 / 4)
         var (bits, count) = (UInt32(0), 0)
         for digit in digits {
-            guard let value = values[digit] else { return nil }
-            (bits, count) = ((bits << 6 | value) & 0xFFFF, count + 6)
+            (bits, count) = (bits << 6 | UInt32(value(digit) ?? 0), count + 6)
             guard count >= 8 else { continue }
             count -= 8
             bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))

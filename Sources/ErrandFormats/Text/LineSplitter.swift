@@ -1,7 +1,7 @@
 /// Splits bytes into lines at LF, CR LF and CR. Chunks can end anywhere.
 package struct LineSplitter: Sendable {
     /// The default limit of a line for readers: 1 MiB. The splitter itself has no limit.
-    package static let defaultMaxLineBytes = 1024 * 1024
+    package static let defaultLineLimitBytes = 1024 * 1024
 
     private var lines = LineFinder(.any)
 

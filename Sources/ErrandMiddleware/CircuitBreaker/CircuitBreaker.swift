@@ -150,7 +150,7 @@ public struct CircuitBreakerError: TemporaryRefusal, NumberedFailure {
     init(request: Request, retryAfter: Duration?) { (self.request, self.retryAfter) = (request, retryAfter) }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused: "
+        "\(shownRequest)refused: "
             + (retryAfter.map { "the circuit stays open for another \($0.inWords)" } ?? "the circuit is open")
             + " (not sent)" + shownAttempts
     }

@@ -24,7 +24,6 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker, which does not count the request.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
-    private static let failing: Set<Int> = [429, 500, 502, 503, 504]
     private let breaker: CircuitBreaker
 
     /// Creates the middleware. Stacks that are given the same breaker share its circuits.
@@ -53,23 +52,19 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
         do {
             response = try await next.send(request)
         } catch {
-            breaker.leave(origin, generation, Self.outcome(of: error, after: breaker.now - began))
+            breaker.leave(origin, generation, Self.outcome(of: error))
             throw error
         }
         breaker.leave(
             origin, generation,
-            Self.failing.contains(response.head.status.code)
+            StatusRule.evidenceAgainstServer.contains(response.head.status)
                 ? .failed(retryAfter: response.head.headerFields.retryAfter) : .succeeded(after: breaker.now - began))
         return response
     }
 
-    private static func outcome(of error: any Error, after elapsed: Duration) -> CircuitBreakerMachine.Outcome {
-        if Task.isCancelled { return .cancelled }
-        // A timeout in the queue of an inner limit, or without a network, says nothing about the server either.
-        guard let error = error as? TransportError, error.code != .timedOut || ![.queue, .connectivity].contains(error.phase) else {
-            return .cancelled
-        }
-        return error.code.isEvidenceAgainstServer ? .failed(retryAfter: nil) : .cancelled
+    private static func outcome(of error: any Error) -> CircuitBreakerMachine.Outcome {
+        let isEvidence = !Task.isCancelled && (error as? TransportError)?.isEvidenceAgainstServer == true
+        return isEvidence ? .failed(retryAfter: nil) : .cancelled
     }
 }
 

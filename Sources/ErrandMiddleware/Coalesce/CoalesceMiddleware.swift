@@ -86,7 +86,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         }
         try Task.checkCancellation()
         let caller = Caller(request)
-        if caller.isTooLate { throw caller.timedOut(.queue, .notSent) }
+        try caller.checkDeadline(.queue, .notSent)
         // If a sender cancels an exchange although every caller still waits, the sender may also cancel the next exchange.
         // Therefore a caller joins at most two exchanges.
         for _ in 0..<2 {

@@ -9,11 +9,10 @@ struct Caller: Sendable {
 
     init(_ request: Request) { (self.request, before) = (request, request.deadline?.remaining) }
 
-    var isTooLate: Bool { request.deadline?.hasPassed ?? false }
-
-    func timedOut(_ phase: ExchangePhase, _ delivery: Delivery) -> TransportError {
-        .timedOut(
-            phase, after: (before ?? .zero) - (request.deadline?.remaining ?? .zero), request: request, response: head, delivery: delivery)
+    /// - Throws: ``/ErrandCore/TransportError`` if the deadline has passed.
+    func checkDeadline(_ phase: ExchangePhase, _ delivery: Delivery) throws {
+        guard let deadline = request.deadline, deadline.hasPassed else { return }
+        throw deadline.timeoutError(in: phase, since: before, request: request, response: head, delivery: delivery)
     }
 
     /// Returns the result of `operation`, if it comes before the deadline.
@@ -21,8 +20,8 @@ struct Caller: Sendable {
         _ phase: ExchangePhase, _ delivery: Delivery, late: @escaping @Sendable (Result) -> Void = { _ in },
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard let deadline = request.deadline else { return try await operation() }
-        return try await withDeadline(deadline, onTimeout: { timedOut(phase, delivery) }, discard: late, operation: operation)
+        try await request.withinDeadline(
+            phase, delivery: delivery, since: before, response: head, discard: late, operation: operation)
     }
 }
 
@@ -44,9 +43,9 @@ struct SharedSeat: Sendable {
                 try await exchange.response(for: member)
             }
         } catch {
-            throw own(error, caller.request)
+            throw callersError(error, caller.request)
         }
-        let request = own(shared.request, caller.request)
+        let request = callersRequest(shared.request, caller.request)
         let body: ResponseBody
         if let data = shared.body.bufferedData {
             body = ResponseBody(data, trailers: shared.body.bufferedTrailers)
@@ -68,7 +67,7 @@ struct SharedSeat: Sendable {
     func leave(_ end: ExchangeLifetime.Outcome?) { exchange.leave(member, end) }
 
     /// Returns the request that was finally sent: the caller's own request, unless an inner layer sent it to another URL.
-    private func own(_ sent: Request, _ request: Request) -> Request {
+    private func callersRequest(_ sent: Request, _ request: Request) -> Request {
         if isFirst {
             // The shared exchange has no deadline, because each caller has its own deadline.
             var sent = sent
@@ -84,10 +83,10 @@ struct SharedSeat: Sendable {
     }
 
     /// Returns the failure. If the error is a ``/ErrandCore/RequestFailure``, the returned failure has the caller's own request.
-    fileprivate func own(_ error: any Error, _ request: Request) -> any Error {
+    fileprivate func callersError(_ error: any Error, _ request: Request) -> any Error {
         if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
         guard var failure = error as? any RequestFailure else { return error }
-        failure.request = failure.request.map { own($0, request) } ?? request
+        failure.request = failure.request.map { callersRequest($0, request) } ?? request
         if error is TransportError { failure.request?.options.sharedRetry = exchange.retry }
         return failure
     }
@@ -115,14 +114,14 @@ private final class BodyView: BodySource {
     func next() async throws -> Data? {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
-            if caller.isTooLate { throw caller.timedOut(.body, .sent) }
+            try caller.checkDeadline(.body, .sent)
             // A buffered chunk is taken directly, because a race against the deadline costs more.
             if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
             seat.leave(error is CancellationError ? .abandoned : .failed(error))
-            let own = seat.own(error, caller.request)
-            throw (own as? CancelledBelow)?.failure(of: caller.request, .body) ?? own
+            let error = seat.callersError(error, caller.request)
+            throw (error as? CancelledBelow)?.failure(of: caller.request, .body) ?? error
         }
     }
 
@@ -150,7 +149,7 @@ public struct SlowReaderError: RequestFailure, NumberedFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")another caller reads the shared body so fast that more than \(limitBytes) bytes "
+        "\(shownRequest)another caller reads the shared body so fast that more than \(limitBytes) bytes "
             + "would have to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 

@@ -67,10 +67,10 @@ final class SharedExchange: Sendable {
         }
     }
 
-    private func act(on wakes: SharedExchangeState.Wakes, lifetimes end: @autoclosure () -> ExchangeLifetime.Outcome) {
-        if wakes.isClosing { onClose() }
-        for lifetime in wakes.lifetimes { lifetime.end(end()) }
-        wakes.wake()
+    private func act(on effects: SharedExchangeState.Effects, lifetimes end: @autoclosure () -> ExchangeLifetime.Outcome) {
+        if effects.isClosing { onClose() }
+        for lifetime in effects.lifetimes { lifetime.end(end()) }
+        effects.resumeWaiters()
     }
 
     // MARK: The head
@@ -88,17 +88,17 @@ final class SharedExchange: Sendable {
     }
 
     private func receive(_ result: Result<Response, any Error>) {
-        let wakes = state.withLock { $0.receive(result) }
-        guard let wakes else {
+        let effects = state.withLock { $0.receive(result) }
+        guard let effects else {
             if case .success(let response) = result { response.body.abandon() }
             return
         }
         // The reference is weak. If the sender never reported the end, a strong reference would keep the exchange in memory forever.
-        if case .success(let response) = result { response.exchange.onEnd { [weak self] in self?.ended($0) } }
-        act(on: wakes, lifetimes: .complete)
+        if case .success(let response) = result { response.exchange.onEnd { [weak self] in self?.end($0) } }
+        act(on: effects, lifetimes: .complete)
     }
 
-    private func ended(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
+    private func end(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
     /// Waits for the response to the exchange. Returns the response with the lifetime of the member's own response.
     ///
@@ -110,7 +110,7 @@ final class SharedExchange: Sendable {
                 switch state.withLock({ $0.takeResult(member) }) {
                 case .response(let response, let lifetime): return (response, lifetime)
                 case .failure(let error): throw error
-                case .fellBehind: throw fellBehind
+                case .tooSlow: throw slowReaderError
                 case .none: try await wait(member)
                 }
             }
@@ -135,8 +135,8 @@ final class SharedExchange: Sendable {
                 leave(member, .complete)
                 return nil
             case .failure(let error): throw error
-            case .fellBehind: throw fellBehind
-            case .gone: throw BodyAlreadyUsedError()
+            case .tooSlow: throw slowReaderError
+            case .hasLeft: throw BodyAlreadyUsedError()
             case .wait: try await wait(member)
             case .read(let number, let reader):
                 beginRead(number, reader)
@@ -146,7 +146,7 @@ final class SharedExchange: Sendable {
                     if let chunk = try await reader.next() { return chunk }
                 } catch {
                     // Another task has abandoned the view.
-                    if state.withLock({ $0.isGone(member) }) { throw BodyAlreadyUsedError() }
+                    if state.withLock({ $0.hasLeft(member) }) { throw BodyAlreadyUsedError() }
                     throw error
                 }
                 act(on: state.withLock { $0.endBody(nil) }, lifetimes: .complete)
@@ -157,14 +157,14 @@ final class SharedExchange: Sendable {
     /// Takes the member's next chunk, if a chunk is buffered.
     func takeBufferedChunk(for member: Int) -> Data? { state.withLock { $0.takeChunk(member) } }
 
-    private var fellBehind: SlowReaderError {
+    private var slowReaderError: SlowReaderError {
         SlowReaderError(limitBytes: limitBytes, request: nil, response: state.withLock(\.head))
     }
 
     private func beginRead(_ number: Int, _ reader: ResponseBody.SharedIterator) {
         work.begin(number) { [self] in
             do {
-                received(try await reader.next())
+                receive(try await reader.next())
             } catch {
                 act(on: state.withLock { $0.endBody(error) }, lifetimes: .failed(error))
             }
@@ -173,12 +173,12 @@ final class SharedExchange: Sendable {
         if state.withLock(\.isOver) { work.cancelAll() }
     }
 
-    private func received(_ chunk: Data?) {
-        let wakes = state.withLock { state in
+    private func receive(_ chunk: Data?) {
+        let effects = state.withLock { state in
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)
         }
         // The members whose lifetimes end here were evicted.
-        act(on: wakes, lifetimes: .failed(fellBehind))
+        act(on: effects, lifetimes: .failed(slowReaderError))
     }
 }

@@ -21,9 +21,9 @@ struct SharedExchangeState: Sendable {
         case end
         case failure(any Error)
         /// The member was evicted, because its buffer would have exceeded the limit.
-        case fellBehind
+        case tooSlow
         /// The member has left.
-        case gone
+        case hasLeft
         /// The member waits, because the chunk is being read.
         case wait
         /// The member reads the chunk for all members.
@@ -37,7 +37,7 @@ struct SharedExchangeState: Sendable {
         case response(Response, ExchangeLifetime)
         case failure(any Error)
         /// The member was evicted before it took the response.
-        case fellBehind
+        case tooSlow
         case none
     }
 
@@ -52,13 +52,13 @@ struct SharedExchangeState: Sendable {
     }
 
     /// The members to resume, and the lifetimes to end, after the lock is released.
-    struct Wakes: Sendable {
+    struct Effects: Sendable {
         var waiters: [CheckedContinuation<Void, any Error>] = []
         var lifetimes: [ExchangeLifetime] = []
         /// Whether the exchange has just been closed to new callers. Reported once.
         var isClosing = false
 
-        func wake() { for waiter in waiters { waiter.resume() } }
+        func resumeWaiters() { for waiter in waiters { waiter.resume() } }
     }
 
     static let firstMember = 1
@@ -67,7 +67,7 @@ struct SharedExchangeState: Sendable {
     private var nextMember = firstMember
     /// Whether a caller can join.
     private var isOpen = true
-    private var hasToldClosing = false
+    private var hasReportedClosing = false
     /// Whether the last member has left.
     private(set) var isOver = false
     private var result: Result<Response, any Error>?
@@ -78,7 +78,7 @@ struct SharedExchangeState: Sendable {
     /// The end of the body, with the trailers.
     private var bodyEnd: Result<HTTPFields?, any Error>?
     /// The evicted members that have not received their error yet.
-    private var behind: Set<Int> = []
+    private var slowMembers: Set<Int> = []
 
     // MARK: Members
 
@@ -92,7 +92,7 @@ struct SharedExchangeState: Sendable {
 
     /// Removes a member. Returns `nil` if the member had already left.
     mutating func leave(_ id: Int) -> Departure? {
-        behind.remove(id)
+        slowMembers.remove(id)
         guard let member = members.removeValue(forKey: id) else { return nil }
         guard members.isEmpty else { return Departure(member: member, isLast: false) }
         (isOpen, isOver) = (false, true)
@@ -100,7 +100,7 @@ struct SharedExchangeState: Sendable {
         return Departure(member: member, isLast: true, isClosing: takeClosing(), response: try? result?.get(), reader: reader)
     }
 
-    func isGone(_ id: Int) -> Bool { members[id] == nil }
+    func hasLeft(_ id: Int) -> Bool { members[id] == nil }
 
     /// Stores the continuation of a member that must wait. Returns false if the member need not wait.
     mutating func wait(_ id: Int, _ waiter: CheckedContinuation<Void, any Error>) -> Bool {
@@ -119,23 +119,23 @@ struct SharedExchangeState: Sendable {
     }
 
     private mutating func takeClosing() -> Bool {
-        guard !isOpen, !hasToldClosing else { return false }
-        hasToldClosing = true
+        guard !isOpen, !hasReportedClosing else { return false }
+        hasReportedClosing = true
         return true
     }
 
-    private mutating func wakes() -> Wakes {
-        var wakes = Wakes(isClosing: takeClosing())
+    private mutating func makeEffects() -> Effects {
+        var effects = Effects(isClosing: takeClosing())
         for id in Array(members.keys) {
-            if let waiter = stopWaiting(id) { wakes.waiters.append(waiter) }
+            if let waiter = stopWaiting(id) { effects.waiters.append(waiter) }
         }
-        return wakes
+        return effects
     }
 
     // MARK: The head
 
     /// Records the response. Returns `nil` if every member has left.
-    mutating func receive(_ result: Result<Response, any Error>) -> Wakes? {
+    mutating func receive(_ result: Result<Response, any Error>) -> Effects? {
         guard !isOver else { return nil }
         self.result = result
         if case .success(let response) = result {
@@ -145,18 +145,18 @@ struct SharedExchangeState: Sendable {
         } else {
             isOpen = false
         }
-        return wakes()
+        return makeEffects()
     }
 
     /// Records the end of the exchange on the wire. Later requests are not concurrent with the exchange.
-    mutating func end(_ end: ExchangeLifetime.Outcome) -> Wakes {
+    mutating func end(_ end: ExchangeLifetime.Outcome) -> Effects {
         ended = end
         isOpen = false
-        return Wakes(lifetimes: members.values.compactMap(\.lifetime), isClosing: takeClosing())
+        return Effects(lifetimes: members.values.compactMap(\.lifetime), isClosing: takeClosing())
     }
 
     mutating func takeResult(_ id: Int) -> Arrival {
-        guard !isGone(id) else { return .fellBehind }
+        guard !hasLeft(id) else { return .tooSlow }
         switch result {
         case .success(let response)?:
             let lifetime = ended.map { ExchangeLifetime(outcome: $0) } ?? ExchangeLifetime()
@@ -182,9 +182,9 @@ struct SharedExchangeState: Sendable {
     mutating func takeChunk(_ id: Int) -> Data? { members[id]?.chunks.popFirst() }
 
     mutating func step(for id: Int) -> Step {
-        if behind.remove(id) != nil { return .fellBehind }
+        if slowMembers.remove(id) != nil { return .tooSlow }
         // Two concurrent reads of one body are not allowed. The member is not copied, because a copy would copy its chunks.
-        guard !isGone(id), members[id]?.waiter == nil else { return .gone }
+        guard !hasLeft(id), members[id]?.waiter == nil else { return .hasLeft }
         members[id]?.isAsking = false
         if let chunk = members[id]?.chunks.popFirst() { return .chunk(chunk) }
         switch bodyEnd {
@@ -192,7 +192,7 @@ struct SharedExchangeState: Sendable {
         case .failure(let error)?: return .failure(error)
         case nil: break
         }
-        guard let reader else { return .gone }
+        guard let reader else { return .hasLeft }
         // No further caller can join. Therefore the caller's cancellation may interrupt the read without an effect on other members.
         if members.count == 1, !isOpen, !isReading { return .readAlone(reader) }
         members[id]?.isAsking = true
@@ -203,7 +203,7 @@ struct SharedExchangeState: Sendable {
     }
 
     /// Delivers a chunk to every member. A member whose buffer would exceed `limitBytes` is evicted, unless no member is reading.
-    mutating func receive(_ chunk: Data, limitBytes: Int) -> Wakes {
+    mutating func receive(_ chunk: Data, limitBytes: Int) -> Effects {
         (isReading, isOpen) = (false, false)
         let isAsked = members.values.contains(where: \.isAsking)
         var lifetimes: [ExchangeLifetime] = []
@@ -215,18 +215,18 @@ struct SharedExchangeState: Sendable {
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }
-                behind.insert(id)
+                slowMembers.insert(id)
             }
         }
-        var wakes = wakes()
-        wakes.lifetimes = lifetimes
-        return wakes
+        var effects = makeEffects()
+        effects.lifetimes = lifetimes
+        return effects
     }
 
     /// Ends the body, complete or with an error.
-    mutating func endBody(_ error: (any Error)?) -> Wakes {
+    mutating func endBody(_ error: (any Error)?) -> Effects {
         (isReading, isOpen) = (false, false)
         if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? result?.get())?.body.trailers) }
-        return wakes()
+        return makeEffects()
     }
 }

@@ -55,8 +55,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
             limiter.release(key, Self.outcome(of: error))
             throw error
         }
-        let isRefused = [429, 503].contains(response.head.status.code)
-        let outcome = isRefused ? ConcurrencyLimit.Outcome.dropped : .responded(after: elapsed())
+        let outcome = response.head.status.isOverload ? ConcurrencyLimit.Outcome.dropped : .responded(after: elapsed())
         response.exchange.onEnd { [limiter] _ in limiter.release(key, outcome) }
         return response
     }
@@ -65,8 +64,8 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
         switch error {
         case _ where Task.isCancelled: .cancelled
-        case let error as StatusError: [429, 503].contains(error.status.code) ? .dropped : .cancelled
-        case let error as TransportError where error.mayHaveBeenProcessed: error.code.isEvidenceAgainstServer ? .dropped : .cancelled
+        case let error as StatusError: error.status.isOverload ? .dropped : .cancelled
+        case let error as TransportError where error.mayHaveBeenProcessed: error.isEvidenceAgainstServer ? .dropped : .cancelled
         default: .cancelled
         }
     }

@@ -3,19 +3,16 @@ internal import Synchronization
 
 /// The slots of each key, and the queued requests.
 final class ConcurrencyLimiter: Sendable {
-    private struct Waiter: Sendable {
-        let ticket: QueueTicket
-        let continuation: CheckedContinuation<Void, any Error>
-    }
+    private typealias Waiter = CheckedContinuation<Void, any Error>
 
-    private struct Line: Sendable {
+    private struct Queue: Sendable {
         var limit: Double
         var inUse = 0
-        var queue = WaitQueue<Waiter>()
+        var waiters = WaitQueue<Waiter>()
 
-        /// Whether a slot is free. If a slot is free, the queue is empty, because a freed slot goes to the next waiter.
+        /// Whether a slot is free. If a slot is free, no request waits, because a freed slot goes to the next waiter.
         var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
-        var isIdle: Bool { inUse == 0 && queue.isEmpty }
+        var isIdle: Bool { inUse == 0 && waiters.isEmpty }
     }
 
     /// The largest number of idle keys that an adaptive limit keeps. Beyond this number, the least recently used key is removed. Keys in
@@ -23,16 +20,16 @@ final class ConcurrencyLimiter: Sendable {
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit
-    private let lines = Mutex(BoundedTable<RequestScope.Key, Line>(limit: keyLimit, isPinned: { !$0.isIdle }))
+    private let queues = Mutex(BoundedTable<RequestScope.Key, Queue>(limit: keyLimit, isPinned: { !$0.isIdle }))
 
     init(_ limit: ConcurrencyLimit) { self.limit = limit }
 
-    var keyCount: Int { lines.withLock(\.count) }
+    var keyCount: Int { queues.withLock(\.count) }
 
     func state(of key: RequestScope.Key) -> ConcurrencyLimitMiddleware.State {
-        lines.withLock { lines in
-            guard let line = lines[key] else { return .init(inFlight: 0, queued: 0, limit: ConcurrencyLimit.slots(Double(limit.initial))) }
-            return .init(inFlight: line.inUse, queued: line.queue.count, limit: ConcurrencyLimit.slots(line.limit))
+        queues.withLock { queues in
+            let queue = queues[key] ?? Queue(limit: Double(limit.initial))
+            return .init(inFlight: queue.inUse, queued: queue.waiters.count, limit: ConcurrencyLimit.slots(queue.limit))
         }
     }
 
@@ -44,64 +41,59 @@ final class ConcurrencyLimiter: Sendable {
         if take(key) { return }
         request.report(.queueStart)
         defer { request.report(.queueEnd) }
-        guard let deadline = request.deadline else { return try await wait(key, for: request) }
-        let before = deadline.remaining
-        try await withDeadline(
-            deadline, onTimeout: { .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent) },
-            discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
+        try await request.withinDeadline(
+            .queue, delivery: .notSent, discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
 
     /// Changes the state of a key in place. The time to copy a queue would grow with its length.
-    private func within<Result: Sendable>(_ key: RequestScope.Key, _ body: (inout Line) -> Result) -> Result {
-        lines.withLock { lines in
-            let (result, isIdle) = lines.update(key, default: Line(limit: Double(limit.initial))) { line in
-                let result = body(&line)
-                return (result, line.isIdle)
+    private func within<Result: Sendable>(_ key: RequestScope.Key, _ body: (inout Queue) -> Result) -> Result {
+        queues.withLock { queues in
+            let (result, isIdle) = queues.update(key, default: Queue(limit: Double(limit.initial))) { queue in
+                let result = body(&queue)
+                return (result, queue.isIdle)
             }
             // For an adaptive limit, the idle key keeps the current value.
-            if limit.kind == .fixed, isIdle { lines.removeValue(forKey: key) }
+            if limit.kind == .fixed, isIdle { queues.removeValue(forKey: key) }
             return result
         }
     }
 
     private func take(_ key: RequestScope.Key) -> Bool {
-        within(key) { line in
-            guard line.hasRoom else { return false }
-            line.inUse += 1
+        within(key) { queue in
+            guard queue.hasRoom else { return false }
+            queue.inUse += 1
             return true
         }
     }
 
     private func wait(_ key: RequestScope.Key, for request: Request) async throws {
-        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
-            within(key) { line in
+        try await waitInQueue { (ticket, continuation: Waiter) in
+            within(key) { queue in
                 if ticket.isCancelled { return .failure(CancellationError()) }
-                if line.hasRoom {
-                    line.inUse += 1
+                if queue.hasRoom {
+                    queue.inUse += 1
                     return .success(())
                 }
-                ticket.place = line.queue.append(
-                    Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
+                queue.waiters.append(continuation, lane: request.options.priority.urgency, ticket: ticket)
                 return nil
             }
         } leave: { [self] ticket in
-            within(key) { $0.queue.cancel(ticket)?.continuation }
+            within(key) { $0.waiters.cancel(ticket) }
         }
     }
 
     /// Frees a slot, which goes to the next waiter.
     func release(_ key: RequestScope.Key, _ outcome: ConcurrencyLimit.Outcome) {
-        let next = within(key) { line -> [Waiter] in
-            line.limit = limit.next(after: outcome, limit: line.limit, inUse: line.inUse)
-            line.inUse -= 1
+        let next = within(key) { queue -> [Waiter] in
+            queue.limit = limit.next(after: outcome, limit: queue.limit, inUse: queue.inUse)
+            queue.inUse -= 1
             var next: [Waiter] = []
-            while line.hasRoom, let waiter = line.queue.popNext() {
-                line.inUse += 1
-                waiter.ticket.place = nil  // another queue may issue the same number
+            while queue.hasRoom, let waiter = queue.waiters.popNext() {
+                queue.inUse += 1
                 next.append(waiter)
             }
             return next
         }
-        for waiter in next { waiter.continuation.resume() }
+        for waiter in next { waiter.resume() }
     }
 }

@@ -42,7 +42,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     private let name: String
-    private let statuses: Set<Int>
+    private let statuses: StatusRule
     /// The share of the remaining time that is reserved for the fallback.
     private let deadlineShare: Double
     private let makeResponse: @Sendable (Request, Cause) async throws -> Response?
@@ -53,17 +53,17 @@ public struct FallbackMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - name: the name of the layer in the stack's description.
-    ///   - statuses: the status codes of the responses to replace. Default: none.
+    ///   - statuses: the statuses of the responses to replace. Default: none.
     ///   - makeResponse: returns the replacement; `nil`: the failure or the unwanted response is kept.
     public init(
-        _ name: String = "closure", statuses: Set<Int> = [],
+        _ name: String = "closure", statuses: StatusRule = [],
         _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
     ) {
         self.init(name: name, statuses: statuses, deadlineShare: 0, hasServer: false, makeResponse)
     }
 
     private init(
-        name: String, statuses: Set<Int>, deadlineShare: Double, hasServer: Bool,
+        name: String, statuses: StatusRule, deadlineShare: Double, hasServer: Bool,
         _ makeResponse: @escaping @Sendable (Request, Cause) async throws -> Response?
     ) {
         precondition((0..<1).contains(deadlineShare), "deadlineShare must be at least 0 and less than 1 (is \(deadlineShare))")
@@ -79,10 +79,10 @@ public struct FallbackMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.
-    ///   - statuses: the status codes of the responses to replace. Default: none.
+    ///   - statuses: the statuses of the responses to replace. Default: none.
     ///   - deadlineShare: the share of the remaining time that is reserved for the other sender, at least 0 and less than 1.
     ///     Default: 0.25. With 0, no time is reserved.
-    public init(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) {
+    public init(to sender: some HTTPSender, statuses: StatusRule = [], deadlineShare: Double = 0.25) {
         // If `sender` is a transport, the stack adds the transport's boundary.
         let stack = HTTPStack(sender)
         let hasServer = stack.alwaysPasses(.server)
@@ -124,7 +124,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
                 throw failure
             }
         }
-        guard statuses.contains(first.head.status.code) else { return first }
+        guard statuses.contains(first.head.status) else { return first }
         do {
             // The first response is not abandoned, because the other response may use its body.
             if case .success(let other?) = try await other(request, .response(first)) { return other }
@@ -198,9 +198,9 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.
-    ///   - statuses: the status codes of the responses to replace. Default: none.
+    ///   - statuses: the statuses of the responses to replace. Default: none.
     ///   - deadlineShare: the share of the remaining time that is reserved for `sender`, at least 0 and less than 1. Default: 0.25.
-    public func fallback(to sender: some HTTPSender, statuses: Set<Int> = [], deadlineShare: Double = 0.25) -> HTTPStack {
+    public func fallback(to sender: some HTTPSender, statuses: StatusRule = [], deadlineShare: Double = 0.25) -> HTTPStack {
         wrapped(by: FallbackMiddleware(to: sender, statuses: statuses, deadlineShare: deadlineShare))
     }
 
@@ -214,8 +214,8 @@ extension HTTPSender {
     ///   - status: the status of the fixed response. Default: 200.
     ///   - headers: the header fields of the fixed response. Default: none.
     ///   - data: the body of the fixed response. Default: empty.
-    ///   - statuses: the status codes of the responses to replace. Default: none.
-    public func fallback(status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data, statuses: Set<Int> = [])
+    ///   - statuses: the statuses of the responses to replace. Default: none.
+    public func fallback(status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data, statuses: StatusRule = [])
         -> HTTPStack
     {
         wrapped(
@@ -227,10 +227,10 @@ extension HTTPSender {
     /// Replaces a failure with the response that a closure returns. See ``FallbackMiddleware``.
     ///
     /// - Parameters:
-    ///   - statuses: the status codes of the responses to replace. Default: none.
+    ///   - statuses: the statuses of the responses to replace. Default: none.
     ///   - makeResponse: returns the replacement; `nil`: the failure or the unwanted response is kept.
     public func fallback(
-        statuses: Set<Int> = [],
+        statuses: StatusRule = [],
         _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?
     ) -> HTTPStack { wrapped(by: FallbackMiddleware(statuses: statuses, makeResponse)) }
 }

@@ -76,7 +76,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
             response = try await next.send(request)
         }
         // A refusal says nothing about the usual response time.
-        guard !policy.failingStatuses.contains(response.head.status.code) else { return response }
+        guard !policy.statuses.contains(response.head.status) else { return response }
         // The duration of the whole call is added as a response time, even if another attempt has won. If slow calls were left
         // out, the delay would become shorter from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
@@ -153,7 +153,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
     private static func event(of result: Result<Response, any Error>, _ policy: HedgePolicy) -> HedgeRace.Event {
         switch result {
         case .failure: .failed(isPushback: false)
-        case .success(let response) where policy.failingStatuses.contains(response.head.status.code):
+        case .success(let response) where policy.statuses.contains(response.head.status):
             .failed(isPushback: response.head.headerFields[.retryAfter] != nil)
         case .success: .responded
         }

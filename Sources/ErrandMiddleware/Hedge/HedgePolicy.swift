@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 
 /// The rules for sending a request again, concurrently with the first attempt, when its response is slow.
 ///
@@ -55,8 +55,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     public var delay: Delay
     /// The largest number of attempts, including the first: from 2 to 5, 2 by default.
     public let maxAttempts: Int
-    /// The status codes that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
-    public var failingStatuses: Set<Int> = [429, 500, 502, 503, 504]
+    /// The statuses that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
+    public var statuses = StatusRule.evidenceAgainstServer
 
     /// Creates a policy.
     ///

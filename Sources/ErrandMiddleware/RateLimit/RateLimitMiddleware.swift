@@ -95,7 +95,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         }
         var fields = RateLimitFields()
         if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))) }
-        if !fields.isEmpty { await limiter.observe(fields, for: key, after: permit.grant, within: request.deadline) }
+        if !fields.isEmpty { await limiter.observe(fields, for: key, after: permit.grant, of: request) }
         if permit.isProbe { limiter.endProbe(key, hasResponse: true) }
         return response
     }
@@ -147,7 +147,7 @@ public struct RateLimitError: TemporaryRefusal, NumberedFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused by the rate limit\(cause == .server ? " of the server" : "")"
+        "\(shownRequest)refused by the rate limit\(cause == .server ? " of the server" : "")"
             + (retryAfter.map { ": the next request may be sent in \($0.inWords)" } ?? "") + " (not sent)" + shownAttempts
     }
 
@@ -172,7 +172,7 @@ public struct RateLimitStoreError: RequestFailure, NumberedFailure {
 
     /// The description. The description contains only the type of the store's error, because the text of that error may contain secrets.
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")refused, the store of the rate limit failed: \(type(of: underlying))"
+        "\(shownRequest)refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
     }
 

@@ -6,7 +6,7 @@ extension RateLimiter {
         while true {
             try Task.checkCancellation()
             if !call.isProbe, let wait = excess(key) { throw RateLimitError(request: call.request, retryAfter: wait, cause: .server) }
-            let news = within(key) { $0.news }
+            let updateCount = within(key) { $0.updateCount }
             let decision: RateLimitDecision
             do {
                 decision = try await store.take(key, limit: settings.limit)
@@ -37,23 +37,23 @@ extension RateLimiter {
             case .wait(let wait, let cause):
                 if cause == .server { refuseOthers(key, wait) }
                 if let refusal = refusal(call, wait, cause) { throw refusal }
-                try await sleep(key, wait, cause, unlessAfter: news)
+                try await sleep(key, wait, cause, unlessAfter: updateCount)
             }
         }
     }
 
     /// Sleeps until the leader must ask the store again: until `wait` has passed, or until the server sends fields that the count
-    /// `news` does not include.
-    private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter news: Int) async throws {
-        let opensAt = elapsed() + wait.bounded
+    /// `updateCount` does not include.
+    private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter updateCount: Int) async throws {
+        let end = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
             within(key) { queue in
-                guard queue.news == news else { return false }
-                queue.opening = Opening(at: opensAt, cause: cause, alarm: alarm)
+                guard queue.updateCount == updateCount else { return false }
+                queue.pause = Pause(end: end, cause: cause, alarm: alarm)
                 return true
             }
         }
-        defer { within(key) { $0.opening = nil } }
+        defer { within(key) { $0.pause = nil } }
         // No rate-limit field of the server shortens a wait that the app's own limit causes.
         if cause != .server {
             if begin(nil) { try await clock.sleep(for: wait.bounded) }
@@ -77,9 +77,9 @@ extension RateLimiter {
             if queue.grantsSinceOldest >= WaitQueue<Waiter>.oldestInterval {
                 queue.grantsSinceOldest = 0
                 guard let oldest = queue.waiters.oldest(), oldest.call.arrived < call.arrived else { return (queue.promote(), .lead) }
-                return (queue.popOldest(), .go(grant))
+                return (queue.waiters.popOldest(), .go(grant))
             }
-            if let urgent = queue.popFirst(before: call.lane) { return (urgent, .go(grant)) }
+            if let urgent = queue.waiters.popFirst(before: call.lane) { return (urgent, .go(grant)) }
             return (queue.promote(), .lead)
         }
     }
@@ -92,19 +92,13 @@ extension RateLimiter {
     }
 
     private func removeAll(_ key: String, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
-        within(key) { queue in
-            let leaving = queue.waiters.removeAll(where: isLeaving)
-            for waiter in leaving { waiter.ticket.place = nil }
-            return leaving
-        }
+        within(key) { $0.waiters.removeAll(where: isLeaving) }
     }
 
     private func dissolve(_ key: String) -> [Waiter] {
         within(key) { queue in
-            let all = queue.waiters.removeAll()
-            for waiter in all { waiter.ticket.place = nil }
-            (queue.leader, queue.opening) = (nil, nil)
-            return all
+            (queue.leader, queue.pause) = (nil, nil)
+            return queue.waiters.removeAll()
         }
     }
 }

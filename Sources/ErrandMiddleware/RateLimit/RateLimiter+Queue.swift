@@ -17,7 +17,6 @@ extension RateLimiter {
     }
 
     struct Waiter: Sendable {
-        let ticket: QueueTicket
         let call: Call
         let continuation: CheckedContinuation<QueueOutcome, any Error>
     }
@@ -25,10 +24,10 @@ extension RateLimiter {
     struct Queue: Sendable {
         /// The lane of the leader; `nil` if there is no leader.
         var leader: Int?
-        /// The instant at which the leader asks the store again, and the cause of the wait; `nil` while the leader asks.
-        var opening: Opening?
+        /// The pause of the leader; `nil` while the leader asks the store.
+        var pause: Pause?
         /// The number of times that the server sent fields while there was a leader.
-        var news = 0
+        var updateCount = 0
         var waiters = WaitQueue<Waiter>()
 
         /// The number of grants since the last grant to the longest waiter.
@@ -38,30 +37,16 @@ extension RateLimiter {
 
         /// Makes the next waiter, if any, the leader.
         mutating func promote() -> Waiter? {
-            opening = nil
-            let next = popFirst()
+            pause = nil
+            let next = waiters.popFirst()
             leader = next?.call.lane
-            return next
-        }
-
-        /// Removes the first waiter. The place in the waiter's ticket is cleared, because another queue may issue the same
-        /// number.
-        mutating func popFirst(before lane: Int? = nil) -> Waiter? {
-            let next = waiters.popFirst(before: lane)
-            next?.ticket.place = nil
-            return next
-        }
-
-        mutating func popOldest() -> Waiter? {
-            let next = waiters.popOldest()
-            next?.ticket.place = nil
             return next
         }
     }
 
-    /// The next time at which a leader asks the store.
-    struct Opening: Sendable {
-        let at: Duration
+    /// The time until a leader asks the store again.
+    struct Pause: Sendable {
+        let end: Duration
         let cause: RateLimitDecision.Cause
         /// The alarm that wakes the leader; `nil` if fields of the server can't shorten the wait.
         let alarm: AsyncStream<Void>.Continuation?

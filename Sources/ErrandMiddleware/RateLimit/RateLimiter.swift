@@ -16,7 +16,7 @@ final class RateLimiter: Sendable {
 
     private struct Keys: Sendable {
         var queues: [String: Queue] = [:]
-        var belief: RateLimitBelief
+        var serverWaits: ServerWaits
     }
 
     /// Permission to send a request.
@@ -30,7 +30,7 @@ final class RateLimiter: Sendable {
     /// The longest time after which a leader that waits for the server asks the store again. A shared store may have newer fields.
     static let longestSleep = Duration.seconds(60)
     /// The time for which a server's wait is obeyed. If the settings' `maxServerWait` is longer, that wait applies.
-    private static let longestBelief = Duration.seconds(3600)
+    private static let longestServerWait = Duration.seconds(3600)
 
     let settings: Settings
     let store: any RateLimitStore
@@ -43,7 +43,7 @@ final class RateLimiter: Sendable {
         (self.settings, self.store, self.clock) = (settings, store, clock)
         immediate = store.immediate
         elapsed = makeStopwatch(on: clock)
-        keys = Mutex(Keys(belief: RateLimitBelief(limit: max(settings.maxServerWait, Self.longestBelief))))
+        keys = Mutex(Keys(serverWaits: ServerWaits(limit: max(settings.maxServerWait, Self.longestServerWait))))
     }
 
     /// Returns the number of queued requests, including the leader.
@@ -84,7 +84,7 @@ final class RateLimiter: Sendable {
     private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
-            let entry = keys.belief.enter(key, at: now) {
+            let entry = keys.serverWaits.enter(key, at: now) {
                 // The store was reset for this key, or has newer fields.
                 immediate.map { $0.wait(key, limit: nil) == nil } ?? false
             }
@@ -97,13 +97,13 @@ final class RateLimiter: Sendable {
     /// Ends a probe, after the fields of its response were observed.
     func endProbe(_ key: String, hasResponse: Bool) {
         let now = elapsed()
-        keys.withLock { $0.belief.endProbe(key, hasResponse: hasResponse, at: now) }
+        keys.withLock { $0.serverWaits.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
     /// Returns the time for which requests are refused, because the server asked for a longer wait than is obeyed.
     func excess(_ key: String) -> Duration? {
         let now = elapsed()
-        return keys.withLock { $0.belief.wait(key, at: now) }
+        return keys.withLock { $0.serverWaits.wait(key, at: now) }
     }
 
     // MARK: The queue
@@ -115,7 +115,7 @@ final class RateLimiter: Sendable {
         if let deadline = request.deadline, let before, settings.maxWait.map({ $0 == .zero || before <= $0 }) ?? true {
             return {
                 try await deadline.wait()
-                return .timedOut(.queue, after: before - deadline.remaining, request: request, delivery: .notSent)
+                return deadline.timeoutError(in: .queue, since: before, request: request, delivery: .notSent)
             }
         }
         guard let maxWait = settings.maxWait, maxWait > .zero else { return nil }
@@ -149,13 +149,13 @@ final class RateLimiter: Sendable {
             within(key) { queue in
                 if ticket.isCancelled { return .failure(CancellationError()) }
                 if queue.leader == nil {
-                    (queue.leader, queue.opening) = (call.lane, nil)
+                    (queue.leader, queue.pause) = (call.lane, nil)
                     return .success(.lead)
                 }
                 if let (wait, cause) = knownWait(call, key, in: queue), let refusal = refusal(call, wait, cause) {
                     return .failure(refusal)
                 }
-                ticket.place = queue.waiters.append(Waiter(ticket: ticket, call: call, continuation: continuation), lane: call.lane)
+                queue.waiters.append(Waiter(call: call, continuation: continuation), lane: call.lane, ticket: ticket)
                 return nil
             }
         } leave: { [self] ticket in
@@ -166,18 +166,18 @@ final class RateLimiter: Sendable {
     /// Returns the shortest possible wait in the current queue. The wait has two parts. The first part is the time until the leader
     /// asks the store again. The second part is the time for the earlier waiters that exceed the burst.
     private func knownWait(_ call: Call, _ key: String, in queue: Queue) -> (Duration, RateLimitDecision.Cause)? {
-        guard let opening = queue.opening, let leader = queue.leader else { return nil }
-        var (opens, cause) = (max(.zero, opening.at - elapsed()), opening.cause)
+        guard let pause = queue.pause, let leader = queue.leader else { return nil }
+        var (rest, cause) = (max(.zero, pause.end - elapsed()), pause.cause)
         // The store's current decision is used, not the earlier decision for the leader.
-        if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < opens {
+        if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < rest {
             // Small differences are ignored, because some time passes between two readings of a clock.
-            if opens - wait > .milliseconds(100) { opening.alarm?.yield() }
-            (opens, cause) = (wait, why)
+            if rest - wait > .milliseconds(100) { pause.alarm?.yield() }
+            (rest, cause) = (wait, why)
         }
         let before = queue.waiters.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
         // The product is bounded, because a long interval times a long queue can overflow.
         let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
-        return (opens + ahead, cause)
+        return (rest + ahead, cause)
     }
 
     /// Returns the error of a call for which `wait` is too long; `nil` if the call may wait.
@@ -192,32 +192,30 @@ final class RateLimiter: Sendable {
     /// Passes a grant to the next waiter, because the owner of the grant no longer waits. Without a waiter, the grant is lost.
     func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
-        let next = within(key) { $0.popFirst() }
+        let next = within(key) { $0.waiters.popFirst() }
         next?.continuation.resume(returning: .go(grant))
     }
 
     // MARK: Responses
 
     /// Records the fields of a response in the store. An error of the store is ignored.
-    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, within deadline: Deadline?) async {
+    func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?, of request: Request) async {
         let now = elapsed()
-        let fields = keys.withLock { $0.belief.believed(fields, key, at: now) }
+        let fields = keys.withLock { $0.serverWaits.update(by: fields, key, at: now) }
         defer { wakeLeader(key) }
         if let immediate { return immediate.observe(fields, for: key, after: grant) }
-        let store = store
-        guard let deadline else { return (try? await store.observe(fields, for: key, after: grant)) ?? () }
-        try? await withDeadline(
-            deadline, onTimeout: { .timedOut(.response, after: .zero, request: nil, delivery: .sent) }, discard: { _ in },
-            operation: { try await store.observe(fields, for: key, after: grant) })
+        try? await request.withinDeadline(
+            .response, delivery: .sent, discard: { _ in },
+            operation: { [store] in try await store.observe(fields, for: key, after: grant) })
     }
 
     /// Makes the leader ask the store again, because its wait may have changed.
     private func wakeLeader(_ key: String) {
         let alarm = keys.withLock { keys -> AsyncStream<Void>.Continuation? in
             guard keys.queues[key] != nil else { return nil }
-            keys.queues[key]?.news += 1
-            guard let alarm = keys.queues[key]?.opening?.alarm else { return nil }
-            keys.queues[key]?.opening = nil
+            keys.queues[key]?.updateCount += 1
+            guard let alarm = keys.queues[key]?.pause?.alarm else { return nil }
+            keys.queues[key]?.pause = nil
             return alarm
         }
         alarm?.yield()

@@ -147,7 +147,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")the redirect (status \(head.status.code)) can't be followed: \(code)" + shownAttempts
+        "\(shownRequest)the redirect (status \(head.status.code)) can't be followed: \(code)" + shownAttempts
     }
 
     public var failureNumber: FailureNumber { code.number }

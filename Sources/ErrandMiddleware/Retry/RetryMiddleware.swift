@@ -95,7 +95,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             guard case .retry(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
                 // A status that the policy would retry is not a success, even if the app's own decision makes it final. For a shared
                 // success, only the caller whose request was sent adds to the budget.
-                if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status.code),
+                if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status),
                     response.metadata.coalescedInto == nil
                 {
                     budget?.deposit(request.origin)
@@ -154,7 +154,7 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private static func kind(of result: Result<Response, any Error>) -> RetryPolicy.Outcome {
         switch result {
-        case .success(let response): .status(response.head.status.code, retryAfter: response.head.headerFields.retryAfter)
+        case .success(let response): .status(response.head.status, retryAfter: response.head.headerFields.retryAfter)
         case .failure(let error): kind(of: error)
         }
     }

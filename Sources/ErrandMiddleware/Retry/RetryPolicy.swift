@@ -38,7 +38,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The longest `Retry-After` that is obeyed: 60 s by default.
     public var maxRetryAfter: Duration
     /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
-    public var statuses: Set<Int>
+    public var statuses: StatusRule
     /// The methods that get an `Idempotency-Key`, and may be sent again because of the key: none by default. The server must support the
     /// field.
     public var keyedMethods: Set<HTTPRequest.Method>
@@ -48,7 +48,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     var gate: NetworkGate?
 
     /// 408, 425, 429, 500, 502, 503 and 504.
-    public static let defaultStatuses: Set<Int> = HTTPResponse.Status.transientCodes
+    public static let defaultStatuses = StatusRule.transient
 
     /// Creates a policy.
     ///
@@ -61,7 +61,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     ///   - keyedMethods: the methods that get an `Idempotency-Key`, and may be sent again because of the key.
     public init(
         maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, maxRetryAfter: Duration = .seconds(60),
-        statuses: Set<Int> = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
+        statuses: StatusRule = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
     ) {
         precondition(maxAttempts >= 1, "maxAttempts must be at least 1 (is \(maxAttempts))")
         precondition(maxRetryAfter >= .zero, "maxRetryAfter must be at least zero (is \(SafeText.duration(maxRetryAfter)))")
@@ -96,7 +96,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// The outcome of an attempt, for the decision of the policy.
     package enum Outcome: Sendable, Hashable {
         /// A response with this status. `retryAfter` is the wait of its `Retry-After`; `nil` without this field.
-        case status(Int, retryAfter: Duration?)
+        case status(HTTPResponse.Status, retryAfter: Duration?)
         /// No part of the request was sent.
         case neverSent
         /// The server certainly did not process the request: the server said so, or the connection was closed before the request was
@@ -161,9 +161,9 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case .lost:
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, random)
-        case .status(let code, let retryAfter):
+        case .status(let status, let retryAfter):
             // The status 409 means that another request with this key is in progress.
-            guard statuses.contains(code) || (code == 409 && situation.hasKey) else { return .stop(.final) }
+            guard statuses.contains(status) || (status == .conflict && situation.hasKey) else { return .stop(.final) }
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
         }
@@ -175,11 +175,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     func waiting(
         _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double
     ) -> Decision {
-        guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
-        guard !counts || situation.attempt - situation.uncounted < maxAttempts else { return .stop(.attemptsUsedUp) }
+        let used = counts ? situation.attempt - situation.uncounted : 0
+        if let stop = RetryStop.reason(used: used, of: maxAttempts, canReplay: situation.canReplay) { return .stop(stop) }
         guard wait != nil || floor <= maxRetryAfter else { return .stop(.retryAfterTooLong) }
         let delay = wait ?? floor + jitter.applied(to: backoff.delay(afterAttempt: situation.attempt), random: random())
-        if let remaining = situation.remaining, delay >= remaining { return .stop(.deadlineTooNear) }
+        if let stop = RetryStop.reason(delay: delay, remaining: situation.remaining) { return .stop(stop) }
         return .retry(after: delay, countsAsAttempt: counts)
     }
 }

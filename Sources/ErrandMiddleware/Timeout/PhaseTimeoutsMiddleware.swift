@@ -33,11 +33,8 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     public var place: MiddlewarePlace { .phaseTimeouts }
 
     public var label: String {
-        let named: [(String, Duration?)] = [
-            ("queue", limits.queue), ("connect", limits.connect), ("firstByte", limits.firstByte), ("idleRead", limits.idleRead),
-            ("idleWrite", limits.idleWrite), ("attempt", attempt),
-        ]
-        return "phaseTimeouts(" + named.compactMap { name, limit in limit.map { "\(name): \($0.inWords)" } }.joined(separator: ", ") + ")"
+        let named = limits.named + (attempt.map { [("attempt", $0)] } ?? [])
+        return "phaseTimeouts(\(named.map { "\($0.name): \($0.limit.inWords)" }.joined(separator: ", ")))"
     }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -62,12 +59,9 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
 extension PhaseTimeouts {
     /// Returns the shorter of the two limits of each phase, measured by the clock of `outer`.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
-        func shorter(_ limit: KeyPath<PhaseTimeouts, Duration?>) -> Duration? {
-            [self[keyPath: limit], outer[keyPath: limit]].compactMap(\.self).min()
-        }
-        return PhaseTimeouts(
-            queue: shorter(\.queue), connect: shorter(\.connect), firstByte: shorter(\.firstByte), idleRead: shorter(\.idleRead),
-            idleWrite: shorter(\.idleWrite), clock: outer.clock)
+        var limits = map { limit, duration in [duration, outer[limit]].compactMap(\.self).min() }
+        limits.clock = outer.clock
+        return limits
     }
 }
 

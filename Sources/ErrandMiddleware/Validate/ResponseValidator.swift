@@ -109,7 +109,7 @@ public struct ResponseValidationError: RequestFailure, NumberedFailure {
         (request, self.response) = (response.request, response.head)
     }
 
-    public var description: String { "\(request.map { "\($0): " } ?? "")\(happened)\(shownAttempts)" }
+    public var description: String { "\(shownRequest)\(happened)\(shownAttempts)" }
 
     private var happened: String {
         let status = response.map { "status \($0.status.code), " } ?? ""

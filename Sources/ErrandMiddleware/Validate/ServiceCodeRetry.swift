@@ -56,26 +56,3 @@ extension ResponseValidator {
         return reader.read(try await response.body.collect())?.code
     }
 }
-
-extension HTTPSender {
-    /// Repeats a call if its response has one of these codes in the envelope of the client. See
-    /// ``ResponseValidator/retry(onServiceCodes:backoff:atMost:)``.
-    ///
-    /// ```swift
-    /// let stack = transport.retry().retry(onServiceCodes: [50300])
-    /// ```
-    ///
-    /// This modifier adds a ``ValidateMiddleware``, outside `retry`: each repetition has the retries of `retry`.
-    ///
-    /// - Parameters:
-    ///   - codes: the codes, numbers or texts.
-    ///   - backoff: the wait before each repetition. Default: 100 ms, doubled each time, up to 20 s.
-    ///   - atMost: the largest number of repetitions of a call, at least 0. Default: 3.
-    ///   - clock: the clock that measures the waits.
-    public func retry(
-        onServiceCodes codes: Set<ServiceError.Code>, backoff: Backoff = .exponential(), atMost: Int = 3,
-        clock: any Clock<Duration> = ContinuousClock()
-    ) -> HTTPStack {
-        validate(.retry(onServiceCodes: codes, backoff: backoff, atMost: atMost), clock: clock)
-    }
-}

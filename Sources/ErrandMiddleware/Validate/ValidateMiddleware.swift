@@ -85,18 +85,10 @@ public struct ValidateMiddleware: HTTPMiddleware {
             case .retry(let backoff, let atMost): (limit, delay) = (atMost, backoff.delay(afterAttempt: retries[index] + 1))
             case .retryAfterSending, .retryAfterRunning: limit = 1
             }
-            let stop: RetryStop? =
-                if retries[index] >= limit {
-                    .attemptsUsedUp
-                } else if !request.body.canBeSent {
-                    .bodyCannotBeReplayed
-                } else if let remaining = request.deadline?.remaining, delay >= remaining {
-                    .deadlineTooNear
-                } else if validator.returnsLastResponse, response.request.method != request.method {
-                    .notIdempotent
-                } else {
-                    nil
-                }
+            let hasNewMethod = validator.returnsLastResponse && response.request.method != request.method
+            let stop =
+                RetryStop.reason(used: retries[index], of: limit, canReplay: request.body.canBeSent)
+                ?? RetryStop.reason(delay: delay, remaining: request.deadline?.remaining) ?? (hasNewMethod ? .notIdempotent : nil)
             if let stop {
                 guard validator.returnsLastResponse else {
                     throw ResponseValidationError(name: validator.name, retries: retries[index], retryStop: stop, of: response)
@@ -111,24 +103,15 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 other.deadline = .earlier(other.deadline, request.deadline)
                 try await next.withResponse(to: other) { _ = try await $0.body.drain() }
             }
-            if case .retryAfterRunning(let work) = verdict { try await perform(work, for: response.request, until: request.deadline) }
+            if case .retryAfterRunning(let work) = verdict {
+                var sent = response.request
+                sent.deadline = request.deadline
+                try await sent.withinDeadline(
+                    .backoff, delivery: .sent, "during the work before the retry", discard: { _ in }, operation: work)
+            }
             return (index, delay)
         }
         return nil
-    }
-
-    private func perform(
-        _ work: @escaping @Sendable () async throws -> Void, for request: Request, until deadline: Deadline?
-    ) async throws {
-        guard let deadline else { return try await work() }
-        let before = deadline.remaining
-        try await withDeadline(
-            deadline,
-            onTimeout: {
-                TransportError(
-                    .timedOut, phase: .backoff, message: "\(deadline.passedMessage), during the work before the retry",
-                    elapsed: before - deadline.remaining, request: request, delivery: .sent)
-            }, discard: { _ in }, operation: work)
     }
 }
 

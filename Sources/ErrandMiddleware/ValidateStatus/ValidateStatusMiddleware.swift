@@ -43,7 +43,7 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
         var judged = request
         judged.options.call.passedStatusRule = rule
         var response = try await next.send(judged)
-        guard !rule.accepts(response.head.status), !(acceptsJudged && response.metadata.isStatusAccepted) else {
+        guard !rule.contains(response.head.status), !(acceptsJudged && response.metadata.isStatusAccepted) else {
             response.metadata.isStatusAccepted = true
             return response
         }

@@ -58,7 +58,7 @@ final class Listener: Sendable {
 
     func close() { for channel in [channel] + fillers { channel.close(promise: nil) } }
 
-    func closed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
+    func waitUntilClosed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
 /// The error that is thrown if the queue of a listener that never accepts connections does not fill.

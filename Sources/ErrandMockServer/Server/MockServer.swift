@@ -63,7 +63,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
         listener.close()
         for channel in open { Connection.closeSocket(of: channel) }
         for channel in open { try? await channel.closeFuture.get() }
-        await listener.closed()
+        await listener.waitUntilClosed()
         await work.value
     }
 

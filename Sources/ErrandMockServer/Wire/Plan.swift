@@ -1,6 +1,5 @@
 #if MockServer
 internal import ErrandCore
-internal import ErrandTesting
 
 /// The source of a response's body, with its length.
 struct Plan {
@@ -20,7 +19,7 @@ struct Plan {
             (length, declaresLength) = (nil, false)
         case .echo:
             // First the part that a dispatcher has read, then the rest as it arrives.
-            source = ResumedBodySource(read: request.request.body, rest: request)
+            source = ChunksBodySource([request.request.body], then: .source(request))
             (length, declaresLength) = (nil, false)
         case .raw:
             source = ChunksBodySource([])

@@ -67,18 +67,18 @@ struct ActiveExchange {
         return upload
     }
 
-    /// Records a write of a piece of the body. `limit` bounds the time until the network makes progress.
-    mutating func beginWrite(limit: Duration) {
+    /// Records a write of a piece of the body. The limit `idleWrite` bounds the time until the network makes progress.
+    mutating func beginWrite() {
         pendingWrites += 1
-        if pendingWrites == 1 { writeLimit = PhaseLimit("idleWrite", limit) }
+        if pendingWrites == 1 { writeLimit = PhaseLimit(.idleWrite, of: exchange.limits) }
     }
 
     /// Records that the network has taken a piece.
-    mutating func endWrite(limit: Duration) {
+    mutating func endWrite() {
         // If the rest of the request is not needed, there is no limit.
         guard writeLimit != nil else { return }
         pendingWrites -= 1
-        writeLimit = pendingWrites == 0 ? nil : PhaseLimit("idleWrite", limit)
+        writeLimit = pendingWrites == 0 ? nil : PhaseLimit(.idleWrite, of: exchange.limits)
     }
 
     // MARK: - The response
@@ -101,7 +101,7 @@ struct ActiveExchange {
     ///   connection must stop receiving for now.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
-        enter("idleRead", exchange.limits?.idleRead)
+        enter(.idleRead)
         if let stream { return (nil, stream.append(&chunks)) }
         let stream = ExchangeBodySource(exchange, attempt, on: connection)
         self.stream = stream
@@ -161,10 +161,8 @@ struct ActiveExchange {
 
     // MARK: - Times
 
-    /// Starts the limit of a phase.
-    ///
-    /// - Parameter duration: `nil`: the time of the phase is not limited.
-    mutating func enter(_ name: String, _ duration: Duration?) { limit = PhaseLimit(name, duration) }
+    /// Starts the limit of a phase, if the time of the phase is limited.
+    mutating func enter(_ kind: PhaseTimeouts.Limit) { limit = PhaseLimit(kind, of: exchange.limits) }
 
     /// Ends the limit of the current phase.
     mutating func endLimit() { limit = nil }

@@ -245,7 +245,7 @@ final class Exchange: Sendable {
     /// The failure of a request that can't be written; `nil` if the request is valid.
     var unwritable: TransportError? { RequestEncoder.problem(of: request.head, form: route.form).map { unwritable($0) } }
 
-    func unwritable(_ error: RequestEncodeError) -> TransportError {
+    func unwritable(_ error: UnwritableRequestError) -> TransportError {
         failure(.invalidRequest, phase: .request, message: "\(error)", underlying: error, delivery: .notSent)
     }
 
@@ -268,7 +268,7 @@ final class Exchange: Sendable {
     func limitPassed(
         _ limit: PhaseLimit, _ phase: ExchangePhase, response: HTTPResponse? = nil, delivery: Delivery
     ) -> TransportError {
-        let message = limits?.message(limit.name, limit.duration)
+        let message = limits?.message(limit.kind)
         return completed(.timedOut(phase, after: elapsed, message, request: request, response: response, delivery: delivery))
     }
 

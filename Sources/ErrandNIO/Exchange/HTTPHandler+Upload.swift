@@ -76,7 +76,7 @@ extension HTTPHandler {
             exchange.events?.record(.requestSent)
             // A sink may have ended the attempt.
             guard self.takes(.requestSent, of: attempt), self.activeExchange(of: attempt)?.head == nil else { return }
-            self.change(attempt) { $0.enter("firstByte", exchange.limits?.firstByte) }
+            self.change(attempt) { $0.enter(.firstByte) }
             if exchange.limits != nil { self.setAlarm(of: attempt) }
         }
     }
@@ -85,13 +85,13 @@ extension HTTPHandler {
     ///
     /// - Returns: the promise of the write; `nil` if its time is not limited.
     func progress(of exchange: Exchange, _ attempt: AttemptID, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
-        guard let limit = exchange.limits?.idleWrite else { return nil }
+        guard exchange.limits?.idleWrite != nil else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)
-        change(attempt) { $0.beginWrite(limit: limit) }
+        change(attempt) { $0.beginWrite() }
         setAlarm(of: attempt)
         promise.futureResult.assumeIsolated().whenComplete { _ in
             guard self.takes(.progress, of: attempt) else { return }
-            self.change(attempt) { $0.endWrite(limit: limit) }
+            self.change(attempt) { $0.endWrite() }
             self.setAlarm(of: attempt)
         }
         return promise

@@ -4,14 +4,14 @@ internal import NIOCore
 
 /// The limit of one phase of an exchange.
 struct PhaseLimit: Sendable {
-    let name: String
+    let kind: PhaseTimeouts.Limit
     let duration: Duration
     var due: NIODeadline
 
-    /// - Parameter duration: the limit. `nil`: the initializer returns `nil`.
-    init?(_ name: String, _ duration: Duration?) {
-        guard let duration else { return nil }
-        (self.name, self.duration, due) = (name, duration, .now() + duration.timeAmount)
+    /// Starts the limit now. Returns `nil` if `limits` has no such limit.
+    init?(_ kind: PhaseTimeouts.Limit, of limits: PhaseTimeouts?) {
+        guard let duration = limits?[kind] else { return nil }
+        (self.kind, self.duration, due) = (kind, duration, .now() + duration.timeAmount)
     }
 }
 

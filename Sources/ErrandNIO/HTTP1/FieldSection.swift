@@ -89,13 +89,13 @@ struct FieldSection {
     ) {
         if role != .none {
             if isTrailer { return }
-            note(value, role)
+            record(value, role)
         }
         if fields.isEmpty { fields.reserveCapacity(isTrailer ? 1 : 16) }
         fields.append(HTTPField(name: name, value: value.text(isASCII: isASCII, of: name)))
     }
 
-    private mutating func note(_ value: UnsafeBufferPointer<UInt8>, _ role: UsualFieldNames.Role) {
+    private mutating func record(_ value: UnsafeBufferPointer<UInt8>, _ role: UsualFieldNames.Role) {
         switch role {
         case .contentLength:
             value.forEachListElement { element in

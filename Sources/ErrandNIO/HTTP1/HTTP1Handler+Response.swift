@@ -50,9 +50,9 @@ extension HTTP1Handler {
                         incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
                     }
                     return
-                case .interim(let head): received(interim: head)
+                case .interim(let head): receive(interim: head)
                 case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
-                case .head(let head): received(head)
+                case .head(let head): receiveHead(head)
                 case .body: break
                 case .end(let trailers): return finish(trailers, hasMore: buffer.readableBytes > 0 || parser.isDoubtful)
                 }
@@ -62,7 +62,7 @@ extension HTTP1Handler {
         }
     }
 
-    func received(interim head: HTTPResponse) {
+    func receive(interim head: HTTPResponse) {
         current?.exchange.events?.record(.informationalResponse, response: head)
         if head.status.code == 100 { continueUpload() }
     }
@@ -73,12 +73,12 @@ extension HTTP1Handler {
         sendBody(current.exchange.outgoingBody, of: current.exchange, current.attempt, on: connection)
     }
 
-    func received(_ head: ResponseHead) {
+    func receiveHead(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         exchange.events?.record(.responseHead, response: head.response)
         if head.response.status.code == 421, moveOnAsMisdirected() { return }
         if head.response.status.code == 417, machine.isAwaitingContinue, moveOnWithoutExpect() { return }
-        if head.response.status.code == 407, exchange.route.isForwarded { return challenged(head) }
+        if head.response.status.code == 407, exchange.route.isForwarded { return receiveChallenge(head) }
         if head.hasAlternatives { pool.alternatives.receive(head.response, from: exchange.origin, at: Pool.now()) }
         current?.head = .init(head, to: exchange.request.method)
         current?.endLimit()

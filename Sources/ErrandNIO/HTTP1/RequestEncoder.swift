@@ -4,7 +4,7 @@ internal import ErrandFormats
 internal import NIOCore
 
 /// The reason why a request can't be written, in words.
-enum RequestEncodeError: SafelyDescribedError, Equatable {
+enum UnwritableRequestError: SafelyDescribedError, Equatable {
     case invalidTarget
     case missingScheme
     case missingAuthority
@@ -70,12 +70,12 @@ enum RequestEncoder {
     ///   8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     static func write(
         _ head: HTTPRequest, framing: BodyFraming, form: TargetForm, into buffer: inout ByteBuffer
-    ) throws(RequestEncodeError) {
+    ) throws(UnwritableRequestError) {
         let (method, fields) = (head.method, head.headerFields.withOneCookie)
         let target = Target(head)
         // The fixed texts have at most 90 bytes.
         let capacity = 128 + method.rawValue.utf8.count + target.bytes + bytes(of: fields)
-        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(RequestEncodeError) in
+        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(UnwritableRequestError) in
             var writer = HeadWriter(memory)
             try write(method, target, fields, framing: framing, form: form, to: &writer)
             return writer.count
@@ -84,7 +84,7 @@ enum RequestEncoder {
 
     /// Returns the reason why the head of a request can't be written; `nil` if the head is valid. This function encodes and allocates
     /// nothing.
-    static func problem(of head: HTTPRequest, form: TargetForm) -> RequestEncodeError? {
+    static func problem(of head: HTTPRequest, form: TargetForm) -> UnwritableRequestError? {
         var check = HeadCheck()
         do {
             // Every framing is valid.
@@ -98,7 +98,7 @@ enum RequestEncoder {
     private static func write(
         _ method: HTTPRequest.Method, _ target: Target, _ fields: HTTPFields, framing: BodyFraming, form: TargetForm,
         to sink: inout some HeadSink
-    ) throws(RequestEncodeError) {
+    ) throws(UnwritableRequestError) {
         var host: HTTPField?
         for field in fields where isHost(field.name) {
             guard host == nil else { throw .severalHosts }
@@ -162,9 +162,9 @@ enum RequestEncoder {
 
     /// Writes the last chunk, and the trailers. Trailers about the framing of the message and about the connection are not written
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
-    static func lastChunk(trailers: HTTPFields?, into buffer: inout ByteBuffer) throws(RequestEncodeError) {
+    static func lastChunk(trailers: HTTPFields?, into buffer: inout ByteBuffer) throws(UnwritableRequestError) {
         let trailers = trailers ?? [:]
-        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 16 + bytes(of: trailers)) { (memory) throws(RequestEncodeError) in
+        try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 16 + bytes(of: trailers)) { (memory) throws(UnwritableRequestError) in
             var writer = HeadWriter(memory)
             writer.write("0\r\n")
             for field in trailers where UsualFieldNames.Role(field.name) == .none {
@@ -176,7 +176,7 @@ enum RequestEncoder {
     }
 
     /// Checks the host and port of a request. User information must not be sent.
-    static func checkAuthority(_ authority: String) throws(RequestEncodeError) {
+    static func checkAuthority(_ authority: String) throws(UnwritableRequestError) {
         guard !authority.isEmpty else { throw .missingAuthority }
         for byte in authority.utf8 {
             switch byte {
@@ -299,7 +299,7 @@ extension HeadSink {
 
     mutating func write(
         _ target: Target, of method: HTTPRequest.Method, in form: RequestEncoder.TargetForm
-    ) throws(RequestEncodeError) {
+    ) throws(UnwritableRequestError) {
         if form == .absolute {
             guard !target.scheme.isEmpty else { throw .missingScheme }
             try writeTargetPart(target.scheme)
@@ -318,7 +318,7 @@ extension HeadSink {
         }
     }
 
-    private mutating func writeTargetPart(_ text: String) throws(RequestEncodeError) {
+    private mutating func writeTargetPart(_ text: String) throws(UnwritableRequestError) {
         var text = text
         let isValid = text.withUTF8 { bytes in
             guard bytes.allSatisfy(\.isTargetByte) else { return false }
@@ -329,7 +329,7 @@ extension HeadSink {
     }
 
     /// Writes host and port. User information must not be sent.
-    mutating func writeAuthority(_ authority: String) throws(RequestEncodeError) {
+    mutating func writeAuthority(_ authority: String) throws(UnwritableRequestError) {
         try RequestEncoder.checkAuthority(authority)
         write(authority)
     }

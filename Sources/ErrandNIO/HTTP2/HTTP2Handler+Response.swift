@@ -19,8 +19,8 @@ extension HTTP2Handler {
             machine.countMessageFrame()
             receive(data, number)
         case .ping(_, ack: true): endProbe()
-        case .rstStream(let code): received(reset: HTTP2Code(code), number)
-        case .goAway(let last, let code, _): received(goAway: HTTP2Code(code), last: Int32(last))
+        case .rstStream(let code): receive(reset: HTTP2Code(code), number)
+        case .goAway(let last, let code, _): receive(goAway: HTTP2Code(code), last: Int32(last))
         case .settings(.settings(let values)): receive(values)
         case .windowUpdate(let bytes):
             if let code = machine.receiveWindowUpdate(number, bytes) { fail(number, .windowUpdate(code), code: code) }
@@ -195,7 +195,7 @@ extension HTTP2Handler {
         if let count = machine.receiveStreamLimit(limit), let connection { pool.setStreams(of: connection, to: count) }
     }
 
-    private func received(goAway code: HTTP2Code, last: Int32) {
+    private func receive(goAway code: HTTP2Code, last: Int32) {
         let unprocessed = machine.receiveGoAway(last: last, code)
         guard let connection else { return }
         // The pool drains the connection first, so that no repeated request uses this connection.
@@ -203,7 +203,7 @@ extension HTTP2Handler {
         for number in unprocessed { moveOn(number, .notProcessed(code)) }
     }
 
-    private func received(reset code: HTTP2Code, _ number: Int32) {
+    private func receive(reset code: HTTP2Code, _ number: Int32) {
         switch machine.meaning(ofReset: code, on: number) {
         case .complete?:
             _ = machine.end(number)

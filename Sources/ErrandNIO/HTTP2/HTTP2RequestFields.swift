@@ -23,7 +23,7 @@ struct HTTP2RequestFields {
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
     /// - Secret fields are marked as such, and never enter the table of a proxy
     ///   ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
-    mutating func head(of request: Request, framing: RequestEncoder.BodyFraming) throws(RequestEncodeError) -> HPACKHeaders {
+    mutating func head(of request: Request, framing: RequestEncoder.BodyFraming) throws(UnwritableRequestError) -> HPACKHeaders {
         let (head, fields) = (request.head, request.headers)
         var host: HTTPField?
         for field in fields where field.name.canonicalName.isExactly("host") {
@@ -75,7 +75,7 @@ struct HTTP2RequestFields {
 
     /// Returns trailers, without the fields about the framing of the message and about the connection, and without `Proxy-Authorization`;
     /// `nil` if no field remains.
-    mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(RequestEncodeError) -> HPACKHeaders? {
+    mutating func trailers(_ fields: HTTPFields?, of request: Request) throws(UnwritableRequestError) -> HPACKHeaders? {
         guard let fields else { return nil }
         var section = HPACKHeaders()
         for field in fields where UsualFieldNames.Role(field.name) == .none {
@@ -120,7 +120,7 @@ struct HTTP2RequestFields {
 
     private mutating func add(
         _ field: HTTPField, to section: inout HPACKHeaders, _ sensitivity: Sensitivity
-    ) throws(RequestEncodeError) {
+    ) throws(UnwritableRequestError) {
         let (control, isASCII) = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0) }
         guard control == nil else {
             var name = field.name.rawName
@@ -148,7 +148,7 @@ struct HTTP2RequestFields {
 
     // MARK: - The target
 
-    private static func path(_ path: String, of method: HTTPRequest.Method) throws(RequestEncodeError) -> String {
+    private static func path(_ path: String, of method: HTTPRequest.Method) throws(UnwritableRequestError) -> String {
         guard path.utf8.allSatisfy(\.isTargetByte) else { throw .invalidTarget }
         switch path.utf8.first {
         case UInt8(ascii: "/"): return path

@@ -52,7 +52,7 @@ struct HTTP2ResponseFields {
         case .connection, .keepAlive, .transferEncoding: throw .connectionField(name.rawName)
         case .notInTrailers where name.rawName.isExactly("upgrade") || name.rawName.isExactly("proxy-connection"):
             throw .connectionField(name.rawName)
-        case .contentLength where !areTrailers: try noteLength(value)
+        case .contentLength where !areTrailers: try recordLength(value)
         case .alternatives where !areTrailers: hasAlternatives = true
         case .contentLength, .alternatives, .notInTrailers: if areTrailers { return }
         case .none: break
@@ -80,7 +80,7 @@ struct HTTP2ResponseFields {
         return Int(status)
     }
 
-    private mutating func noteLength(_ text: String) throws(HTTP2ResponseError) {
+    private mutating func recordLength(_ text: String) throws(HTTP2ResponseError) {
         var text = text
         var (length, isInvalid, areDifferent) = (contentLength, false, false)
         text.withUTF8 { bytes in

@@ -22,7 +22,7 @@ extension Exchange {
     /// Returns the end of the wait if the exchange gets no connection: at the deadline, or at the limit for queueing or connecting. `nil`
     /// if the wait has neither.
     func waitEnd(_ ticket: Pool.Ticket, isConnecting: Bool) -> (due: NIODeadline, wait: WaitEnd)? {
-        let limit = isConnecting ? PhaseLimit("connect", limits?.connect) : PhaseLimit("queue", limits?.queue)
+        let limit = PhaseLimit(isConnecting ? .connect : .queue, of: limits)
         guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }
         return (due, WaitEnd(ticket: ticket, isConnecting: isConnecting, limit: limit?.due == due ? limit : nil))
     }

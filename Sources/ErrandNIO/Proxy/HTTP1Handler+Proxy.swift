@@ -13,7 +13,7 @@ extension HTTP1Handler {
     ///
     /// If the body of the request and the rest of the response are short, the connection is reused. Otherwise, the request uses another
     /// connection.
-    func challenged(_ head: ResponseHead) {
+    func receiveChallenge(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         // The upload stops first, so that its task can no longer open the body for this connection.
         if machine.isUploading { stopUpload() }
@@ -30,7 +30,7 @@ extension HTTP1Handler {
         let isKept = head.isPersistent && head.framing != .untilClose && isShort
         _ = machine.receiveHead(status: head.response.status.code, isPersistent: isKept)
         guard isKept else { return sendAgain(.close) }
-        current?.enter("idleRead", exchange.limits?.idleRead)
+        current?.enter(.idleRead)
         setLimitAlarm()
     }
 
@@ -51,8 +51,7 @@ extension HTTP1Handler {
         let bytes = (challengeBytes ?? 0) + count
         challengeBytes = bytes
         guard bytes <= ConnectTunnel.bodyLimitBytes else { return sendAgain(.close) }
-        let limit = current?.exchange.limits?.idleRead
-        current?.enter("idleRead", limit)
+        current?.enter(.idleRead)
         setLimitAlarm()
     }
 

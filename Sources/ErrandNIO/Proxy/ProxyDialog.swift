@@ -67,7 +67,7 @@ struct ProxyDialog: Sendable {
         guard let value = try Self.value(of: authenticator, to: challenge), value != sent else { return false }
         (next, lastChallenges) = (value, challenges)
         responseCount += 1
-        proxy.note(challenges)
+        proxy.record(challenges)
         return true
     }
 

@@ -19,7 +19,7 @@ final class ProxyServer: Sendable, Hashable {
     }
 
     var knownChallenges: [AuthenticationChallenge] { settings.authenticator == nil ? [] : challenges.withLock { $0 } }
-    func note(_ challenges: [AuthenticationChallenge]) { self.challenges.withLock { $0 = challenges } }
+    func record(_ challenges: [AuthenticationChallenge]) { self.challenges.withLock { $0 = challenges } }
 
     static func == (first: ProxyServer, second: ProxyServer) -> Bool { first === second || first.settings == second.settings }
 

@@ -32,7 +32,7 @@ internal import Synchronization
 /// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
 /// HTTP/2. Then the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened immediately. The
 /// transport remembers the choices of the last 1024 origins.
-public struct NIOTransport: HTTPTransport, ClosedConnectionSource, CustomStringConvertible, HidesStorage {
+public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
     /// A task executor for each event loop. A call that runs on such an executor needs no change of threads.
     public let executors: [EventLoopExecutor]

@@ -7,9 +7,9 @@ extension RequestBody {
         guard bufferedData == nil else { return self }
         return observed { event in
             switch event {
-            case .opened(let offset): exchange.requestBodyBegins(at: offset)
-            case .chunk(let chunk): exchange.sent(chunk)
-            case .end(.complete, _): exchange.requestBodyEnded()
+            case .opened(let offset): exchange.beginRequestBody(at: offset)
+            case .chunk(let chunk): exchange.send(chunk)
+            case .end(.complete, _): exchange.endRequestBody()
             case .end: break
             }
         }
@@ -24,10 +24,10 @@ extension ResponseBody {
         return observed { event in
             switch event {
             case .opened: break
-            case .chunk(let chunk): exchange.received(chunk)
-            case .end(.complete, let trailers): exchange.ended(.complete, trailers: trailers)
-            case .end(.failed(let error), _): exchange.ended(RecordedExchange.end(by: error, inBody: true))
-            case .end(.abandoned, _): exchange.ended(.abandoned)
+            case .chunk(let chunk): exchange.receive(chunk)
+            case .end(.complete, let trailers): exchange.end(.complete, trailers: trailers)
+            case .end(.failed(let error), _): exchange.end(RecordedExchange.stage(after: error, inBody: true))
+            case .end(.abandoned, _): exchange.end(.abandoned)
             }
         }
     }
@@ -70,7 +70,7 @@ struct ReadRequestBody {
         } else {
             // For a one-shot body, the bytes that were read come first, then the rest.
             let read = all
-            self.body = .stream(length: body.length, replay: .oneShot) { _ in ResumedBodySource(read: read, rest: opened) }
+            self.body = .stream(length: body.length, replay: .oneShot) { _ in ChunksBodySource([read], then: .source(opened)) }
             source = opened
         }
     }

@@ -71,12 +71,12 @@ public struct RecordMiddleware: HTTPMiddleware {
         sent.options.addEventSink(exchange)
         do {
             var response = try await next.send(sent)
-            exchange.received(response)
+            exchange.receive(response)
             response.body = response.body.recorded(by: exchange)
             if request.body.bufferedData == nil { response.request.body = request.body }
             return response
         } catch {
-            exchange.ended(RecordedExchange.end(by: error, inBody: false))
+            exchange.end(RecordedExchange.stage(after: error, inBody: false))
             guard request.body.bufferedData == nil, var failure = error as? any RequestFailure, failure.request?.id == request.id
             else { throw error }
             failure.request?.body = request.body

@@ -76,9 +76,9 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    func requestBodyBegins(at offset: Int64) { state.withLock { $0.requestBody.restart(at: offset) } }
+    func beginRequestBody(at offset: Int64) { state.withLock { $0.requestBody.restart(at: offset) } }
 
-    func sent(_ chunk: Data) {
+    func send(_ chunk: Data) {
         state.withLock { state in
             state.requestBody.append(chunk)
             // If a transport knows the length, it may stop reading before the end of the body.
@@ -86,9 +86,9 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    func requestBodyEnded() { state.withLock { $0.requestBody.isWhole = true } }
+    func endRequestBody() { state.withLock { $0.requestBody.isWhole = true } }
 
-    func received(_ response: Response) {
+    func receive(_ response: Response) {
         let wait = elapsed()
         let version = response.metadata.httpVersion?.rawValue ?? "unknown"
         let fields = response.head.headerFields
@@ -110,12 +110,12 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    func received(_ chunk: Data) {
+    func receive(_ chunk: Data) {
         let now = elapsed()
         state.withLock { $0.body.append(chunk, at: now - ($0.wait ?? .zero)) }
     }
 
-    func ended(_ stage: Stage, trailers: HTTPFields? = nil) {
+    func end(_ stage: Stage, trailers: HTTPFields? = nil) {
         let now = elapsed()
         state.withLock { state in
             guard state.end == nil else { return }
@@ -126,7 +126,7 @@ final class RecordedExchange: EventSink {
     }
 
     /// Returns the stage for an error. A cancelled exchange says nothing about the server.
-    static func end(by error: any Error, inBody: Bool) -> Stage {
+    static func stage(after error: any Error, inBody: Bool) -> Stage {
         switch error {
         case is CancellationError, is BodyAlreadyUsedError: return inBody ? .abandoned : .dropped
         case is InvalidURLError: return .dropped
@@ -214,39 +214,34 @@ final class RecordedExchange: EventSink {
 struct BodyCapture: Sendable {
     private static let mostChunks = 65_536
 
-    let limitBytes: Int
-    private(set) var bytes = Data()
-    private(set) var totalBytes = 0
+    private var prefix: BodyPrefix
     private(set) var chunks: [HARChunk] = []
     private(set) var isStreamed = false
     /// Whether the body has ended.
     var isWhole = false
 
-    init(limitBytes: Int) { self.limitBytes = limitBytes }
+    init(limitBytes: Int) { prefix = BodyPrefix(limitBytes: limitBytes) }
 
-    var isTruncated: Bool { totalBytes > bytes.count }
+    var bytes: Data { prefix.bytes }
+    var totalBytes: Int { prefix.totalBytes }
+    var isTruncated: Bool { prefix.isTruncated }
 
     /// - Parameter time: the time at which the chunk arrived; `nil` for a body in one piece.
     mutating func append(_ chunk: Data, at time: Duration? = nil) {
-        totalBytes += chunk.count
-        let kept = chunk.prefix(max(0, limitBytes - bytes.count))
-        bytes.append(kept)
-        guard let time, !kept.isEmpty else { return }
+        let count = prefix.append(chunk)
+        guard let time, count > 0 else { return }
         isStreamed = true
         if chunks.count < Self.mostChunks {
-            chunks.append(HARChunk(bytes: kept.count, time: time.milliseconds))
+            chunks.append(HARChunk(bytes: count, time: time.milliseconds))
         } else {
-            chunks[chunks.count - 1].bytes += kept.count
+            chunks[chunks.count - 1].bytes += count
         }
     }
 
     /// Restarts the body, which is sent again from `offset`.
     mutating func restart(at offset: Int64) {
-        let offset = Int(offset)
         isWhole = false
-        // A gap after the recorded bytes can't be filled. Then the body is marked as truncated.
-        bytes = bytes.prefix(offset)
-        totalBytes = offset
+        prefix.restart(at: Int(offset))
     }
 }
 

@@ -16,7 +16,7 @@ public struct NoRecordedExchangeError: RequestFailure, NumberedFailure {
     init(_ request: Request, path: String, nearest: String?) { (self.request, self.path, self.nearest) = (request, path, nearest) }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")no exchange recorded in '\(path)' matches the request; "
+        "\(shownRequest)no exchange recorded in '\(path)' matches the request; "
             + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
     }
 

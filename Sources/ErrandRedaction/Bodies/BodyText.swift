@@ -23,7 +23,7 @@ package struct BodyText {
             summary = "multipart" + (names.isEmpty ? "" : ": " + names.joined(separator: ", ").onOneLine) + (isWhole ? "" : ", …")
             return
         }
-        let charset = type?[parameter: "charset"]
+        let charset = Charset(named: type?[parameter: "charset"])
         guard type?.mayBeText != false, let text = Self.text(bytes, isWhole: isWhole, charset: charset) else {
             summary = "binary"
             return
@@ -47,7 +47,7 @@ package struct BodyText {
     }
 
     /// Returns the bytes as text; `nil` if the first 512 bytes are invalid UTF-8, or have control characters other than tab, CR and LF.
-    private static func text(_ bytes: [UInt8], isWhole: Bool, charset: String?) -> String? {
+    private static func text(_ bytes: [UInt8], isWhole: Bool, charset: Charset?) -> String? {
         var sample = bytes.prefix(512)
         guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
         // The sample and `front` may end within a character.
@@ -55,8 +55,8 @@ package struct BodyText {
         if String(validating: sample, as: UTF8.self) != nil {
             return String(decoding: isWhole ? bytes[...] : bytes.dropLast(incompleteCount(bytes[...])), as: UTF8.self)
         }
-        guard let charset, ["iso-8859-1", "latin1", "windows-1252"].contains(where: charset.isExactlyIgnoringCase) else { return nil }
-        return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        guard case .windows1252? = charset else { return nil }
+        return Charset.windows1252.decode(bytes)
     }
 
     /// Returns the number of bytes at the end that are the beginning of an incomplete character.

@@ -111,7 +111,7 @@ package struct SecretScrubber {
     /// be decoded. If characters may belong to an escape before the run, these characters are kept.
     private func searchBase64(_ bytes: [UInt8], _ run: Range<Int>, isCut: Bool, steps: inout Int, found: (Range<Int>, Int) -> Void) {
         for offset in 0..<4 where run.count >= offset + Self.shortestInBase64 {
-            let decoded = Base64Text.decoded(bytes, (run.lowerBound + offset)..<run.upperBound)
+            let decoded = Base64.decode(digits: bytes[(run.lowerBound + offset)..<run.upperBound])
             steps += run.count
             let matches = automaton.matches(
                 in: decoded, shortest: Self.shortestInBase64, cut: isCut ? Self.shortestFront : nil, steps: &steps)
@@ -152,8 +152,8 @@ package struct SecretScrubber {
                 let done = runs.last?.upperBound ?? 0
                 guard position >= done else { return }
                 var (start, end) = (position, position)
-                while start > done, Base64Text.value(bytes[start - 1]) != nil { start -= 1 }
-                while end < bytes.count, Base64Text.value(bytes[end]) != nil { end += 1 }
+                while start > done, Base64.value(bytes[start - 1]) != nil { start -= 1 }
+                while end < bytes.count, Base64.value(bytes[end]) != nil { end += 1 }
                 steps += end - start
                 if end > start { runs.append(start..<end) }
             }
@@ -166,7 +166,7 @@ package struct SecretScrubber {
                 }
             } else {
                 for position in base64 { add(around: position) }
-                if isCut, let last = bytes.indices.last, Base64Text.value(bytes[last]) != nil { add(around: last) }
+                if isCut, let last = bytes.indices.last, Base64.value(bytes[last]) != nil { add(around: last) }
             }
             return runs
         }
@@ -181,7 +181,7 @@ package struct SecretScrubber {
                 found.first = start
                 return false
             }
-            base64Keys.search(bytes, folding: Base64Text.folded) { start in
+            base64Keys.search(bytes, folding: Base64.folded) { start in
                 found.base64.append(start)
                 return true
             }
@@ -223,40 +223,9 @@ private struct KeySet: Sendable {
     }
 }
 
-/// Base64 in either alphabet ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4), and
-/// [RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
-private enum Base64Text {
-    static func value(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
-        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
-        default: nil
-        }
-    }
-
-    /// Returns the character in the first alphabet.
-    static func folded(_ byte: UInt8) -> UInt8 {
+extension Base64 {
+    /// Returns the digit of the standard alphabet for a digit of the alphabet for URLs. Any other byte is returned unchanged.
+    fileprivate static func folded(_ byte: UInt8) -> UInt8 {
         byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
-    }
-
-    /// Returns the decoded bytes of the characters in `range`. Bits at the end that don't make a byte are dropped.
-    static func decoded(_ bytes: [UInt8], _ range: Range<Int>) -> [UInt8] {
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(range.count * 3 / 4)
-        bytes.withUnsafeBufferPointer { bytes in
-            var (bits, count) = (UInt32(0), 0)
-            for index in range {
-                bits = bits << 6 | UInt32(value(bytes[index]) ?? 0)
-                count += 6
-                if count >= 8 {
-                    count -= 8
-                    decoded.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-                }
-            }
-        }
-        return decoded
     }
 }

@@ -21,7 +21,7 @@ enum Conventions {
     /// was cancelled.
     static func errorType(of outcome: CallOutcome) -> String? {
         if let failure = outcome.failure, !outcome.isCancelled { return errorType(of: failure) }
-        return outcome.isRefused ? outcome.response.map { "\($0.head.status.code)" } : nil
+        return outcome.refusal == nil ? nil : outcome.response.map { "\($0.head.status.code)" }
     }
 
     /// Returns `error.type` of a failure. There are only a few values, and a server can't choose a value.

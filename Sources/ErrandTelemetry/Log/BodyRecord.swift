@@ -4,21 +4,16 @@ internal import Synchronization
 
 /// The part of a body that was read: the number of bytes, and the first bytes.
 final class BodyRecord: Sendable {
-    struct Read {
-        var front = Data()
-        var count = 0
-    }
-
-    private let limitBytes: Int
-    private let onEnd: @Sendable (Read, ExchangeLifetime.Outcome) -> Void
-    private let state = Mutex((read: Read(), isOver: false))
+    private let onEnd: @Sendable (BodyPrefix, ExchangeLifetime.Outcome) -> Void
+    private let state: Mutex<(read: BodyPrefix, isOver: Bool)>
 
     /// - Parameter onEnd: called once, when the body was read to its end, failed, or was abandoned.
-    init(limitBytes: Int, onEnd: @escaping @Sendable (Read, ExchangeLifetime.Outcome) -> Void = { _, _ in }) {
-        (self.limitBytes, self.onEnd) = (limitBytes, onEnd)
+    init(limitBytes: Int, onEnd: @escaping @Sendable (BodyPrefix, ExchangeLifetime.Outcome) -> Void = { _, _ in }) {
+        self.onEnd = onEnd
+        state = Mutex((BodyPrefix(limitBytes: limitBytes), false))
     }
 
-    var soFar: Read { state.withLock(\.read) }
+    var soFar: BodyPrefix { state.withLock(\.read) }
 
     func record(_ event: BodyEvent) {
         switch event {
@@ -30,15 +25,12 @@ final class BodyRecord: Sendable {
 
     private func add(_ chunk: Data) {
         state.withLock { state in
-            guard !state.isOver else { return }
-            let wanted = limitBytes - state.read.front.count
-            if wanted > 0 { state.read.front.append(contentsOf: chunk.prefix(wanted)) }
-            state.read.count += chunk.count
+            if !state.isOver { state.read.append(chunk) }
         }
     }
 
     private func end(_ end: ExchangeLifetime.Outcome) {
-        let last: Read? = state.withLock { state in
+        let last: BodyPrefix? = state.withLock { state in
             defer { state.isOver = true }
             return state.isOver ? nil : state.read
         }

@@ -84,20 +84,20 @@ final class ExchangeLog: CallObserver {
     }
 
     func end(_ outcome: CallOutcome, at mark: Duration) {
-        if let error = outcome.statusError, let refused = outcome.response {
+        if let error = outcome.refusal?.innerError, let refused = outcome.response {
             logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
             if let awaited = awaited.withLock({ $0.take() }) { logAtEnd(awaited, outcome, elapsed: mark.inWords) }
         } else if let failure = outcome.failure {
-            logFailure(failure, after: outcome.refusedHead, elapsed: mark.inWords)
+            logFailure(failure, after: outcome.refusal?.head, elapsed: mark.inWords)
         }
     }
 
     /// Logs a status that an inner `validateStatus` has refused, in the same way as with an outer `validateStatus`.
     private func logRefusal(_ error: StatusError, _ received: Received, _ outcome: CallOutcome, elapsed: String) {
         guard wants(received), let end = outcome.exchange else { return }
-        let read = BodyRecord.Read(front: error.bodyPrefix, count: error.bodyPrefix.count)
-        if let failure = outcome.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
+        let read = BodyPrefix(of: error.bodyPrefix)
+        if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
         // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. An inner
         // `validateStatus` has the same record.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
@@ -112,7 +112,7 @@ final class ExchangeLog: CallObserver {
     /// A response that is logged at the end of the call, with the part of its body that was read until then.
     private struct Awaited {
         let received: Received
-        let read: @Sendable () -> BodyRecord.Read?
+        let read: @Sendable () -> BodyPrefix?
         let isStreamed: Bool
     }
 
@@ -190,7 +190,7 @@ final class ExchangeLog: CallObserver {
             return response.body
         }
         if let data = response.body.bufferedData {
-            let read = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
+            let read = BodyPrefix(of: data, limitBytes: limitBytes)
             logWhole(received, read, .complete, isStreamed: false, elapsed: elapsed)
             return response.body
         }
@@ -201,10 +201,10 @@ final class ExchangeLog: CallObserver {
     }
 
     /// - Returns: the part of the body that was read so far.
-    private func observeBody(of response: inout Response) -> @Sendable () -> BodyRecord.Read? {
+    private func observeBody(of response: inout Response) -> @Sendable () -> BodyPrefix? {
         guard let limitBytes = detail.bodyLimitBytes else { return { nil } }
         if let data = response.body.bufferedData {
-            let all = BodyRecord.Read(front: data.prefix(limitBytes), count: data.count)
+            let all = BodyPrefix(of: data, limitBytes: limitBytes)
             return { all }
         }
         let record = BodyRecord(limitBytes: limitBytes)
@@ -216,31 +216,31 @@ final class ExchangeLog: CallObserver {
     private func logAtEnd(_ awaited: Awaited, _ outcome: CallOutcome, elapsed: String) {
         guard let end = outcome.exchange else { return }
         let received = awaited.received
-        if let refusal = outcome.serviceError {
+        if let refusal = outcome.refusal?.serviceError {
             logRefusal(received, refusal, awaited.read(), end, elapsed: elapsed)
         } else if let failure = outcome.failure {
             logFailure(
                 failure, responseMetadata(received, elapsed: elapsed), elapsed: elapsed,
                 notes: responseNotes(received, awaited.read(), end))
         } else if wants(received) {
-            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed, refusal: outcome.refusal)
+            logWhole(received, awaited.read(), end, isStreamed: awaited.isStreamed, elapsed: elapsed, refusal: outcome.refusal?.error)
         }
     }
 
     /// Logs a refused response whose body has the error of the back end. The records are the same as for an accepted response,
     /// with `error.type`.
     private func logRefusal(
-        _ received: Received, _ error: ServiceError, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, elapsed: String
+        _ received: Received, _ error: ServiceError, _ read: BodyPrefix?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {
         logFailure(
             error, responseMetadata(received, elapsed: elapsed), elapsed: elapsed, errorType: "\(received.code)",
             notes: responseNotes(received, read, end))
     }
 
-    private func responseNotes(_ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome) -> [LogText.Note] {
+    private func responseNotes(_ received: Received, _ read: BodyPrefix?, _ end: ExchangeLifetime.Outcome) -> [LogText.Note] {
         var notes = notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
-        if detail.bodyLimitBytes != nil, let read, read.count > 0 {
-            notes.append(bodyNote("of \(read.count) bytes", read, isWhole: end.isComplete, received))
+        if detail.bodyLimitBytes != nil, let read, read.totalBytes > 0 {
+            notes.append(bodyNote("of \(read.totalBytes) bytes", read, isWhole: end.isComplete, received))
         }
         return notes
     }
@@ -249,23 +249,23 @@ final class ExchangeLog: CallObserver {
     ///
     /// - Parameter refusal: the error of a refused status.
     private func logWhole(
-        _ received: Received, _ read: BodyRecord.Read?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String,
+        _ received: Received, _ read: BodyPrefix?, _ end: ExchangeLifetime.Outcome, isStreamed: Bool, elapsed: String,
         refusal: StatusError? = nil
     ) {
         var metadata = responseMetadata(received, elapsed: elapsed)
         var body = excerpt(of: refusal, received)
-        if detail.bodyLimitBytes != nil, let read, read.count > 0 {
-            let title = end.isComplete ? "of \(read.count) bytes" : "given up after \(read.count) bytes"
-            if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.count)" }
+        if detail.bodyLimitBytes != nil, let read, read.totalBytes > 0 {
+            let title = end.isComplete ? "of \(read.totalBytes) bytes" : "given up after \(read.totalBytes) bytes"
+            if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.totalBytes)" }
             body = bodyNote(title, read, isWhole: end.isComplete, received)
         }
         write(responseText(received, elapsed: elapsed, body: body), metadata, at: lineLevel(of: received))
     }
 
-    private func bodyNote(_ title: String, _ read: BodyRecord.Read, isWhole: Bool, _ received: Received) -> LogText.Note {
-        let front = read.front.prefix(detail.bodyLimitBytes ?? 0)
+    private func bodyNote(_ title: String, _ read: BodyPrefix, isWhole: Bool, _ received: Received) -> LogText.Note {
+        let front = read.bytes.prefix(detail.bodyLimitBytes ?? 0)
         return body(
-            title, front, of: read.count, isWhole: isWhole && read.count == front.count, contentType: received.contentType,
+            title, front, of: read.totalBytes, isWhole: isWhole && read.totalBytes == front.count, contentType: received.contentType,
             side: .response, sensitivity: received.sensitivity)
     }
 
@@ -299,21 +299,21 @@ final class ExchangeLog: CallObserver {
     /// Writes the end of the body, in its own record or in the record of the exchange.
     ///
     /// - Parameter head: the time until the head was received.
-    private func logBody(_ received: Received, after head: String, _ read: BodyRecord.Read, _ end: ExchangeLifetime.Outcome) {
+    private func logBody(_ received: Received, after head: String, _ read: BodyPrefix, _ end: ExchangeLifetime.Outcome) {
         let elapsed = elapsed
         var (metadata, level) = (responseMetadata(received, elapsed: elapsed), lineLevel(of: received))
         let title: String
         switch end {
         case .complete:
-            metadata["http.response.body.size"] = "\(read.count)"
-            title = "of \(read.count) bytes in \(elapsed)"
-        case .abandoned where read.count == 0: title = "unread after \(elapsed)"
-        case .abandoned: title = "given up after \(read.count) bytes in \(elapsed)"
-        case .failed(let error) where error is CancellationError: title = "cancelled after \(read.count) bytes in \(elapsed)"
+            metadata["http.response.body.size"] = "\(read.totalBytes)"
+            title = "of \(read.totalBytes) bytes in \(elapsed)"
+        case .abandoned where read.totalBytes == 0: title = "unread after \(elapsed)"
+        case .abandoned: title = "given up after \(read.totalBytes) bytes in \(elapsed)"
+        case .failed(let error) where error is CancellationError: title = "cancelled after \(read.totalBytes) bytes in \(elapsed)"
         case .failed(let error):
             level = failureLevel
             metadata["error.type"] = "\(Conventions.errorType(of: error))"
-            title = "broken off after \(read.count) bytes in \(elapsed) (\(safeDescription(of: error).onOneLine))"
+            title = "broken off after \(read.totalBytes) bytes in \(elapsed) (\(safeDescription(of: error).onOneLine))"
         }
         let note = bodyNote(title, read, isWhole: end.isComplete, received)
         let text =

@@ -4,16 +4,16 @@ public import Metrics
 
 extension MetricsMiddleware.ConnectionCount {
     /// Counts the connections of `source` to one origin.
-    public init(_ source: some ConnectionSource, of origin: Origin) {
+    public init(_ source: some ConnectionReporter, of origin: Origin) {
         let connections = source.openConnections.filter { $0.isOpen(to: origin) }
         let active = connections.count { !$0.isIdle }
         self.init(active: active, idle: connections.count - active)
     }
 }
 
-extension HTTPSender where Self: ConnectionSource {
+extension HTTPSender where Self: ConnectionReporter {
     /// Measures each attempt and the open connections of this transport. If the transport reports closed connections
-    /// (``/ErrandCore/ClosedConnectionSource``), also measures the lifetime of each connection. See ``MetricsMiddleware``.
+    /// (``/ErrandCore/ClosedConnectionReporter``), also measures the lifetime of each connection. See ``MetricsMiddleware``.
     ///
     /// If several stacks around one transport have the same factory, the stack that was created last reports the changes of
     /// connections between attempts.
@@ -33,7 +33,7 @@ extension HTTPSender where Self: ConnectionSource {
         let middleware = MetricsMiddleware(
             factory: factory, attributes: attributes, openConnections: { [self] in MetricsMiddleware.ConnectionCount(self, of: $0) },
             clock: clock)
-        if let source = self as? any ClosedConnectionSource {
+        if let source = self as? any ClosedConnectionReporter {
             let durations = ConnectionDurations(factory: factory, attributes: attributes)
             // The instruments hold the transport, which holds this closure.
             source.observeClosedConnections(as: durations.id) { [weak instruments = middleware.instruments] closed in

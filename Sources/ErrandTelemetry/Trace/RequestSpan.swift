@@ -37,7 +37,7 @@ final class RequestSpan: CallObserver {
         if let response = call.response { span.updateAttributes { add(response, call, to: &$0) } }
         if let failure = call.failure, !call.isCancelled {
             record(failure)
-        } else if call.isRefused {
+        } else if call.response != nil, call.refusal != nil {
             span.setStatus(SpanStatus(code: .error))
         }
     }
@@ -76,7 +76,7 @@ final class RequestSpan: CallObserver {
     private func add(_ response: Response, _ call: CallOutcome, to attributes: inout SpanAttributes) {
         let metadata = response.metadata
         attributes.set("http.response.status_code", value: .int64(Int64(response.head.status.code)))
-        if call.isRefused { attributes.set("error.type", value: .string("\(response.head.status.code)")) }
+        if call.refusal != nil { attributes.set("error.type", value: .string("\(response.head.status.code)")) }
         // An inner layer may have assigned the number.
         if let number = metadata.requestNumber { attributes.set("errand.request.number", value: .int64(Int64(number))) }
         guard isAttempt else { return }

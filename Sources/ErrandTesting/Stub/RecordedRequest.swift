@@ -95,7 +95,7 @@ extension RecordedRequest {
 
         /// Returns the parts of a body; `nil` if the body is invalid or incomplete.
         fileprivate static func parts(of body: Data, boundary: MultipartBoundary) -> [Part]? {
-            var reader = MultipartReader(boundary: boundary, maxHeadBytes: .max, maxParts: .max)
+            var reader = MultipartReader(boundary: boundary, headLimitBytes: .max, maxParts: .max)
             reader.append(body)
             var (parts, head, content) = ([Part](), MultipartHead(headers: HTTPFields()), Data())
             do {

@@ -1,24 +1,5 @@
-package import ErrandCore
+internal import ErrandCore
 internal import Synchronization
-
-/// A source of chunks without delays.
-package final class ChunksBodySource: BodySource {
-    private let rest: Mutex<ArraySlice<Data>>
-    private let failure: (any Error)?
-
-    package init(_ chunks: [Data], failure: (any Error)? = nil) {
-        rest = Mutex(chunks.filter { !$0.isEmpty }[...])
-        self.failure = failure
-    }
-
-    package func next() async throws -> Data? {
-        if let chunk = rest.withLock({ $0.popFirst() }) { return chunk }
-        if let failure { throw failure }
-        return nil
-    }
-
-    package func abandon() { rest.withLock { $0 = [] } }
-}
 
 /// A body in slices, which are delayed according to a rate.
 final class PacedBodySource: BodySource {

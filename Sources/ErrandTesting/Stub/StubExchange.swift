@@ -28,7 +28,7 @@ final class StubExchange: Sendable {
         events.record(kind, bytes: bytes, response: head, failure: failure)
     }
 
-    func sent(_ count: Int) {
+    func send(_ count: Int) {
         let sent = state.withLock { state in
             state.sentBytes += Int64(count)
             return state.sentBytes
@@ -36,7 +36,7 @@ final class StubExchange: Sendable {
         report(.requestBytesSent, bytes: sent)
     }
 
-    func received(_ count: Int) {
+    func receive(_ count: Int) {
         guard count > 0 else { return }
         let received = state.withLock { state in
             state.receivedBytes += Int64(count)

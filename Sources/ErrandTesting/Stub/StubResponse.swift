@@ -101,7 +101,10 @@ public struct StubResponse: Sendable {
     public static func stream(
         _ chunks: [Data], status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), failure: (any Error)? = nil
     ) -> StubResponse {
-        StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .source(ChunksBodySource(chunks, failure: failure))) }
+        StubResponse { _ in
+            let source = ChunksBodySource(chunks, then: failure.map { .failure($0) } ?? .complete)
+            return (HTTPResponse(status: status, headerFields: headers), .source(source))
+        }
     }
 
     // MARK: Failures of the network

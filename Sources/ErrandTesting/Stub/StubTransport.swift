@@ -214,7 +214,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
                     let room = Self.bodyLimitBytes - state.requests[index].body.count
                     state.requests[index].body.append(chunk.prefix(room))
                 }
-                exchange.sent(chunk.count)
+                exchange.send(chunk.count)
             case .end(.complete, let trailers):
                 state.withLock { $0.requests[index].trailers = trailers }
                 exchange.requestIsSent(declared: body.length)
@@ -231,7 +231,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         // A body in memory is read in one piece, unless a rate is simulated.
         if let bytes = exchange.request.body.bufferedData, bytesPerSecond == nil {
             state.withLock { $0.requests[index].body = Data(bytes.prefix(Self.bodyLimitBytes)) }
-            if !bytes.isEmpty { exchange.sent(bytes.count) }
+            if !bytes.isEmpty { exchange.send(bytes.count) }
             return exchange.requestIsSent(declared: nil)
         }
         let source = try await open(exchange, of: index, at: bytesPerSecond)
@@ -277,7 +277,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         case .data(let data):
             exchange.report(.responseHead, head: made.head)
             if stubbed.breaking == nil, conditions?.downloadBytesPerSecond == nil {
-                exchange.received(data.count)
+                exchange.receive(data.count)
                 exchange.end(.complete)
                 let body = ResponseBody(data, trailers: stubbed.trailers)
                 return Response(head: made.head, body: body, request: request, exchange: exchange.lifetime)
@@ -298,7 +298,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         let observed = streamed.observed { [self] event in
             switch event {
             case .opened: break
-            case .chunk(let chunk): exchange.received(chunk.count)
+            case .chunk(let chunk): exchange.receive(chunk.count)
             case .end(let end, _):
                 state.withLock { $0.openBodies -= 1 }
                 body?.abandon()

@@ -11,7 +11,7 @@ public struct UnmatchedRequestError: RequestFailure, NumberedFailure {
     public var delivery: Delivery { attempts.delivery }
 
     public var description: String {
-        "\(request.map { "\($0): " } ?? "")no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
+        "\(shownRequest)no stub matches; " + (nearest.map { "the nearest, \($0)" } ?? "there are none") + shownAttempts
     }
 
     public var failureNumber: FailureNumber { .unmatchedRequest }

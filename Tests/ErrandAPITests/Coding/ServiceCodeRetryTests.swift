@@ -19,7 +19,7 @@ import Testing
     private let fine: JSONValue = ["code": 0, "data": ["id": 7]]
 
     private func client(_ stub: StubTransport, atMost: Int = 3, backoff: Backoff = .immediate) -> APIClient {
-        let stack = stub.retry(onServiceCodes: [50_300, "busy"], backoff: backoff, atMost: atMost, clock: clock)
+        let stack = stub.validate(.retry(onServiceCodes: [50_300, "busy"], backoff: backoff, atMost: atMost), clock: clock)
         return APIClient(stack.server("https://a.example"), envelope: Wrapper.self)
     }
 
@@ -96,7 +96,7 @@ import Testing
         let stub = StubTransport(
             Stub(.post, "/orders").responds(.status(.seeOther, headers: [.location: "/orders/7"])),
             Stub(.get, "/orders/7").responds(.json(busy), repeatingLast: true))
-        let stack = stub.redirect().retry(onServiceCodes: [50_300], backoff: .immediate, clock: clock)
+        let stack = stub.redirect().validate(.retry(onServiceCodes: [50_300], backoff: .immediate), clock: clock)
         let api = APIClient(stack.server("https://a.example"), envelope: Wrapper.self)
         let chunks = AsyncStream<Data> { continuation in
             continuation.yield(Data("{}".utf8))

@@ -224,7 +224,7 @@ import Testing
 
     @Test func anEventOverTheLimitIsFinal() async throws {
         let (client, stub) = client(stream("data: a\n\n", "data: 0123456789"))
-        var iterator = events(client, policy: EventStreamPolicy(silenceTimeout: nil, maxEventBytes: 10)).makeAsyncIterator()
+        var iterator = events(client, policy: EventStreamPolicy(silenceTimeout: nil, eventLimitBytes: 10)).makeAsyncIterator()
         #expect(try await iterator.next()?.data == "a")
         let error = await #expect(throws: TransportError.self) { try await iterator.next() }
         #expect(error?.code == .bodyTooLarge && error?.request?.url?.description == "https://a.example/prices")

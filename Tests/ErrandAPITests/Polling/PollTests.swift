@@ -37,7 +37,7 @@ import Testing
         call.head.method = method
         let sent = try poll.request(from: call)
         do {
-            try poll.noteResponse(head(status, location.map { [.location: $0] } ?? [:]), request: sent, .standard)
+            try poll.recordResponse(head(status, location.map { [.location: $0] } ?? [:]), request: sent, .standard)
             #expect(try poll.request(from: call).url?.target == next)
         } catch let error as PollingError {
             #expect(error.code.description == next)
@@ -59,9 +59,9 @@ import Testing
             var poll = Poll(method: method)
             var call = call
             call.head.method = method
-            if hasBegun { try poll.noteResponse(head(202, [.location: "/x"]), request: call, .standard) }
+            if hasBegun { try poll.recordResponse(head(202, [.location: "/x"]), request: call, .standard) }
             let error = try await StatusError(reading: Response(head: head(status), request: call))
-            #expect(poll.tolerates(error, .standard, isLate: false) == expected, "\(method), \(hasBegun)")
+            #expect(poll.recordFailure(error, .standard, isLate: false) == expected, "\(method), \(hasBegun)")
         }
     }
 
@@ -72,19 +72,19 @@ import Testing
         var call = call
         call.head.method = .post
         let error = TransportError(.cannotConnect, phase: .connect, request: call, delivery: delivery)
-        #expect(poll.tolerates(error, .standard, isLate: false) == expected)
+        #expect(poll.recordFailure(error, .standard, isLate: false) == expected)
     }
 
     @Test func failuresInARowAreCounted() throws {
         var poll = Poll(method: .get)
         let error = TransportError(.connectionLost, phase: .response, request: call, delivery: .unknown)
         let policy = PollingPolicy(maxFailures: 2)
-        for expected in [true, true, false, false] { #expect(poll.tolerates(error, policy, isLate: false) == expected) }
-        try poll.noteResponse(head(200), request: call, policy)
-        #expect(poll.tolerates(error, policy, isLate: false) && poll.failure != nil)
-        poll.noteUnchanged(head(304))
+        for expected in [true, true, false, false] { #expect(poll.recordFailure(error, policy, isLate: false) == expected) }
+        try poll.recordResponse(head(200), request: call, policy)
+        #expect(poll.recordFailure(error, policy, isLate: false) && poll.failure != nil)
+        poll.recordUnchanged(head(304))
         #expect(poll.failure == nil && poll.count == 5)
-        for expected in [true, true, false] { #expect(poll.tolerates(error, policy, isLate: false) == expected) }
+        for expected in [true, true, false] { #expect(poll.recordFailure(error, policy, isLate: false) == expected) }
     }
 
     /// Credentials of the call go to its own origin, also after another one.
@@ -95,7 +95,7 @@ import Testing
         for (location, token) in [("https://b.example/x", nil), ("/y", nil), ("https://a.example/z", "Bearer s3cret")]
             as [(String, String?)]
         {
-            try poll.noteResponse(head(202, [.location: location]), request: sent, policy)
+            try poll.recordResponse(head(202, [.location: location]), request: sent, policy)
             sent = try poll.request(from: call)
             #expect(sent.headers[.authorization] == token && conditions.allSatisfy { sent.headers[$0] == nil }, "\(location)")
         }
@@ -107,8 +107,8 @@ import Testing
         let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
         var redirected = try poll.request(from: call)
         try redirected.move(to: HTTPURL("https://b.example/"), from: "https://a.example")
-        try poll.noteResponse(head(200), request: redirected, policy)
-        try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), policy)
+        try poll.recordResponse(head(200), request: redirected, policy)
+        try poll.recordResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), policy)
         #expect(try poll.request(from: call).headers[.authorization] == "Bearer s3cret")
     }
 
@@ -118,7 +118,7 @@ import Testing
         call.head.method = .post
         call.options.idempotencyKey = .attached
         call.head.headerFields[.custom("Idempotency-Key")] = "k"
-        try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
+        try poll.recordResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
         let next = try poll.request(from: call)
         #expect(next.options.idempotencyKey == nil && next.headers[.custom("Idempotency-Key")] == nil)
     }
@@ -126,19 +126,19 @@ import Testing
     /// An origin behind a redirect, which nobody has allowed, does not choose what is requested with the credentials.
     @Test func anOriginAfterARedirectCannotUseTheCredentials() throws {
         var poll = Poll(method: .get)
-        try poll.noteResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
+        try poll.recordResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)
         var sent = try poll.request(from: call)
         #expect(sent.headers[.authorization] == "Bearer s3cret")
         try sent.move(to: HTTPURL("https://evil.example/"), from: "https://a.example")
         #expect(throws: PollingError.self) {
-            try poll.noteResponse(head(202, [.location: "https://a.example/admin"]), request: sent, .standard)
+            try poll.recordResponse(head(202, [.location: "https://a.example/admin"]), request: sent, .standard)
         }
     }
 
     @Test(arguments: [("*", false), ("", false), ("abc", false), ("\"", false), (#"W/"1""#, true), (#""""#, true), (#""a"b""#, false)])
     func onlyATagIsUsedAsACondition(value: String, isTag: Bool) throws {
         var poll = Poll(method: .get)
-        try poll.noteResponse(head(200, [.eTag: value]), request: try poll.request(from: call), .standard)
+        try poll.recordResponse(head(200, [.eTag: value]), request: try poll.request(from: call), .standard)
         #expect(try poll.request(from: call).headers[.ifNoneMatch] == (isTag ? value : nil) && poll.isConditional == isTag)
     }
 
@@ -146,10 +146,10 @@ import Testing
         var poll = Poll(method: .get)
         var sent = try poll.request(from: call)
         #expect(!poll.isConditional)
-        try poll.noteResponse(head(200, [.eTag: #""1""#]), request: sent, .standard)
+        try poll.recordResponse(head(200, [.eTag: #""1""#]), request: sent, .standard)
         sent = try poll.request(from: call)
         #expect(poll.isConditional && sent.headers[.ifNoneMatch] == #""1""#)
-        try poll.noteResponse(head(202, [.location: "/x", .eTag: #""2""#]), request: sent, .standard)
+        try poll.recordResponse(head(202, [.location: "/x", .eTag: #""2""#]), request: sent, .standard)
         sent = try poll.request(from: call)
         #expect(!poll.isConditional && sent.headers[.ifNoneMatch] == nil)
     }

@@ -386,8 +386,8 @@ import _CryptoExtras
         let stack = stub.authenticate(.bearer(tokens))
         #expect(try await stack.send(try Request(.get, url: "https://api.example/")).status == .ok)
         #expect(tokens.current?.refreshToken == "rt2")
-        let second = try await tokens.issued(by: nil, for: nil)
-        let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: second, by: nil, for: nil) }
+        let second = try await tokens.issue(by: nil, for: nil)
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.issue(refusing: second, by: nil, for: nil) }
         #expect(error?.code == .refreshRefused && (error?.underlying as? OAuthError)?.code == .invalidGrant && tokens.current == nil)
     }
 

@@ -59,12 +59,12 @@ import Testing
                 if counter.add() == 1 { throw TestError() }
                 return AccessToken("new", expiresAt: dates.now + 1_000)
             })
-        let first = try await tokens.issued(by: nil, for: nil)
+        let first = try await tokens.issue(by: nil, for: nil)
         dates.advance(by: 901)
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         await eventually { counter.value == 1 }
         // A request whose token was refused waits for the end of that refresh.
-        await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.issue(refusing: first, by: nil, for: nil) }
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         #expect(counter.value == 1)
         dates.advance(by: 30)
@@ -402,12 +402,12 @@ import Testing
             counter.add()
             throw Self.refused
         }
-        let first = try await tokens.issued(by: nil, for: nil)
+        let first = try await tokens.issue(by: nil, for: nil)
         dates.advance(by: 950)
         _ = try await tokens.token()
         await eventually { counter.value == 1 }
         #expect(tokens.current?.value == "0")
-        let error = await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: first, by: nil, for: nil) }
+        let error = await #expect(throws: AuthenticationError.self) { try await tokens.issue(refusing: first, by: nil, for: nil) }
         #expect(error?.code == .refreshRefused && tokens.current == nil)
     }
 
@@ -668,11 +668,11 @@ import Testing
         let counter = Counter()
         let tokens = TokenSource(store: store) { _ in AccessToken("\(counter.add())", refreshToken: "r") }
         try await tokens.signIn(AccessToken("0", refreshToken: "r0"))
-        let issued = try await tokens.issued(by: nil, for: nil)
+        let issued = try await tokens.issue(by: nil, for: nil)
         let id = tokens.state.withLock(\.machine.nextRefresh)
         await store.failSaves(3)
-        await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
-        await #expect(throws: AuthenticationError.self) { try await tokens.issued(refusing: issued, by: nil, for: nil) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.issue(refusing: issued, by: nil, for: nil) }
+        await #expect(throws: AuthenticationError.self) { try await tokens.issue(refusing: issued, by: nil, for: nil) }
         await #expect(throws: AuthenticationError.self) { try await tokens.performRefresh(id) }
         #expect(tokens.current?.value == "0")
         try await tokens.performRefresh(id)

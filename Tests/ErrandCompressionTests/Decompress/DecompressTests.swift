@@ -188,11 +188,11 @@ import Testing
 
     @Test func aLimitOfTheSizeHoldsToTheByte() async throws {
         let body = try await Self.bytes("gzip(text)")
-        #expect(try await decoded(body, coding: "gzip", pieceBytes: 1, DecompressionLimits(maxBytes: 6)).count == 6)
+        #expect(try await decoded(body, coding: "gzip", pieceBytes: 1, DecompressionLimits(limitBytes: 6)).count == 6)
         let error = try await failure(ContentDecodingError.self) {
-            try await decoded(body, coding: "gzip", pieceBytes: .max, DecompressionLimits(maxBytes: 5))
+            try await decoded(body, coding: "gzip", pieceBytes: .max, DecompressionLimits(limitBytes: 5))
         }
-        #expect("\(error.code)" == "it has more than 5 bytes (maxBytes)")
+        #expect("\(error.code)" == "it has more than 5 bytes (limitBytes)")
     }
 
     @Test func aBodyThatIsNotReadIsReleased() async throws {

@@ -76,10 +76,10 @@ import Testing
 
     /// What the ratio lets pass is held in pieces: no more memory for 128 MiB than for one.
     @Test(arguments: chains) func decodingKeepsNoMemoryForReadBytes(codings: [ContentCoding]) async throws {
-        let limits = DecompressionLimits(maxBytes: 128 << 20, maxRatio: nil)
+        let limits = DecompressionLimits(limitBytes: 128 << 20, maxRatio: nil)
         let result = await read(try await StubTransport(stub(codings)).decompress(limits).send(try request()).body)
         let error = try #require(result.error as? ContentDecodingError)
-        #expect("\(error.code)" == "it has more than \(128 << 20) bytes (maxBytes)" && error.code.isLimit)
+        #expect("\(error.code)" == "it has more than \(128 << 20) bytes (limitBytes)" && error.code.isLimit)
         #expect(result.bytes > 127 << 20 && result.largest <= 64 << 10)
         #expect(result.risenBytes < Self.memoryLimitBytes)
     }

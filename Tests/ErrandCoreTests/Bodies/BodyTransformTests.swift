@@ -468,7 +468,7 @@ private final class RecordedBodyEvents: Sendable {
         for body in bodies("abcd") {
             var first = body.makeAsyncIterator()
             await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect(upTo: 1) }
-            await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(maxBytes: 1) }
+            await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(limitBytes: 1) }
             var all = Data()
             while let chunk = try await first.next() { all += chunk }
             #expect(all == Data("abcd".utf8))

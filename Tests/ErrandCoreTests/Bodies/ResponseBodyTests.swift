@@ -15,7 +15,7 @@ import Testing
         }
         #expect(body.trailers == [.eTag: "x"])
         await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
-        await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(maxBytes: 2) }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.prefix(limitBytes: 2) }
         var second = body.makeAsyncIterator()
         await #expect(throws: BodyAlreadyUsedError.self) { try await second.next() }
         body.abandon()
@@ -117,10 +117,10 @@ import Testing
     ])
     func aPrefixSaysWhetherItIsWhole(_ chunks: [String], _ limit: Int, _ expected: String, _ isWhole: Bool) async throws {
         let source = ScriptedBodySource(chunks)
-        let streamed = try await ResponseBody(source).prefix(maxBytes: limit)
+        let streamed = try await ResponseBody(source).prefix(limitBytes: limit)
         #expect(streamed.data == Data(expected.utf8) && streamed.isWhole == isWhole)
         #expect(source.abandonCount == (isWhole ? 0 : 1))
-        let buffered = try await ResponseBody(Data(chunks.joined().utf8)).prefix(maxBytes: limit)
+        let buffered = try await ResponseBody(Data(chunks.joined().utf8)).prefix(limitBytes: limit)
         #expect(buffered.data == streamed.data && buffered.isWhole == isWhole)
     }
 

@@ -72,7 +72,7 @@ import Testing
     @Test func limitsHold() async throws {
         let tooMany = await #expect(throws: MultipartError.self) { for try await _ in try response().response.parts(maxParts: 2) {} }
         #expect(tooMany?.code == .tooManyParts)
-        let tooLong = await #expect(throws: MultipartError.self) { for try await _ in try response().response.parts(maxHeadBytes: 10) {} }
+        let tooLong = await #expect(throws: MultipartError.self) { for try await _ in try response().response.parts(headLimitBytes: 10) {} }
         #expect(tooLong?.code == .headTooLong)
         var iterator = try response().response.parts().makeAsyncIterator()
         let first = try #require(try await iterator.next())

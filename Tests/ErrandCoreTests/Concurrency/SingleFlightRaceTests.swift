@@ -38,7 +38,7 @@ import Testing
                 }
             }
         }
-        try await flights.drained()
+        try await flights.waitUntilIdle()
         #expect(flights.count == 0 && problems.all == [])
         await eventually { running.value == 0 }
     }
@@ -55,7 +55,7 @@ import Testing
         await begun.waitIgnoringCancellation()
         let drained = Watched(false)
         let waiting = Task {
-            try await flights.drained()
+            try await flights.waitUntilIdle()
             drained.change { $0 = true }
         }
         for _ in 0..<100 { await Task.yield() }

@@ -52,7 +52,7 @@ struct SingleFlightTests {
 
     // MARK: Until nothing runs
 
-    @Test func drainedReturnsImmediatelyWithoutARun() async throws { try await flight.drained() }
+    @Test func waitUntilIdleReturnsImmediatelyWithoutARun() async throws { try await flight.waitUntilIdle() }
 
     @Test(arguments: ["ends", "fails", "is cancelled", "is left"])
     func drainedWaitsForTheLastRun(_ end: String) async throws {
@@ -69,7 +69,7 @@ struct SingleFlightTests {
         try await poll("both to run", value: { flight.count }) { $0 == 2 }
         let drains = (0..<3).map { _ in
             Task {
-                try await flight.drained()
+                try await flight.waitUntilIdle()
                 isDrained.record(flight.count)
             }
         }
@@ -86,7 +86,7 @@ struct SingleFlightTests {
     @Test func aCancelledCallerOfDrainedLeavesAndTheOthersStay() async throws {
         let go = Signal()
         flight.begin("key", work(until: go))
-        let (leaving, staying) = (Task { try await flight.drained() }, Task { try await flight.drained() })
+        let (leaving, staying) = (Task { try await flight.waitUntilIdle() }, Task { try await flight.waitUntilIdle() })
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
         go.signal()

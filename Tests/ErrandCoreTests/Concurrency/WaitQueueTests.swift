@@ -23,6 +23,16 @@ import Testing
         #expect(order.filter { Int($0) != nil } == (0..<30).map { "\($0)" } && queue.isEmpty)
     }
 
+    @Test func aTicketHasAPlaceWhileItsElementIsQueued() {
+        var queue = WaitQueue<String>()
+        let tickets = (0..<4).map { _ in QueueTicket() }
+        let ids = tickets.enumerated().map { queue.append("\($0)", lane: 1, ticket: $1) }
+        #expect(tickets.compactMap(\.place) == ids)
+        #expect(queue.cancel(tickets[2]) == "2" && tickets[2].isCancelled && queue.cancel(tickets[2]) == nil)
+        #expect(queue.popFirst() == "0" && queue.popOldest() == "1" && queue.removeAll() == ["3"])
+        #expect(tickets.allSatisfy { $0.place == nil } && tickets.filter(\.isCancelled).count == 1)
+    }
+
     @Test func aRemovedElementIsReturnedOnce() {
         var queue = WaitQueue<String>()
         let (first, second) = (queue.append("first", lane: 0), queue.append("second", lane: 0))

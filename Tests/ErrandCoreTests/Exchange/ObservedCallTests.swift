@@ -37,8 +37,8 @@ import Testing
         let stack = stub(.conflict).wrapped(by: RefusingMiddleware(error: TestError())).wrapped(by: observing)
             .wrapped(by: observing)
         await #expect(throws: TestError.self) { try await stack.send(.sample()) }
-        #expect(outcomes.all.map(\.refusedHead?.status) == [.conflict, .conflict])
-        #expect(outcomes.all.allSatisfy { $0.failure is TestError && $0.response == nil && $0.exchange == nil && !$0.isRefused })
+        #expect(outcomes.all.map(\.refusal?.head.status) == [.conflict, .conflict])
+        #expect(outcomes.all.allSatisfy { $0.failure is TestError && $0.response == nil && $0.exchange == nil && $0.refusal?.error == nil })
         #expect(outcomes.all[0].description == "status 409, TestError")
     }
 
@@ -49,7 +49,7 @@ import Testing
                 .wrapped(by: observing).wrapped(by: observing)
             _ = try? await stack.send(.sample())
         }
-        #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusedHead == nil && $0.failure != nil })
+        #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusal == nil && $0.failure != nil })
     }
 
     // MARK: Ends
@@ -65,7 +65,7 @@ import Testing
         let error = await #expect(throws: StatusError.self) { try await stack.send(.sample()) }
         exchange.end(.failed(TestError()))
         let outcome = try #require(outcomes.all.first)
-        #expect(outcomes.all.count == 1 && outcome.isRefused && outcome.statusError?.status == .notFound && outcome.failure == nil)
+        #expect(outcomes.all.count == 1 && outcome.refusal?.innerError?.status == .notFound && outcome.failure == nil)
         #expect(outcome.exchange?.description == (isLong ? "abandoned" : "complete") && outcome.response?.status == .notFound)
         withExtendedLifetime(error) {}
     }

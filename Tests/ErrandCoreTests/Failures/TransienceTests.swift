@@ -41,7 +41,7 @@ import Testing
             if let error = error as? TransportError {
                 if error.wasLeftUnprocessed { insert(.unprocessed) }
                 if error.isTransientAfterSuccess { insert(.afterSuccess) }
-                if error.code.isEvidenceAgainstServer { insert(.evidence) }
+                if error.isEvidenceAgainstServer { insert(.evidence) }
             }
             if (error as? StatusError)?.saysNotProcessed == true { insert(.saysNot) }
         }
@@ -88,13 +88,20 @@ import Testing
         #expect(Questions(yesFor: error) == [.connectivity, .timeout, .transient, .afterSuccess, .evidence])
     }
 
+    @Test func aTimeoutInAQueueIsNoEvidenceAgainstTheServer() {
+        let error = TransportError(.timedOut, phase: .queue, request: .sample(), delivery: .notSent)
+        #expect(Questions(yesFor: error) == [.timeout, .transient, .afterSuccess])
+    }
+
     @Test(arguments: 100...599) func eachStatusHasItsProperties(_ code: Int) async throws {
         var expected: Questions = [.processed]
         if [408, 425, 429, 500, 502, 503, 504].contains(code) { expected.insert(.transient) }
         var waiting = expected
         if code == 429 { expected.insert(.saysNot) }
         if [429, 503].contains(code) { waiting.insert(.saysNot) }
-        #expect(HTTPResponse.Status(code: code).isTransient == expected.contains(.transient))
+        let status = HTTPResponse.Status(code: code)
+        #expect(status.isTransient == expected.contains(.transient))
+        #expect(StatusRule.evidenceAgainstServer.contains(status) == [429, 500, 502, 503, 504].contains(code))
         for (fields, expected) in [(HTTPFields(), expected), ([.retryAfter: "7"] as HTTPFields, waiting)] {
             let head = HTTPResponse(status: .init(code: code), headerFields: fields)
             #expect(Questions(yesFor: try await StatusError(reading: Response(head: head, request: .sample()))) == expected)

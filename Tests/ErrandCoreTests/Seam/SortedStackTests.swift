@@ -186,7 +186,7 @@ import Testing
             DecompressMiddleware()
         }
         #expect(labels(plain).count == 2)
-        let own = plain.redirect(RedirectPolicy(maxHops: 3)).retry().decompress(DecompressionLimits(maxBytes: 9))
+        let own = plain.redirect(RedirectPolicy(maxHops: 3)).retry().decompress(DecompressionLimits(limitBytes: 9))
         #expect(labels(own).count == 3 && labels(own)[1] == RedirectMiddleware(RedirectPolicy(maxHops: 3)).label)
         #expect(own.orderProblems == [])
         // Two layers of the app both stay, and the broken rule of one layer is reported.

@@ -82,7 +82,7 @@ import Testing
 
     @Test(arguments: 100...599) func transientStatusesAreRetried(_ code: Int) {
         let decision = RetryPolicy.standard.decide(
-            RetryPolicy.Situation(attempt: 1, outcome: .status(code, retryAfter: nil), method: .get), random: 0)
+            RetryPolicy.Situation(attempt: 1, outcome: .status(HTTPResponse.Status(code: code), retryAfter: nil), method: .get), random: 0)
         let isRetried = [408, 425, 429, 500, 502, 503, 504].contains(code)
         #expect(decision == (isRetried ? .retry(after: .zero, countsAsAttempt: true) : .stop(.final)))
     }

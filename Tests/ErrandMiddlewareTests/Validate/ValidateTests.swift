@@ -152,7 +152,7 @@ import Testing
     @Test func aPartlyReadBodyFailsTheNextReader() async throws {
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         let peeking = ResponseValidator("a") { _, response, _ in
-            _ = try await response.body.prefix(maxBytes: 4)
+            _ = try await response.body.prefix(limitBytes: 4)
             return .next
         }
         let response = try await stub.validate(peeking).send(try request())

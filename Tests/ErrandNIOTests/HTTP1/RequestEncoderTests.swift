@@ -90,7 +90,7 @@ struct RequestEncoderTests {
     }
 
     @Test(arguments: [
-        (request(.get, "a"), RequestEncoder.TargetForm.origin, RequestEncodeError.invalidTarget),
+        (request(.get, "a"), RequestEncoder.TargetForm.origin, UnwritableRequestError.invalidTarget),
         (request(.get, "*"), .origin, .invalidTarget),
         (request(.options, "*a"), .origin, .invalidTarget),
         (request(.get, "/a b"), .origin, .invalidTarget),
@@ -124,7 +124,7 @@ struct RequestEncoderTests {
         ),
     ])
     func anInvalidRequestIsRefusedAndNothingIsWritten(
-        request: HTTPRequest, form: RequestEncoder.TargetForm, error: RequestEncodeError
+        request: HTTPRequest, form: RequestEncoder.TargetForm, error: UnwritableRequestError
     ) {
         var buffer = ByteBuffer(string: "before")
         #expect(throws: error) { try RequestEncoder.write(request, framing: .none, form: form, into: &buffer) }
@@ -141,18 +141,18 @@ struct RequestEncoderTests {
         let unsafe = HTTPField(name: .custom("X-Own"), lenientValue: Array("secret\u{1B}".utf8))
         request.headerFields.append(unsafe)
         var buffer = ByteBuffer(string: "before")
-        #expect(throws: RequestEncodeError.unsafeField(name: "X-Own")) {
+        #expect(throws: UnwritableRequestError.unsafeField(name: "X-Own")) {
             try RequestEncoder.write(request, framing: .none, form: .origin, into: &buffer)
         }
-        #expect(throws: RequestEncodeError.unsafeField(name: "X-Own")) {
+        #expect(throws: UnwritableRequestError.unsafeField(name: "X-Own")) {
             try RequestEncoder.lastChunk(trailers: HTTPFields([unsafe]), into: &buffer)
         }
         request.headerFields = HTTPFields([HTTPField(name: .custom("Host"), lenientValue: [1])])
-        #expect(throws: RequestEncodeError.unsafeField(name: "Host")) {
+        #expect(throws: UnwritableRequestError.unsafeField(name: "Host")) {
             try RequestEncoder.write(request, framing: .none, form: .origin, into: &buffer)
         }
         #expect(String(buffer: buffer) == "before")
-        #expect(!RequestEncodeError.unsafeField(name: "X-Own").description.contains("secret"))
+        #expect(!UnwritableRequestError.unsafeField(name: "X-Own").description.contains("secret"))
     }
 
     @Test func aValueKeepsItsBytes() throws {

@@ -99,15 +99,15 @@ import Testing
         var twice = HTTPFields()
         twice.append(HTTPField(name: HTTPField.Name("Host")!, value: "a"))
         twice.append(HTTPField(name: HTTPField.Name("Host")!, value: "b"))
-        #expect(throws: RequestEncodeError.severalHosts) { _ = try self.section(.get, twice) }
-        #expect(throws: RequestEncodeError.invalidTarget) { _ = try self.section { $0.head.path = "/a b" } }
-        #expect(throws: RequestEncodeError.invalidAuthority) { _ = try self.section { $0.head.authority = "user@host" } }
-        #expect(throws: RequestEncodeError.missingAuthority) { _ = try self.section { $0.head.authority = nil } }
+        #expect(throws: UnwritableRequestError.severalHosts) { _ = try self.section(.get, twice) }
+        #expect(throws: UnwritableRequestError.invalidTarget) { _ = try self.section { $0.head.path = "/a b" } }
+        #expect(throws: UnwritableRequestError.invalidAuthority) { _ = try self.section { $0.head.authority = "user@host" } }
+        #expect(throws: UnwritableRequestError.missingAuthority) { _ = try self.section { $0.head.authority = nil } }
         for path in ["/a#b", "#b", "/?a#b", "/a\u{0}b", "/a\r\nb", "/a b", "/\u{7F}b", "/\u{E9}", "a"] {
-            #expect(throws: RequestEncodeError.invalidTarget) { _ = try self.section { $0.head.path = path } }
+            #expect(throws: UnwritableRequestError.invalidTarget) { _ = try self.section { $0.head.path = path } }
         }
-        #expect(throws: RequestEncodeError.preface) { _ = try self.section(try #require(HTTPRequest.Method("PRI"))) }
-        #expect(throws: RequestEncodeError.connect) { _ = try self.section(.connect) }
+        #expect(throws: UnwritableRequestError.preface) { _ = try self.section(try #require(HTTPRequest.Method("PRI"))) }
+        #expect(throws: UnwritableRequestError.connect) { _ = try self.section(.connect) }
     }
 
     /// As the text that HTTP/1.1 reads in it: ISO 8859-1.

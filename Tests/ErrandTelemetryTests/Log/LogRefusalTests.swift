@@ -131,8 +131,8 @@ import Testing
             isInside ? stub.wrapped(by: observing).validateStatus() : stub.validateStatus().wrapped(by: observing)
         let client = APIClient(stack.server("https://a.example"))
         await #expect(throws: StatusError.self) { try await client.get("/notes/8", as: Note.self) }
-        let texts = outcomes.all.map { $0.refusal.map { String(reflecting: $0) } ?? "none" }
+        let texts = outcomes.all.map { $0.refusal?.error.map { String(reflecting: $0) } ?? "none" }
         #expect(texts.count == 1 && texts[0].hasSuffix("; " + Self.excerpt))
-        #expect(outcomes.all.map { $0.statusError != nil } == [!isInside])
+        #expect(outcomes.all.map { $0.refusal?.innerError != nil } == [!isInside])
     }
 }

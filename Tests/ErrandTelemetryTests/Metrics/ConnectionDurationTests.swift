@@ -8,7 +8,7 @@ import Testing
     private static let name = "http.client.connection.duration"
 
     /// A transport whose connections close when the test says so.
-    private final class ClosingTransport: HTTPSender, ClosedConnectionSource {
+    private final class ClosingTransport: HTTPSender, ClosedConnectionReporter {
         let observers = Mutex<[String: @Sendable (ClosedConnection) -> Void]>([:])
 
         let open = Mutex<[OpenConnection]>([])

@@ -43,7 +43,8 @@ final class EventServiceClient: Sendable {
             body: parameters.body.map { .text($0, contentType: headers[.contentType] ?? "text/plain") } ?? .none, decoding: .none)
         policy = EventStreamPolicy(
             reconnectionTime: .milliseconds(parameters.initialDelayMs ?? 1000), backoff: .immediate,
-            silenceTimeout: parameters.readTimeoutMs.map { .milliseconds($0) }, maxEventBytes: 32 * 1024 * 1024, resendsNonIdempotent: true)
+            silenceTimeout: parameters.readTimeoutMs.map { .milliseconds($0) }, eventLimitBytes: 32 * 1024 * 1024,
+            resendsNonIdempotent: true)
         lastEventID = Mutex(parameters.lastEventId ?? "")
         callbackURL = parameters.callbackUrl
         (signals, signal) = AsyncStream.makeStream()

@@ -63,7 +63,7 @@ struct EventOptions: ParsableArguments {
     var policy: EventStreamPolicy {
         EventStreamPolicy(
             maxReconnects: maxReconnects, silenceTimeout: silence.map { .seconds($0) } ?? EventStreamPolicy.standard.silenceTimeout,
-            maxEventBytes: 16 * 1024 * 1024)
+            eventLimitBytes: 16 * 1024 * 1024)
     }
 
     /// The text that is written for an event.

@@ -19,7 +19,7 @@
 /// empty line completes an event. If the stream ends before the empty line, the event and its ID are dropped.
 public struct EventStreamParser: Sendable {
     /// The default limit of an event: 1 MiB.
-    public static let defaultMaxEventBytes = 1024 * 1024
+    public static let defaultEventLimitBytes = 1024 * 1024
 
     /// A part of a stream: an event or a comment.
     public enum Item: Sendable, Hashable {
@@ -36,7 +36,7 @@ public struct EventStreamParser: Sendable {
     /// `Int64.max` milliseconds.
     public private(set) var reconnectionTime: Duration?
 
-    private let maxEventBytes: Int
+    private let eventLimitBytes: Int
     private let reportsComments: Bool
     private var lines = LineFinder(.any)
     /// Whether the beginning of the stream was checked for a byte order mark.
@@ -55,13 +55,13 @@ public struct EventStreamParser: Sendable {
     /// Creates a parser at the beginning of a stream.
     ///
     /// - Parameters:
-    ///   - maxEventBytes: the largest size of an event, in bytes, at least 1. Default: 1 MiB. Comments and line endings do not
+    ///   - eventLimitBytes: the largest size of an event, in bytes, at least 1. Default: 1 MiB. Comments and line endings do not
     ///     count. The same limit applies to each comment.
     ///   - reportsComments: whether comments are items. `false` by default: comments are dropped.
     ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep. Default: empty.
-    public init(maxEventBytes: Int = defaultMaxEventBytes, reportsComments: Bool = false, lastEventID: String = "") {
-        precondition(maxEventBytes > 0, "maxEventBytes must be at least 1 (is \(maxEventBytes))")
-        self.maxEventBytes = maxEventBytes
+    public init(eventLimitBytes: Int = defaultEventLimitBytes, reportsComments: Bool = false, lastEventID: String = "") {
+        precondition(eventLimitBytes > 0, "eventLimitBytes must be at least 1 (is \(eventLimitBytes))")
+        self.eventLimitBytes = eventLimitBytes
         self.reportsComments = reportsComments
         self.lastEventID = lastEventID
         id = lastEventID
@@ -102,8 +102,8 @@ public struct EventStreamParser: Sendable {
     @discardableResult
     private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
         let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")
-        guard line.count <= maxEventBytes - (isComment ? 0 : eventBytes) else {
-            throw fail(.bytes(maxEventBytes))
+        guard line.count <= eventLimitBytes - (isComment ? 0 : eventBytes) else {
+            throw fail(.bytes(eventLimitBytes))
         }
         return isComment
     }
@@ -198,5 +198,5 @@ public struct EventStreamParser: Sendable {
 
 extension EventStreamParser: CustomReflectable {
     /// The limit, without any bytes of the stream.
-    public var customMirror: Mirror { Mirror(self, children: ["maxEventBytes": maxEventBytes]) }
+    public var customMirror: Mirror { Mirror(self, children: ["eventLimitBytes": eventLimitBytes]) }
 }

@@ -23,7 +23,7 @@ public struct EventTooLargeError: Error, Sendable, Hashable, CustomStringConvert
 
     public var description: String {
         switch limit {
-        case .bytes(let count): "an event of the stream is larger than the limit of \(count) bytes; maxEventBytes sets the limit"
+        case .bytes(let count): "an event of the stream is larger than the limit of \(count) bytes; eventLimitBytes sets the limit"
         case .combiningMarks: "an event of the stream has \(excessDescription)"
         }
     }

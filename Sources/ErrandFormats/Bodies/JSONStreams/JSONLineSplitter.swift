@@ -4,7 +4,7 @@
 /// A byte order mark is not removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
 public struct JSONLineSplitter: Sendable {
     /// The default limit of a line: 1 MiB.
-    public static let defaultMaxLineBytes = 1024 * 1024
+    public static let defaultLineLimitBytes = 1024 * 1024
 
     /// A line that is not empty.
     public struct Line: Sendable, Hashable {
@@ -14,17 +14,17 @@ public struct JSONLineSplitter: Sendable {
         public let bytes: [UInt8]
     }
 
-    private let maxLineBytes: Int
+    private let lineLimitBytes: Int
     private var lines = LineFinder(.lineFeed)
     private var number = 0
     private var failure: JSONTextTooLargeError?
 
     /// Creates a splitter at the beginning of a text.
     ///
-    /// - Parameter maxLineBytes: the largest size of a line without its ending, in bytes, at least 1. Default: 1 MiB.
-    public init(maxLineBytes: Int = defaultMaxLineBytes) {
-        precondition(maxLineBytes > 0, "maxLineBytes must be at least 1 (is \(maxLineBytes))")
-        self.maxLineBytes = maxLineBytes
+    /// - Parameter lineLimitBytes: the largest size of a line without its ending, in bytes, at least 1. Default: 1 MiB.
+    public init(lineLimitBytes: Int = defaultLineLimitBytes) {
+        precondition(lineLimitBytes > 0, "lineLimitBytes must be at least 1 (is \(lineLimitBytes))")
+        self.lineLimitBytes = lineLimitBytes
     }
 
     /// Adds the next bytes of the text. Before you add more, call ``next()`` until it returns `nil`, because unsplit bytes take
@@ -39,7 +39,7 @@ public struct JSONLineSplitter: Sendable {
         while let line = lines.next() {
             if let line = try taken(line) { return line }
         }
-        guard lines.pending.count <= maxLineBytes else { throw tooLarge() }
+        guard lines.pending.count <= lineLimitBytes else { throw tooLarge() }
         return nil
     }
 
@@ -55,13 +55,13 @@ public struct JSONLineSplitter: Sendable {
 
     private mutating func taken(_ line: Range<Int>) throws(JSONTextTooLargeError) -> Line? {
         number += 1
-        guard line.count <= maxLineBytes else { throw tooLarge() }
+        guard line.count <= lineLimitBytes else { throw tooLarge() }
         let bytes = lines.bytes[line]
         return bytes.allSatisfy(\.isSpace) ? nil : Line(number: number, bytes: Array(bytes))
     }
 
     private mutating func tooLarge() -> JSONTextTooLargeError {
-        let error = JSONTextTooLargeError(limitBytes: maxLineBytes)
+        let error = JSONTextTooLargeError(limitBytes: lineLimitBytes)
         failure = error
         lines = LineFinder(.lineFeed)
         return error
@@ -70,7 +70,7 @@ public struct JSONLineSplitter: Sendable {
 
 extension JSONLineSplitter: CustomReflectable {
     /// The limit, without any bytes of the text.
-    public var customMirror: Mirror { Mirror(self, children: ["maxLineBytes": maxLineBytes]) }
+    public var customMirror: Mirror { Mirror(self, children: ["lineLimitBytes": lineLimitBytes]) }
 }
 
 extension JSONLineSplitter.Line: CustomStringConvertible, CustomReflectable {

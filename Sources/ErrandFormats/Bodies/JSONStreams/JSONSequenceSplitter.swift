@@ -6,7 +6,7 @@
 /// texts are not parsed, and may be invalid.
 public struct JSONSequenceSplitter: Sendable {
     /// The default limit of a text: 1 MiB.
-    public static let defaultMaxTextBytes = 1024 * 1024
+    public static let defaultTextLimitBytes = 1024 * 1024
 
     /// A part of the sequence.
     public struct Item: Sendable, Hashable {
@@ -19,7 +19,7 @@ public struct JSONSequenceSplitter: Sendable {
         public let isCutOff: Bool
     }
 
-    private let maxTextBytes: Int
+    private let textLimitBytes: Int
     private var input: [UInt8] = []
     private var start = 0  // the start of the bytes that were not examined
     private var text: [UInt8] = []
@@ -36,10 +36,10 @@ public struct JSONSequenceSplitter: Sendable {
 
     /// Creates a splitter at the beginning of a sequence.
     ///
-    /// - Parameter maxTextBytes: the largest size of a text with its white space, in bytes, at least 1. Default: 1 MiB.
-    public init(maxTextBytes: Int = defaultMaxTextBytes) {
-        precondition(maxTextBytes > 0, "maxTextBytes must be at least 1 (is \(maxTextBytes))")
-        self.maxTextBytes = maxTextBytes
+    /// - Parameter textLimitBytes: the largest size of a text with its white space, in bytes, at least 1. Default: 1 MiB.
+    public init(textLimitBytes: Int = defaultTextLimitBytes) {
+        precondition(textLimitBytes > 0, "textLimitBytes must be at least 1 (is \(textLimitBytes))")
+        self.textLimitBytes = textLimitBytes
     }
 
     /// Adds the next bytes of the sequence. Before you add more, call ``next()`` until it returns `nil`, because unsplit bytes take
@@ -65,8 +65,8 @@ public struct JSONSequenceSplitter: Sendable {
                 continue
             }
             guard hasValue || !byte.isSpace else { continue }  // before a text, and after one
-            guard text.count < maxTextBytes else {
-                let error = JSONTextTooLargeError(limitBytes: maxTextBytes)
+            guard text.count < textLimitBytes else {
+                let error = JSONTextTooLargeError(limitBytes: textLimitBytes)
                 failure = error
                 (input, text, start) = ([], [], 0)
                 throw error
@@ -123,7 +123,7 @@ public struct JSONSequenceSplitter: Sendable {
 
 extension JSONSequenceSplitter: CustomReflectable {
     /// The limit, without any bytes of the sequence.
-    public var customMirror: Mirror { Mirror(self, children: ["maxTextBytes": maxTextBytes]) }
+    public var customMirror: Mirror { Mirror(self, children: ["textLimitBytes": textLimitBytes]) }
 }
 
 extension JSONSequenceSplitter.Item: CustomStringConvertible, CustomReflectable {

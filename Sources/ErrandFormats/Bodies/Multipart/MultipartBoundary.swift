@@ -4,7 +4,7 @@
 /// by chance.
 public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// The longest boundary, in bytes ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
-    static let maxBytes = 70
+    static let limitBytes = 70
 
     /// The text, without the hyphens before it.
     public let text: String
@@ -15,7 +15,7 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// not be a space. For any other text, the result is `nil`.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
-        guard (1...Self.maxBytes).contains(text.utf8.count), text.utf8.last != 0x20,
+        guard (1...Self.limitBytes).contains(text.utf8.count), text.utf8.last != 0x20,
             text.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || " '()+_,-./:=?".utf8.contains($0) })
         else { return nil }
         self.text = text
@@ -40,8 +40,8 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
         MultipartBoundary(random: (generator.next(), generator.next()))
     }
 
-    /// Whether the boundary of a body is longer than ``maxBytes``; false for `nil`.
-    package static func isTooLong(_ boundary: String?) -> Bool { (boundary?.utf8.count ?? 0) > maxBytes }
+    /// Whether the boundary of a body is longer than ``limitBytes``; false for `nil`.
+    package static func isTooLong(_ boundary: String?) -> Bool { (boundary?.utf8.count ?? 0) > limitBytes }
 
     /// The value of a form's `Content-Type` with this boundary, such as `multipart/form-data; boundary=errand-…`.
     package var contentType: String {

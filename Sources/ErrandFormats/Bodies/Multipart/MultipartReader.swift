@@ -23,7 +23,7 @@
 /// that keeps the content must limit its size.
 public struct MultipartReader: Sendable {
     /// The default limit of the head of a part: 16 KiB.
-    public static let defaultMaxHeadBytes = 16 * 1024
+    public static let defaultHeadLimitBytes = 16 * 1024
     /// The default limit of the number of parts: 1000.
     public static let defaultMaxParts = 1000
 
@@ -60,7 +60,7 @@ public struct MultipartReader: Sendable {
     private static let headEnd = ByteSearch([0x0D, 0x0A, 0x0D, 0x0A])
 
     private let search: ByteSearch
-    private let maxHeadBytes: Int
+    private let headLimitBytes: Int
     private let maxParts: Int
     private var state = State.preamble
     // The buffered bytes. The buffer starts with a line ending, so that a delimiter on the first line is also found.
@@ -75,13 +75,13 @@ public struct MultipartReader: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: the parameter `boundary` of the body's media type.
-    ///   - maxHeadBytes: the longest head of a part, in bytes, at least 0. Default: 16 KiB. A head has at most 64 fields.
+    ///   - headLimitBytes: the longest head of a part, in bytes, at least 0. Default: 16 KiB. A head has at most 64 fields.
     ///   - maxParts: the largest number of parts, at least 0. Default: 1000.
-    public init(boundary: MultipartBoundary, maxHeadBytes: Int = defaultMaxHeadBytes, maxParts: Int = defaultMaxParts) {
-        precondition(maxHeadBytes >= 0, "maxHeadBytes must be at least 0 (is \(maxHeadBytes))")
+    public init(boundary: MultipartBoundary, headLimitBytes: Int = defaultHeadLimitBytes, maxParts: Int = defaultMaxParts) {
+        precondition(headLimitBytes >= 0, "headLimitBytes must be at least 0 (is \(headLimitBytes))")
         precondition(maxParts >= 0, "maxParts must be at least 0 (is \(maxParts))")
         search = ByteSearch(Array("\r\n--\(boundary.text)".utf8))
-        (self.maxHeadBytes, self.maxParts) = (maxHeadBytes, maxParts)
+        (self.headLimitBytes, self.maxParts) = (headLimitBytes, maxParts)
     }
 
     /// Whether the closing delimiter was read.
@@ -222,8 +222,8 @@ public struct MultipartReader: Sendable {
         let from = max(start, searched)
         let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
         // If the end of the head is missing, the last bytes may be the beginning of that end.
-        guard (end ?? max(start, buffer.count - 3)) - start <= maxHeadBytes else {
-            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(maxHeadBytes) bytes")
+        guard (end ?? max(start, buffer.count - 3)) - start <= headLimitBytes else {
+            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes) bytes")
         }
         guard let end else {
             searched = max(start, buffer.count - 3)

@@ -37,7 +37,7 @@ package struct MultipartSection: Sendable {
     package static func boundary(atFrontOf bytes: [UInt8]) -> String? {
         let first = bytes.firstIndex { !$0.isSpace } ?? bytes.count
         guard bytes[first...].starts(with: "--".utf8),
-            let lineEnd = bytes[first...].prefix(MultipartBoundary.maxBytes + 4).firstIndex(of: 0x0A),
+            let lineEnd = bytes[first...].prefix(MultipartBoundary.limitBytes + 4).firstIndex(of: 0x0A),
             bytes[(lineEnd + 1)...].prefix(8).lazy.map(\.asciiLowercased).elementsEqual("content-".utf8)
         else { return nil }
         var line = bytes[(first + 2)..<lineEnd]

@@ -75,18 +75,18 @@ import Testing
     func anEventOverTheLimitIsAnErrorAtEverySplit(_ stream: String, _ eventsBefore: Int?) {
         var random = SeededGenerator(seed: 1)
         for pieces in Array(stream.utf8).divisions(&random) {
-            let parsed = ParsedStream(pieces, EventStreamParser(maxEventBytes: 11))
+            let parsed = ParsedStream(pieces, EventStreamParser(eventLimitBytes: 11))
             #expect(parsed.error?.limit == (eventsBefore == nil ? nil : .bytes(11)), "\(pieces.map(\.count))")
             if let eventsBefore { #expect(parsed.events.count == eventsBefore) }
         }
     }
 
     @Test func aParserThatFailedFailsAgain() {
-        var parser = EventStreamParser(maxEventBytes: 4)
+        var parser = EventStreamParser(eventLimitBytes: 4)
         parser.append("data: too long\n\ndata\n\n".utf8)
         for _ in 1...2 {
             let error = #expect(throws: EventTooLargeError.self) { try parser.next() }
-            #expect(error?.description == "an event of the stream is larger than the limit of 4 bytes; maxEventBytes sets the limit")
+            #expect(error?.description == "an event of the stream is larger than the limit of 4 bytes; eventLimitBytes sets the limit")
             parser.append("\n\ndata\n\n".utf8)
         }
     }

@@ -4,9 +4,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct JSONLineSplitterTests {
     private func lines(
-        _ pieces: some Sequence<some Sequence<UInt8>>, maxLineBytes: Int = 100
+        _ pieces: some Sequence<some Sequence<UInt8>>, lineLimitBytes: Int = 100
     ) throws(JSONTextTooLargeError) -> [String] {
-        var splitter = JSONLineSplitter(maxLineBytes: maxLineBytes)
+        var splitter = JSONLineSplitter(lineLimitBytes: lineLimitBytes)
         var lines: [String] = []
         func add(_ line: JSONLineSplitter.Line) { lines.append("\(line.number) " + String(decoding: line.bytes, as: UTF8.self)) }
         for piece in pieces {
@@ -31,16 +31,16 @@ import Testing
         var random = SeededGenerator(seed: 4)
         for pieces in Array(text.utf8).divisions(&random) {
             if fails {
-                let error = #expect(throws: JSONTextTooLargeError.self) { try lines(pieces, maxLineBytes: 5) }
+                let error = #expect(throws: JSONTextTooLargeError.self) { try lines(pieces, lineLimitBytes: 5) }
                 #expect(error?.limitBytes == 5)
             } else {
-                #expect(try lines(pieces, maxLineBytes: 5).count == 2)
+                #expect(try lines(pieces, lineLimitBytes: 5).count == 2)
             }
         }
     }
 
     @Test func aLineOverTheLimitIsAnErrorBeforeItsEnd() throws {
-        var splitter = JSONLineSplitter(maxLineBytes: 5)
+        var splitter = JSONLineSplitter(lineLimitBytes: 5)
         splitter.append("1\n12345".utf8)
         #expect(try splitter.next()?.number == 1)
         #expect(try splitter.next() == nil)

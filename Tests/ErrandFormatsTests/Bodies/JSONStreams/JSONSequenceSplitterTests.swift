@@ -4,9 +4,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct JSONSequenceSplitterTests {
     private func texts(
-        _ pieces: some Sequence<some Sequence<UInt8>>, maxTextBytes: Int = 100, isEnded: Bool = true
+        _ pieces: some Sequence<some Sequence<UInt8>>, textLimitBytes: Int = 100, isEnded: Bool = true
     ) throws(JSONTextTooLargeError) -> [String] {
-        var splitter = JSONSequenceSplitter(maxTextBytes: maxTextBytes)
+        var splitter = JSONSequenceSplitter(textLimitBytes: textLimitBytes)
         var texts: [String] = []
         func add(_ item: JSONSequenceSplitter.Item) {
             texts.append("\(item.number)\(item.isCutOff ? "!" : "") " + String(decoding: item.bytes, as: UTF8.self).filter { $0 != "\n" })
@@ -45,10 +45,10 @@ import Testing
         var random = SeededGenerator(seed: 6)
         for pieces in Array(sequence.utf8).divisions(&random) {
             if fails {
-                let error = #expect(throws: JSONTextTooLargeError.self) { try texts(pieces, maxTextBytes: 5) }
+                let error = #expect(throws: JSONTextTooLargeError.self) { try texts(pieces, textLimitBytes: 5) }
                 #expect(error?.limitBytes == 5)
             } else {
-                #expect(try texts(pieces, maxTextBytes: 5).count == 2)
+                #expect(try texts(pieces, textLimitBytes: 5).count == 2)
             }
         }
     }

@@ -25,10 +25,10 @@ import Testing
 
     static func read(
         _ chunks: some Sequence<ArraySlice<UInt8>>, boundary: MultipartBoundary = boundary,
-        maxHeadBytes: Int = MultipartReader.defaultMaxHeadBytes,
+        headLimitBytes: Int = MultipartReader.defaultHeadLimitBytes,
         maxParts: Int = MultipartReader.defaultMaxParts
     ) -> Outcome {
-        var reader = MultipartReader(boundary: boundary, maxHeadBytes: maxHeadBytes, maxParts: maxParts)
+        var reader = MultipartReader(boundary: boundary, headLimitBytes: headLimitBytes, maxParts: maxParts)
         var (outcome, current) = (Outcome(), [UInt8]())
         do throws(MultipartError) {
             for chunk in chunks {
@@ -133,10 +133,10 @@ import Testing
 
     @Test func headsAndTheNumberOfPartsAreBounded() {
         func text(_ head: String) -> [ArraySlice<UInt8>] { [Array("--b\r\n\(head)\r\n\r\nx\r\n--b--".utf8)[...]] }
-        #expect(Self.read(text("A: " + String(repeating: "a", count: 90)), maxHeadBytes: 100).failure == nil)
-        #expect(Self.read(text("A: " + String(repeating: "a", count: 110)), maxHeadBytes: 100).failure == .headTooLong)
+        #expect(Self.read(text("A: " + String(repeating: "a", count: 90)), headLimitBytes: 100).failure == nil)
+        #expect(Self.read(text("A: " + String(repeating: "a", count: 110)), headLimitBytes: 100).failure == .headTooLong)
         let endless = [Array("--b\r\nA: ".utf8)[...]] + (0..<30).map { _ in Array("aaaaaaaaaa".utf8)[...] }
-        #expect(Self.read(endless, maxHeadBytes: 100).failure == .headTooLong)
+        #expect(Self.read(endless, headLimitBytes: 100).failure == .headTooLong)
         #expect(Self.read(text((0..<65).map { "A\($0): 1" }.joined(separator: "\r\n"))).failure == .headTooLong)
         let two = Self.read([Array("--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--".utf8)[...]], maxParts: 1)
         #expect(two.failure == .tooManyParts && two.parts == [Part([], "x")])

@@ -1,5 +1,5 @@
-/// A transport that knows its open connections.
-public protocol ConnectionSource: Sendable {
+/// A transport that reports its open connections.
+public protocol ConnectionReporter: Sendable {
     /// The connections that are open now, in use and idle.
     var openConnections: [OpenConnection] { get }
 }

@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import ErrandFormats
 
 /// Limits the time for which the limiter obeys a server's wait. After the limit, one probe request is sent.
-struct RateLimitBelief: Sendable {
+struct ServerWaits: Sendable {
     /// The state of a server that asked for a wait beyond the limit.
     private struct Excess: Sendable {
         /// Requests are refused until this instant. The next request is a probe.
@@ -26,15 +26,15 @@ struct RateLimitBelief: Sendable {
 
     /// Decides whether a request may be sent.
     ///
-    /// - Parameter hasBetterNews: returns whether the server's wait has ended early, because of newer fields or because the key
+    /// - Parameter hasEndedEarly: returns whether the server's wait has ended early, because of newer fields or because the key
     ///   was removed.
-    mutating func enter(_ key: String, at now: Duration, hasBetterNews: () -> Bool) -> Entry {
+    mutating func enter(_ key: String, at now: Duration, hasEndedEarly: () -> Bool) -> Entry {
         guard !excesses.isEmpty, let excess = excesses[key] else { return .go }
         if now >= excess.until {
             excesses.updateIfPresent(key) { $0 = Excess(until: now + limit, isProbing: true) }
             return .probe
         }
-        if !excess.isProbing, hasBetterNews() {
+        if !excess.isProbing, hasEndedEarly() {
             excesses.removeValue(forKey: key)
             return .go
         }
@@ -51,8 +51,8 @@ struct RateLimitBelief: Sendable {
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
-    /// Returns the fields with their waits shortened to the limit.
-    mutating func believed(_ fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
+    /// Records the waits of the fields that are longer than the limit, and returns the fields with their waits shortened to the limit.
+    mutating func update(by fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
         let asked = fields.quotas.reduce(fields.retryAfter ?? .zero) { $1.remaining > 0 ? $0 : max($0, $1.reset) }
         if asked > limit {
             excesses.update(key, default: Excess(until: now)) { $0 = Excess(until: now + limit) }
