@@ -104,7 +104,7 @@ internal import FoundationNetworking
         // TransportTests has a test of the timings.
         let apple = try differences(of: .apple, informational: "no", timings: "at the end")
         #if canImport(FoundationNetworking)
-        let leftOut = URLSessionTransportTests.ConformanceTests.leftOut
+        let leftOut = URLSessionTransportTests.URLSessionConformanceTests.leftOut
         linux["Informational responses"] = yes(leftOut["Informational"] == nil)
         #expect(leftOut["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
         #endif

@@ -94,8 +94,8 @@ public struct CallOutcome: Sendable {
     public let isCancelled: Bool
     /// Why the response is a failure; `nil` for a response that is accepted, and without a response.
     ///
-    /// The rule of `validateStatus` decides, wherever `validateStatus` is in the stack. Without a `validateStatus`, a status code of at least
-    /// 400 is a failure. A response that a middleware has refused with an error of the app is a failure, too.
+    /// The rule of `validateStatus` decides, wherever `validateStatus` is in the stack. Without a `validateStatus`, a status code of at
+    /// least 400 is a failure. A response that a middleware has refused with an error of the app is a failure, too.
     public let refusal: Refusal?
 }
 

@@ -31,7 +31,9 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the bytes; `nil` if `text` isn't valid base64 of the standard alphabet. Padding may be missing, and bits after the last byte may be set
+    /// Returns the bytes; `nil` if `text` isn't valid base64 of the standard alphabet.
+    ///
+    /// Padding may be missing, and bits after the last byte may be set
     /// ([RFC 9651, section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)), but existing padding must be correct.
     static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits = text
