@@ -34,8 +34,8 @@ public import Foundation
 /// - A download task fails with `URLError.unsupportedURL`.
 /// - A response 401 has no `WWW-Authenticate`, because the session would wait for credentials forever.
 /// - Suspending a task does not stop its stub.
-/// - `URLSession` ends the process if a task is cancelled while its response ends. For tests of cancellation, use a response that does not
-///   end, such as `.never`.
+/// - `URLSession` can end or block the process if a task is cancelled while its response ends. For tests of cancellation, use a response
+///   that does not end, such as `.never`.
 public class StubURLProtocol: URLProtocol {
     /// Whether a body arrives in the pieces of the stub: true on Apple's platforms. On Linux, pieces reach only a delegate.
     public static var deliversPieces: Bool { WakeUp.deliversPieces }

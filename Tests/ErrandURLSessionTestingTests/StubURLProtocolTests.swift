@@ -228,7 +228,7 @@ internal import FoundationNetworking
         #expect(stub.requests.count == 200)
     }
 
-    /// Each body stalls, because `URLSession` on Linux ends the process if a task is cancelled while it ends.
+    /// Each body stalls, because `URLSession` on Linux can end or block the process if a task is cancelled while it ends.
     @Test(arguments: [true, false]) func tasksMayBeCancelledBeforeTheirEnd(inPieces: Bool) async throws {
         let pieces = (0..<20).map { Data(repeating: UInt8($0), count: 100) }
         let stalling = StubResponse.streaming { _, _ in (HTTPResponse(status: .ok), ScriptedBodySource(chunks: pieces, then: .stall)) }
