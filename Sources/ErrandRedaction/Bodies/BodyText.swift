@@ -29,12 +29,12 @@ package struct BodyText {
             return
         }
         let shown = Array(text.utf8)
-        let redaction = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
-        if redaction.isHidden {
+        let found = Findings(in: shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
+        if found.isHidden {
             summary = type?.essence.shownSafely() ?? "text"
             return
         }
-        let redacted = redaction.edits.applied(to: shown)
+        let redacted = found.edits.applied(to: shown)
         if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
         {
