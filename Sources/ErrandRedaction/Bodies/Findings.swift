@@ -10,7 +10,7 @@ package import ErrandFormats
 /// first byte that is not JSON. A string or a value of a form that is plain text is hidden as a whole if it seems to name a secret.
 ///
 /// The search takes linear time and limited stack: multipart bodies are examined to a depth of
-/// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``/ErrandFormats/JSONRedaction/nestedTextLimit``. Anything nested
+/// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``JSONRedaction/nestedTextLimit``. Anything nested
 /// deeper is replaced completely.
 package struct Findings: Sendable {
     /// The replacements, in order.

@@ -1,3 +1,5 @@
+package import ErrandFormats
+
 /// Finds the bytes of a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)) that are the values of members with secret names.
 /// All other bytes stay unchanged.
 ///
