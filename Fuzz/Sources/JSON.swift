@@ -1,5 +1,6 @@
 import ErrandCore
 import ErrandFormats
+import ErrandRedaction
 import Foundation
 
 let jsonTargets = [

@@ -18,14 +18,14 @@ private let types: [String?] = [
 ]
 
 private func redaction(_ bytes: [UInt8], _ type: String?, isCut: Bool = false, keepsBinary: Bool = false) -> [UInt8] {
-    let redaction = BodyRedaction(
-        bytes, type: type.flatMap { MediaType($0) }, sensitivity: .standard, isCut: isCut, keepsBinary: keepsBinary)
+    let found = Findings(
+        in: bytes, type: type.flatMap { MediaType($0) }, sensitivity: .standard, isCut: isCut, keepsBinary: keepsBinary)
     var end = 0
-    for edit in redaction.edits {
+    for edit in found.edits {
         expect(edit.range.lowerBound >= end && edit.range.upperBound <= bytes.count, "replacements that overlap")
         end = edit.range.upperBound
     }
-    return redaction.edits.applied(to: bytes)
+    return found.edits.applied(to: bytes)
 }
 
 /// Any bytes, of any type: only that it ends, and stays within the bytes.

@@ -135,11 +135,11 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     /// One of the JSON texts of a body can't be decoded.
     public static let jsonText = FailureNumber(3010)
     /// One of the JSON texts of a body exceeds a limit.
-    public static let jsonTextTooLarge = FailureNumber(3011)
+    public static let jsonTextTooLarge = FailureNumber(JSONTextTooLargeError.number)
     /// A text is not valid JSON.
-    public static let invalidJSON = FailureNumber(3012)
+    public static let invalidJSON = FailureNumber(JSONParsingError.number)
     /// A pointer does not fit the JSON value.
-    public static let jsonPointer = FailureNumber(3013)
+    public static let jsonPointer = FailureNumber(JSONPointerError.number)
     /// The response is not an event stream.
     public static let notAnEventStream = FailureNumber(3020)
     /// The event stream was silent for too long.
@@ -147,17 +147,17 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     /// The event stream ended too early.
     public static let incompleteEventStream = FailureNumber(3022)
     /// An event exceeds a limit.
-    public static let eventTooLarge = FailureNumber(3023)
+    public static let eventTooLarge = FailureNumber(EventTooLargeError.number)
     /// A multipart body is invalid.
-    public static let multipart = FailureNumber(3030)
+    public static let multipart = FailureNumber(MultipartError.number)
     /// A transform of a body left some bytes at the end.
     public static let unconsumedInput = FailureNumber(3031)
     /// A body that can be read only once is read again.
     public static let bodyAlreadyUsed = FailureNumber(3032)
     /// A header field is not a valid structured field.
-    public static let structuredField = FailureNumber(3040)
+    public static let structuredField = FailureNumber(StructuredFieldError.number)
     /// A field occurs several times with different values.
-    public static let repeatedField = FailureNumber(3041)
+    public static let repeatedField = FailureNumber(RepeatedFieldError.number)
     /// A URL that a response names is invalid.
     public static let urlReferenceInvalid = FailureNumber(3042)
     /// A URL that a response names is at an origin that is not allowed.

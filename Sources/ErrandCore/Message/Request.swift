@@ -161,7 +161,7 @@ public struct Request: Sendable {
     public var url: HTTPURL? {
         if let target { return target.url }
         guard let scheme = head.scheme, let authority = head.authority, head.hasTargetOfItsOwn,
-            !authority.utf8.contains(where: AuthorityOctets.isDelimiter)
+            !authority.utf8.contains(where: \.isAuthorityDelimiter)
         else { return nil }
         // `OPTIONS *` asks about the server as a whole, whose URL has no path (RFC 9110, 7.1).
         let target = head.path == "*" ? "" : head.path ?? ""
@@ -173,7 +173,7 @@ public struct Request: Sendable {
     public var origin: Origin? {
         if let target { return target.origin }
         guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
-            !authority.utf8.contains(where: { AuthorityOctets.isControl($0) || AuthorityOctets.isDelimiter($0) })
+            !authority.utf8.contains(where: { $0.isSpaceOrControl || $0.isAuthorityDelimiter })
         else { return nil }
         return try? Origin(scheme: scheme, authority: authority, in: "")
     }

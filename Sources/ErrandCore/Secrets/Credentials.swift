@@ -12,16 +12,18 @@ enum Credentials {
         let text = withASCIIAtSigns(text)
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         let bytes = Array(text.utf8)
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count + 32)
-        var index = 0
-        while index < bytes.count {
-            let end = bytes[index...].firstIndex(where: isLineEnd) ?? bytes.count
-            add(line: bytes[index..<end], to: &result)
-            if end < bytes.count { result.append(bytes[end]) }
-            index = end + 1
+        let edits = userInfos(in: bytes).compactMap { found in found.replaced.map { ByteEdit($0, shown) } }
+        return edits.isEmpty ? text : String(decoding: edits.applied(to: bytes), as: UTF8.self)
+    }
+
+    /// Returns each user information in `text`, percent-encoded as in the text. If it is unclear where a password ends, the user
+    /// information is returned once for each possible end.
+    static func userInfos(in text: String) -> [String] {
+        let plain = withASCIIAtSigns(text)
+        let texts = plain.isExactly(text) ? [text] : [text, plain]
+        return texts.filter { $0.utf8.contains(UInt8(ascii: "@")) }.map { Array($0.utf8) }.flatMap { bytes in
+            userInfos(in: bytes).map { String(decoding: bytes[$0.range], as: UTF8.self) }
         }
-        return String(decoding: result, as: UTF8.self)
     }
 
     /// Returns one invalid URL without credentials: everything from its first colon or double slash to its last at sign is replaced.
@@ -65,33 +67,50 @@ enum Credentials {
 
     private static func isOtherAtSign(_ scalar: Unicode.Scalar) -> Bool { scalar == "\u{FF20}" || scalar == "\u{FE6B}" }
 
-    private static func add(line: ArraySlice<UInt8>, to result: inout [UInt8]) {
-        guard let last = line.lastIndex(of: UInt8(ascii: "@")) else {
-            result += line
-            return
+    private struct UserInfo {
+        /// The user information, without the at sign after it.
+        let range: Range<Int>
+        /// The bytes to replace, which begin at the same place; `nil` if an earlier user information replaces these bytes.
+        let replaced: Range<Int>?
+    }
+
+    private static func userInfos(in bytes: [UInt8]) -> [UserInfo] {
+        var found: [UserInfo] = []
+        var index = 0
+        while index < bytes.count {
+            let end = bytes[index...].firstIndex(where: isLineEnd) ?? bytes.count
+            addUserInfos(in: bytes[index..<end], to: &found)
+            index = end + 1
         }
-        // Credentials may stand at the beginning of a line, without slashes before them.
+        return found
+    }
+
+    private static func addUserInfos(in line: ArraySlice<UInt8>, to found: inout [UserInfo]) {
+        guard let last = line.lastIndex(of: UInt8(ascii: "@")) else { return }
         var index = line.startIndex
+        var replacedEnd: Int?
+        // Credentials may stand at the beginning of a line, without slashes before them.
         let front = line.prefix { !isEnd($0) }
         if let at = front.lastIndex(of: UInt8(ascii: "@")), front[..<at].contains(UInt8(ascii: ":")) {
-            result += shown
-            index = at
+            found.append(UserInfo(range: index..<at, replaced: index..<at))
+            (index, replacedEnd) = (at, at)
         }
-        while index <= last {
-            guard let start = authorityStart(in: line, from: index), start <= last else { break }
-            result += line[index..<start]
+        while let start = authorityStart(in: line, from: index), start <= last {
             let end = line[start...].firstIndex(where: isEnd) ?? line.endIndex
             let isDoubtful = hasPasswordForPort(line[start..<end]) || (end < line.endIndex && breaksPassword(line[end], line[start..<end]))
-            let at = isDoubtful ? last : line[start..<end].lastIndex(of: UInt8(ascii: "@"))
-            if let at {
-                result += shown
-                index = at
-            } else {
-                result += line[start..<end]
-                index = end
+            let at = line[start..<end].lastIndex(of: UInt8(ascii: "@"))
+            if let replacedEnd, start <= replacedEnd {
+                if let at { found.append(UserInfo(range: start..<at, replaced: nil)) }
+            } else if let replacement = isDoubtful ? last : at {
+                // Parsers of URLs disagree about the octets that end an authority.
+                let longest = line[start...].prefix { !isSlash($0) && !"?#".utf8.contains($0) }
+                let other = longest.lastIndex(of: UInt8(ascii: "@")) ?? line[end...].firstIndex(of: UInt8(ascii: "@")) ?? last
+                found.append(UserInfo(range: start..<(at ?? other), replaced: start..<replacement))
+                if let at, at < other { found.append(UserInfo(range: start..<other, replaced: nil)) }
+                replacedEnd = replacement
             }
+            index = at ?? end
         }
-        result += line[index...]
     }
 
     /// Returns the start of the next authority; `nil` if there is no authority.

@@ -187,27 +187,9 @@ public struct Sensitivity: Sendable, Hashable {
     /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If
     /// it is unclear where a password begins or ends, more text is replaced rather than less. The time is linear in the length of
     /// the text.
-    public func redactedURL(_ url: String) -> String { redactedURL(url[...], levels: Self.escapeLevels) }
-
-    /// The number of levels of nested percent-encoding that are decoded.
-    private static let escapeLevels = 3
-
-    private func redactedURL(_ url: Substring, levels: Int) -> String {
-        // Octets are compared throughout, because a combining character after a separator must not hide the separator.
-        guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
-            return Credentials.removed(from: redactedPath(url, levels: levels))
-        }
-        let after = url.utf8.index(after: mark)
-        return Credentials.removed(
-            from: redactedPath(url[..<mark], levels: levels) + url[mark..<after] + redactedQuery(url[after...], levels: levels))
-    }
-
-    /// Returns a path without the secrets of an encoded URL within the path, such as in the path of a proxy.
-    private func redactedPath(_ path: Substring, levels: Int) -> String {
-        guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
-        let plain = PercentEncoding.decodedLeniently(path)
-        let redacted = redactedURL(plain[...], levels: levels - 1)
-        return redacted.isExactly(plain) ? String(path) : PercentEncoding.encode(redacted, allowing: .shownURL)
+    public func redactedURL(_ url: String) -> String {
+        var secrets = URLSecrets(self)
+        return secrets.redactedURL(url[...])
     }
 
     /// Returns a percent-encoded query or fragment without the values of secret items. The implicit grant of OAuth puts tokens
@@ -215,48 +197,13 @@ public struct Sensitivity: Sendable, Hashable {
     ///
     /// An item ends with `&` or `#`. Within an item that is not secret, the text after `?` or `;` is checked too, because a value
     /// may be a URL. The decoded text of the item is also checked.
-    public func redactedQuery(_ query: some StringProtocol) -> String { redactedQuery(Substring(query), levels: Self.escapeLevels) }
-
-    private func redactedQuery(_ query: Substring, levels: Int) -> String {
-        var rest = query
-        guard rest.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "%") }) else { return String(rest) }
-        var shown = ""
-        var isSecret = false  // up to the end of the item
-        while true {
-            let end = rest.utf8.firstIndex(where: "&#?;".utf8.contains) ?? rest.endIndex
-            let part = rest[..<end]
-            if !isSecret {
-                let equals = part.utf8.firstIndex(of: UInt8(ascii: "="))
-                isSecret = equals.map { isSensitive(queryName: PercentEncoding.decodedLeniently(part[..<$0])) } ?? false
-                if isSecret, let equals {
-                    shown += part[..<equals] + "=" + Self.urlPlaceholder
-                } else {
-                    shown += redactedEscapes(of: part, levels: levels)
-                }
-            }
-            guard end < rest.endIndex else { return shown }
-            let after = rest.utf8.index(after: end)
-            let separator = rest.utf8[end]
-            if separator == UInt8(ascii: "&") || separator == UInt8(ascii: "#") { isSecret = false }
-            if !isSecret { shown += rest[end..<after] }
-            rest = rest[after...]
-        }
+    public func redactedQuery(_ query: some StringProtocol) -> String {
+        var secrets = URLSecrets(self)
+        return secrets.redactedQuery(Substring(query))
     }
 
-    /// Returns a part of a query without the secrets of a URL or a query in its percent-encoded text. The name of the part
-    /// itself is not secret.
-    private func redactedEscapes(of part: Substring, levels: Int) -> String {
-        guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
-        let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex
-        let plain = PercentEncoding.decodedLeniently(part[value...])
-        let isURL = plain.utf8.contains { "?#/\\@".utf8.contains($0) }
-        var redacted = isURL ? redactedURL(plain[...], levels: levels - 1) : redactedQuery(plain[...], levels: levels - 1)
-        // An item such as `state=token%3Dx` contains a query within a query.
-        if isURL, !plain.utf8.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
-            redacted = redactedQuery(redacted[...], levels: 0)
-        }
-        return redacted.isExactly(plain) ? String(part) : part[..<value] + PercentEncoding.encode(redacted, allowing: .shownURL)
-    }
+    /// Returns the decoded values that ``redactedURL(_:)`` or ``redactedQuery(_:)`` replaces. A value may occur more than once.
+    package func secretValues(inURL url: String) -> [String] { URLSecrets.values(inURL: url, by: self) }
 }
 
 extension HTTPFields {

@@ -7,13 +7,13 @@ extension HTTPRequest {
         let scheme = scheme ?? ""
         guard scheme == "https" || scheme == "http" else { throw InvalidURLError("\(scheme)://", .unsupportedScheme(scheme)) }
         let authority = authority ?? ""
-        if let octet = authority.utf8.first(where: { $0 >= 0x80 || AuthorityOctets.isControl($0) || AuthorityOctets.isDelimiter($0) }) {
+        if let octet = authority.utf8.first(where: { !$0.isAuthorityOctet }) {
             throw InvalidURLError(
                 "\(scheme)://\(authority)",
                 octet == UInt8(ascii: "@") ? .credentials : .invalidOctet(octet, component: "authority").ofTheApp)
         }
         let target = path ?? ""
-        if let index = target.utf8.firstIndex(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) {
+        if let index = target.utf8.firstIndex(where: { !$0.isTargetOctet }) {
             let component = target.utf8[..<index].contains(UInt8(ascii: "?")) ? "query" : "path"
             throw InvalidURLError(target, .invalidOctet(target.utf8[index], component: component).ofTheApp)
         }

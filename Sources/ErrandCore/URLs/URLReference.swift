@@ -44,7 +44,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
             authority = String(rest[..<end])
             rest = rest[end...]
         }
-        if let bad = authority?.utf8.first(where: AuthorityOctets.isControl) {
+        if let bad = authority?.utf8.first(where: \.isSpaceOrControl) {
             throw InvalidURLError(text, .invalidOctet(bad, component: "authority"))
         }
         path = String(rest)

@@ -22,27 +22,25 @@ package enum JSONDepth {
             return "not UTF-8 (RFC 8259, 8.1)"
         }
         var depth = 0
-        var stringStart: Int?
+        var string = JSONStringState()
+        var stringStart = 0
         var isPlain = true
-        var isEscaped = false
         /// Whether the last token is a string that is too long for a name.
         var hasLongString = false
         for (index, byte) in bytes.enumerated() {
-            if let start = stringStart {
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    (isEscaped, isPlain) = (true, false)
-                } else if byte == UInt8(ascii: "\"") {
-                    stringStart = nil
-                    hasLongString = !isPlain && index - start > FieldLimits.nameBytes
-                } else if byte >= 0x80 {
-                    isPlain = false
-                }
+            switch string.read(byte) {
+            case .start:
+                (stringStart, isPlain, hasLongString) = (index + 1, true, false)
                 continue
+            case .text:
+                if byte >= 0x80 || byte == UInt8(ascii: "\\") { isPlain = false }
+                continue
+            case .end:
+                hasLongString = !isPlain && index - stringStart > FieldLimits.nameBytes
+                continue
+            case .outside: break
             }
             switch byte {
-            case UInt8(ascii: "\""): (stringStart, isPlain, hasLongString) = (index + 1, true, false)
             case UInt8(ascii: ":") where hasLongString:
                 return "a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
             case UInt8(ascii: "["), UInt8(ascii: "{"):

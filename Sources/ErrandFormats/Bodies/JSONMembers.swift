@@ -44,69 +44,44 @@ private struct JSONScan {
         let value: Range<Int>
     }
 
-    private let bytes: UnsafeRawBufferPointer
-    private var position = 0
+    private var cursor: JSONCursor
 
     init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+        cursor = JSONCursor(bytes.assumingMemoryBound(to: UInt8.self))
+        cursor.skipByteOrderMark()
     }
-
-    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     /// Returns the members whose names satisfy `isNeeded`, in their order; `nil` if the text has no complete object.
     mutating func members(where isNeeded: (Range<Int>) -> Bool) -> [Member]? {
-        skipSpaces()
-        guard take("{") else { return nil }
+        cursor.skipSpace()
+        guard cursor.take("{") else { return nil }
         var members: [Member] = []
-        skipSpaces()
-        if !take("}") {
+        cursor.skipSpace()
+        if !cursor.take("}") {
             repeat {
-                skipSpaces()
-                guard let name = string() else { return nil }
-                skipSpaces()
-                guard take(":") else { return nil }
-                skipSpaces()
+                cursor.skipSpace()
+                guard let name = cursor.string() else { return nil }
+                cursor.skipSpace()
+                guard cursor.take(":") else { return nil }
+                cursor.skipSpace()
                 guard let value = value() else { return nil }
                 if isNeeded(name) { members.append(Member(name: name, value: value)) }
-                skipSpaces()
-            } while take(",")
-            guard take("}") else { return nil }
+                cursor.skipSpace()
+            } while cursor.take(",")
+            guard cursor.take("}") else { return nil }
         }
-        return bytes[position...].contains(UInt8(ascii: "{")) ? nil : members
-    }
-
-    private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard next == UInt8(ascii: character) else { return false }
-        position += 1
-        return true
-    }
-
-    private mutating func skipSpaces() {
-        while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
-    }
-
-    /// Reads a string, and returns the bytes between its quotation marks.
-    private mutating func string() -> Range<Int>? {
-        guard take("\"") else { return nil }
-        let start = position
-        while let byte = next {
-            position += 1
-            if byte == UInt8(ascii: "\"") { return start..<position - 1 }
-            if byte == UInt8(ascii: "\\") { position += 1 }
-        }
-        return nil
+        return cursor.bytes[cursor.position...].contains(UInt8(ascii: "{")) ? nil : members
     }
 
     /// Reads a value, and returns its bytes. A value is a string, an array, an object, or a word such as a number.
     private mutating func value() -> Range<Int>? {
-        let start = position
-        switch next {
-        case UInt8(ascii: "\"")?: return string().map { _ in start..<position }
-        case UInt8(ascii: "["), UInt8(ascii: "{"): return skipBrackets() ? start..<position : nil
+        let start = cursor.position
+        switch cursor.next {
+        case UInt8(ascii: "\"")?: return cursor.string().map { _ in start..<cursor.position }
+        case UInt8(ascii: "["), UInt8(ascii: "{"): return skipBrackets() ? start..<cursor.position : nil
         default:
-            while let byte = next, Self.ofWords.contains(byte) { position += 1 }
-            return position > start ? start..<position : nil
+            while let byte = cursor.next, Self.ofWords.contains(byte) { cursor.position += 1 }
+            return cursor.position > start ? start..<cursor.position : nil
         }
     }
 
@@ -122,17 +97,17 @@ private struct JSONScan {
     /// Skips an array or an object. Returns whether its brackets are in pairs.
     private mutating func skipBrackets() -> Bool {
         var open = BitStack()
-        while let byte = next {
+        while let byte = cursor.next {
             switch byte {
             case UInt8(ascii: "\""):
-                guard string() != nil else { return false }
+                guard cursor.string() != nil else { return false }
                 continue
             case UInt8(ascii: "["), UInt8(ascii: "{"): open.push(byte == UInt8(ascii: "{"))
             case UInt8(ascii: "]"), UInt8(ascii: "}"):
                 guard open.pop() == (byte == UInt8(ascii: "}")) else { return false }
             default: break
             }
-            position += 1
+            cursor.position += 1
             if open.isEmpty { return true }
         }
         return false

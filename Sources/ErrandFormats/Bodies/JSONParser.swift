@@ -54,48 +54,37 @@ extension JSONValue {
 
 /// Reads JSON byte by byte, each byte once.
 struct JSONParser {
-    /// The text. The caller keeps its memory valid for the lifetime of the parser.
-    private let bytes: UnsafeBufferPointer<UInt8>
-    private var offset = 0
+    private var cursor: JSONCursor
 
-    init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+    /// - Parameter bytes: the text. The caller keeps its memory valid for the lifetime of the parser.
+    init(bytes: UnsafeBufferPointer<UInt8>) { cursor = JSONCursor(bytes) }
 
     /// Reads a text that is only a number; `nil` for any other text.
     static func number(_ bytes: [UInt8]) -> JSONNumber? {
         bytes.withUnsafeBufferPointer { bytes in
             var parser = JSONParser(bytes: bytes)
-            guard let number = try? parser.number(), parser.next == nil else { return nil }
+            guard let number = try? parser.number(), parser.cursor.next == nil else { return nil }
             return number
         }
     }
 
-    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+    private func error(_ message: String) -> JSONParsingError { JSONParsingError(message: message, offset: cursor.position) }
 
-    private func error(_ message: String) -> JSONParsingError { JSONParsingError(message: message, offset: offset) }
-
-    private func limit(_ message: String) -> JSONParsingError { JSONParsingError(message: message, offset: offset, exceedsLimit: true) }
+    private func limit(_ message: String) -> JSONParsingError {
+        JSONParsingError(message: message, offset: cursor.position, exceedsLimit: true)
+    }
 
     mutating func whole() throws(JSONParsingError) -> JSONValue {
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
+        cursor.skipByteOrderMark()
         let value = try value(depth: 0)
-        skipSpace()
-        guard next == nil else { throw error("more text after the value") }
+        cursor.skipSpace()
+        guard cursor.next == nil else { throw error("more text after the value") }
         return value
     }
 
-    private mutating func skipSpace() {
-        while let next, next == 0x20 || next == 0x0A || next == 0x0D || next == 0x09 { offset += 1 }
-    }
-
-    private mutating func skip(_ byte: Unicode.Scalar) -> Bool {
-        guard next == UInt8(ascii: byte) else { return false }
-        offset += 1
-        return true
-    }
-
     private mutating func value(depth: Int) throws(JSONParsingError) -> JSONValue {
-        skipSpace()
-        switch next {
+        cursor.skipSpace()
+        switch cursor.next {
         case UInt8(ascii: "{"): return .object(try members(depth: depth + 1))
         case UInt8(ascii: "["): return .array(try elements(depth: depth + 1))
         case UInt8(ascii: "\""): return .string(try string())
@@ -104,105 +93,105 @@ struct JSONParser {
         case UInt8(ascii: "n"): return try literal("null", .null)
         case let byte? where byte == UInt8(ascii: "-") || byte.isASCIIDigit:
             return .number(try number())
-        default: throw error(next == nil ? "no value" : "an invalid value")
+        default: throw error(cursor.next == nil ? "no value" : "an invalid value")
         }
     }
 
     private mutating func members(depth: Int) throws(JSONParsingError) -> [String: JSONValue] {
         guard depth <= JSONValue.depthLimit else { throw limit("nested deeper than \(JSONValue.depthLimit)") }
-        offset += 1
+        cursor.position += 1
         var members: [String: JSONValue] = [:]
-        skipSpace()
-        if skip("}") { return members }
+        cursor.skipSpace()
+        if cursor.take("}") { return members }
         while true {
-            skipSpace()
-            guard next == UInt8(ascii: "\"") else { throw error("not a member's name") }
+            cursor.skipSpace()
+            guard cursor.next == UInt8(ascii: "\"") else { throw error("not a member's name") }
             let name = try string()
             // A dictionary compares names as Unicode text: see `JSONDepth`.
             if name.utf8.isSlowName {
                 throw limit("a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII")
             }
-            skipSpace()
-            guard skip(":") else { throw error("no colon after a name") }
+            cursor.skipSpace()
+            guard cursor.take(":") else { throw error("no colon after a name") }
             members[name] = try value(depth: depth)
-            skipSpace()
-            if skip("}") { return members }
-            guard skip(",") else { throw error("no comma after a member") }
+            cursor.skipSpace()
+            if cursor.take("}") { return members }
+            guard cursor.take(",") else { throw error("no comma after a member") }
         }
     }
 
     private mutating func elements(depth: Int) throws(JSONParsingError) -> [JSONValue] {
         guard depth <= JSONValue.depthLimit else { throw limit("nested deeper than \(JSONValue.depthLimit)") }
-        offset += 1
+        cursor.position += 1
         var elements: [JSONValue] = []
-        skipSpace()
-        if skip("]") { return elements }
+        cursor.skipSpace()
+        if cursor.take("]") { return elements }
         while true {
             elements.append(try value(depth: depth))
-            skipSpace()
-            if skip("]") { return elements }
-            guard skip(",") else { throw error("no comma after an element") }
+            cursor.skipSpace()
+            if cursor.take("]") { return elements }
+            guard cursor.take(",") else { throw error("no comma after an element") }
         }
     }
 
     private mutating func literal(_ word: String, _ value: JSONValue) throws(JSONParsingError) -> JSONValue {
-        guard bytes[offset...].starts(with: word.utf8) else { throw error("an invalid value") }
-        offset += word.utf8.count
+        guard cursor.bytes[cursor.position...].starts(with: word.utf8) else { throw error("an invalid value") }
+        cursor.position += word.utf8.count
         return value
     }
 
     private mutating func digits() throws(JSONParsingError) -> Range<Int> {
-        let start = offset
-        while let next, next.isASCIIDigit { offset += 1 }
-        guard offset > start else { throw error("a missing digit") }
-        return start..<offset
+        let start = cursor.position
+        while let next = cursor.next, next.isASCIIDigit { cursor.position += 1 }
+        guard cursor.position > start else { throw error("a missing digit") }
+        return start..<cursor.position
     }
 
     private mutating func number() throws(JSONParsingError) -> JSONNumber {
-        let start = offset
-        let isNegative = skip("-")
-        var whole = offset..<offset + 1
-        if !skip("0") { whole = try digits() }
+        let start = cursor.position
+        let isNegative = cursor.take("-")
+        var whole = cursor.position..<cursor.position + 1
+        if !cursor.take("0") { whole = try digits() }
         var fraction = 0..<0
-        if skip(".") { fraction = try digits() }
+        if cursor.take(".") { fraction = try digits() }
         var (exponent, exponentIsNegative) = (0..<0, false)
-        if skip("e") || skip("E") {
-            if !skip("+") { exponentIsNegative = skip("-") }
+        if cursor.take("e") || cursor.take("E") {
+            if !cursor.take("+") { exponentIsNegative = cursor.take("-") }
             exponent = try digits()
         }
         if fraction.isEmpty, exponent.isEmpty, whole.count <= 18 {
-            let value = bytes[whole].reduce(into: Int64(0)) { $0 = $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+            let value = cursor.bytes[whole].reduce(into: Int64(0)) { $0 = $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
             return JSONNumber(isNegative ? -value : value)
         }
         // More digits cost more than linear time, and no number needs them.
-        guard offset - start <= 1024 else { throw limit("a number longer than 1,024 characters") }
-        let digits = Array(bytes[whole]) + bytes[fraction]
+        guard cursor.position - start <= 1024 else { throw limit("a number longer than 1,024 characters") }
+        let digits = Array(cursor.bytes[whole]) + cursor.bytes[fraction]
         // The place of the point, counted from the first digit that is not zero.
         guard let zeros = digits.firstIndex(where: { $0 != UInt8(ascii: "0") }) else { return 0 }
-        let power = exponent.isEmpty ? 0 : Int(String(decoding: bytes[exponent], as: UTF8.self)) ?? .max
+        let power = exponent.isEmpty ? 0 : Int(String(decoding: cursor.bytes[exponent], as: UTF8.self)) ?? .max
         let place = (exponentIsNegative ? -power : power).addingReportingOverflow(whole.count - zeros)
         // The number is beyond the range of `Double`, or the place of the point is beyond 1,000,000.
         guard !place.overflow, place.partialValue.magnitude <= 1_000_000,
-            Double(String(decoding: bytes[start..<offset], as: UTF8.self))?.isFinite == true
+            Double(String(decoding: cursor.bytes[start..<cursor.position], as: UTF8.self))?.isFinite == true
         else { throw limit("a number out of range") }
         return JSONNumber(isNegative: isNegative, digits: digits, exponent: (exponentIsNegative ? -power : power) - fraction.count)
     }
 
     private mutating func string() throws(JSONParsingError) -> String {
-        offset += 1
-        let start = offset
+        cursor.position += 1
+        let start = cursor.position
         var isEscaped = false
-        while let byte = next, byte != UInt8(ascii: "\"") {
+        while let byte = cursor.next, byte != UInt8(ascii: "\"") {
             guard byte >= 0x20 else { throw error("a control character in a string") }
             if byte == UInt8(ascii: "\\") {
                 isEscaped = true
-                offset += 1
+                cursor.position += 1
             }
-            offset += 1
+            cursor.position += 1
         }
-        guard next != nil else { throw error("an unterminated string") }
-        let text = UnsafeBufferPointer(rebasing: bytes[start..<offset])
-        offset += 1
+        guard cursor.next != nil else { throw error("an unterminated string") }
+        let text = UnsafeBufferPointer(rebasing: cursor.bytes[start..<cursor.position])
+        cursor.position += 1
         let (string, isSlow): (String?, Bool)
         if isEscaped {
             let plain = try resolvingEscapes(text)

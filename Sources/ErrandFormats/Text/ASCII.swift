@@ -3,7 +3,7 @@ extension UInt8 {
     @inlinable package var isASCIIDigit: Bool { (0x30...0x39).contains(self) }
     /// Whether the byte is white space of JSON ([RFC 8259, section 2](https://www.rfc-editor.org/rfc/rfc8259#section-2)): space, tab,
     /// line feed and carriage return.
-    package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+    @inlinable package var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
     /// Whether the byte is optional white space of a field
     /// ([RFC 9110, section 5.6.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.3)): a space or a tab.
     @inlinable package var isOptionalSpace: Bool { self == 0x20 || self == 0x09 }

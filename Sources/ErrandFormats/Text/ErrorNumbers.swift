@@ -1,54 +1,61 @@
-// `NSError` reads the domain and the code of an error from these two requirements of `Error`. ErrandCore has the numbers of all failures
-// (`FailureNumber`). Its protocol `NumberedFailure` can't change the conformances to `Error` that this module declares.
+// `NSError` reads the domain and the code of an error from the requirements `_domain` and `_code` of `Error`. The protocol
+// `NumberedFailure` of ErrandCore can't change the conformances to `Error` that this module declares. `FailureNumber` takes these numbers.
 
 /// The domain of the library's errors as an `NSError`.
 package let errorDomain = "Errand"
 
 extension EventTooLargeError {
+    @inlinable package static var number: Int { 3023 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3023 }
+    public var _code: Int { Self.number }
 }
 
 extension JSONParsingError {
+    @inlinable package static var number: Int { 3012 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3012 }
+    public var _code: Int { Self.number }
 }
 
 extension JSONPointerError {
+    @inlinable package static var number: Int { 3013 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3013 }
+    public var _code: Int { Self.number }
 }
 
 extension JSONTextTooLargeError {
+    @inlinable package static var number: Int { 3011 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3011 }
+    public var _code: Int { Self.number }
 }
 
 extension MultipartError {
+    @inlinable package static var number: Int { 3030 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3030 }
+    public var _code: Int { Self.number }
 }
 
 extension RepeatedFieldError {
+    @inlinable package static var number: Int { 3041 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3041 }
+    public var _code: Int { Self.number }
 }
 
 extension StructuredFieldError {
+    @inlinable package static var number: Int { 3040 }
     /// The domain of the error as an `NSError`.
     public var _domain: String { errorDomain }
     /// The code of the error as an `NSError`.
-    public var _code: Int { 3040 }
+    public var _code: Int { Self.number }
 }

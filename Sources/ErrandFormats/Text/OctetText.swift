@@ -34,10 +34,13 @@ extension StringProtocol {
     }
 
     /// The members of a comma-separated list ([RFC 9110, section 5.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.1)),
-    /// without white space around them. Empty members are left out. The HTTP/1.1 parser has its own function, `forEachListElement`, which
-    /// allocates no strings.
+    /// without white space around them. Empty members are left out.
     package var listMembers: [String] {
-        split(atOctet: UInt8(ascii: ",")).map { String($0).trimmingOptionalWhitespace() }.filter { !$0.isEmpty }
+        withUTF8Bytes { bytes in
+            var members: [String] = []
+            bytes.forEachListElement { if !$0.isEmpty { members.append(String(decoding: $0, as: UTF8.self)) } }
+            return members
+        }
     }
 
     /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay unchanged.

@@ -57,9 +57,6 @@ enum ByteScan {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes of `range`, from index 0.
-    func part(_ range: Range<Int>) -> Self { Self(rebasing: self[range]) }
-
     /// Returns whether the bytes equal `text`, ignoring case. `text` must be in lower case.
     func isText(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
@@ -69,26 +66,6 @@ extension UnsafeBufferPointer<UInt8> {
             if lower != text.utf8Start[index] { return false }
         }
         return true
-    }
-
-    /// The bytes without spaces and tabs at both ends.
-    var trimmed: Self {
-        var (start, end) = (0, count)
-        while start < end, self[start].isOptionalSpace { start += 1 }
-        while end > start, self[end - 1].isOptionalSpace { end -= 1 }
-        return part(start..<end)
-    }
-
-    /// Calls `body` with each element of a comma-separated list, without the whitespace around it. An empty list has one empty element.
-    ///
-    /// `StringProtocol.listMembers` does the same for a text. This function reads the received bytes, and allocates nothing.
-    func forEachListElement(_ body: (Self) -> Void) {
-        var start = 0
-        for index in 0..<count where self[index] == UInt8(ascii: ",") {
-            body(part(start..<index).trimmed)
-            start = index + 1
-        }
-        body(part(start..<count).trimmed)
     }
 
     /// The number in decimal digits. `nil` if the text is empty or contains any other byte, or if the number exceeds `Int64`.

@@ -178,12 +178,7 @@ enum RequestEncoder {
     /// Checks the host and port of a request. User information must not be sent.
     static func checkAuthority(_ authority: String) throws(UnwritableRequestError) {
         guard !authority.isEmpty else { throw .missingAuthority }
-        for byte in authority.utf8 {
-            switch byte {
-            case UInt8(ascii: "@"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7F...: throw .invalidAuthority
-            default: break
-            }
-        }
+        guard authority.utf8.allSatisfy(\.isAuthorityOctet) else { throw .invalidAuthority }
     }
 
     // MARK: Fields
@@ -221,11 +216,6 @@ extension HTTPRequest.Method {
     /// Whether the method is `PRI`, which begins a connection of HTTP/2 and is not a method of requests
     /// ([RFC 9113, section 3.4](https://www.rfc-editor.org/rfc/rfc9113#section-3.4)).
     var isPreface: Bool { rawValue == "PRI" }  // octets: a token is ASCII
-}
-
-extension UInt8 {
-    /// Whether a path or a query may contain this byte: visible ASCII without `#`, which begins a fragment.
-    var isTargetByte: Bool { self > 0x20 && self < 0x7F && self != UInt8(ascii: "#") }
 }
 
 /// The parts of a request target.
@@ -321,7 +311,7 @@ extension HeadSink {
     private mutating func writeTargetPart(_ text: String) throws(UnwritableRequestError) {
         var text = text
         let isValid = text.withUTF8 { bytes in
-            guard bytes.allSatisfy(\.isTargetByte) else { return false }
+            guard bytes.allSatisfy(\.isTargetOctet) else { return false }
             write(bytes)
             return true
         }

@@ -149,7 +149,7 @@ struct HTTP2RequestFields {
     // MARK: - The target
 
     private static func path(_ path: String, of method: HTTPRequest.Method) throws(UnwritableRequestError) -> String {
-        guard path.utf8.allSatisfy(\.isTargetByte) else { throw .invalidTarget }
+        guard path.utf8.allSatisfy(\.isTargetOctet) else { throw .invalidTarget }
         switch path.utf8.first {
         case UInt8(ascii: "/"): return path
         case nil: return "/"

@@ -82,10 +82,10 @@ struct EntryRedaction {
 
     /// Returns the replacements in a body, and remembers the values; `nil` if the body must be removed.
     private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit]? {
-        let redaction = BodyRedaction(bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
-        if redaction.isHidden { return keepsUnknownText ? [] : nil }
-        for value in redaction.values { learn(value) }
-        return redaction.edits
+        let found = Findings(in: bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
+        if found.isHidden { return keepsUnknownText ? [] : nil }
+        for value in found.values { learn(value) }
+        return found.edits
     }
 
     private mutating func replaceNamed(_ fields: inout [HARField]) {

@@ -11,7 +11,7 @@ enum HARText {
     static func encode(_ bytes: [UInt8]) -> (text: String?, encoding: String?) {
         if bytes.isEmpty { return (nil, nil) }
         // Some readers of JSON do not preserve control characters and a byte order mark.
-        let isPlain = bytes.firstIndex(in: controls) == nil && !bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        let isPlain = bytes.firstIndex(in: controls) == nil && !bytes.hasByteOrderMark
         if isPlain, let text = String(validating: bytes, as: UTF8.self) { return (text, nil) }
         return (Data(bytes).base64EncodedString(), "base64")
     }

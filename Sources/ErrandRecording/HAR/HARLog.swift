@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// An HTTP archive, [version 1.2](http://www.softwareishard.com/blog/har-12-spec/): the file format that browsers' developer tools read and
 /// write.
@@ -39,10 +40,9 @@ public struct HARLog: Codable, Sendable, Hashable {
     /// - Throws: `DecodingError` if the content isn't an HTTP archive.
     public init(fileContent: Data) throws {
         // A byte order mark is allowed.
-        let text = fileContent.starts(with: [0xEF, 0xBB, 0xBF]) ? fileContent.dropFirst(3) : fileContent
         // `JSONCoding` is not used, because it refuses long runs of marks, which a recorded body may contain. The names of the members
         // are fixed.
-        self = try JSONDecoder().decode(File.self, from: Data(text)).log  // octets: a file of the app
+        self = try JSONDecoder().decode(File.self, from: Data(fileContent.withoutByteOrderMark)).log  // octets: a file of the app
     }
 
     /// Returns the content of a file: UTF-8, indented, with sorted members, so that two versions can be compared line by line.

@@ -29,12 +29,12 @@ package struct BodyText {
             return
         }
         let shown = Array(text.utf8)
-        let redaction = BodyRedaction(shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
-        if redaction.isHidden {
+        let found = Findings(in: shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
+        if found.isHidden {
             summary = type?.essence.shownSafely() ?? "text"
             return
         }
-        let redacted = redaction.edits.applied(to: shown)
+        let redacted = found.edits.applied(to: shown)
         if let first = redacted.first(where: { !$0.isSpace }), "{[".utf8.contains(first),
             !isWhole || JSONRedaction(redacted, placeholder: "", isSensitive: { _ in false }).isValid
         {
@@ -94,8 +94,7 @@ enum JSONLayout {
         var count = 0
         let limit = 8 * bytes.count + 4096
         var depth = 0
-        var isInString = false
-        var isEscaped = false
+        var string = JSONStringState()
         var isFresh = false  // after an opening bracket: `{}` stays on its line
         func breakLine() {
             guard isPretty else { return }
@@ -106,15 +105,9 @@ enum JSONLayout {
         }
         for byte in bytes {
             if count > limit { return Self.lines(of: bytes, isPretty: false) }
-            if isInString {
+            let role = string.read(byte)
+            if role == .text || role == .end {
                 line.append(byte)
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    isInString = false
-                }
                 continue
             }
             if byte.isSpace { continue }
@@ -124,7 +117,6 @@ enum JSONLayout {
             isFresh = false
             line.append(byte)
             switch byte {
-            case UInt8(ascii: "\""): isInString = true
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 depth += 1
                 isFresh = true

@@ -1,14 +1,39 @@
-internal import ErrandCore
-internal import ErrandFormats
+package import ErrandCore
+package import ErrandFormats
 
-/// The secrets that were found in some bytes.
-struct Findings {
+/// The secrets that were found in a body by its syntax. Logs, `curl` commands and recordings use these rules.
+///
+/// These syntaxes are known: JSON, forms, multipart bodies, event streams and sequences of JSON texts. Strings in JSON and values of forms
+/// are also examined, if they are JSON, a form or a URL. The names in ``/ErrandCore/Sensitivity`` decide what is secret.
+///
+/// All other bytes are hidden completely: a body of another syntax, the text around the parts of a multipart body, and JSON from the
+/// first byte that is not JSON. A string or a value of a form that is plain text is hidden as a whole if it seems to name a secret.
+///
+/// The search takes linear time and limited stack: multipart bodies are examined to a depth of
+/// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``JSONRedaction/nestedTextLimit``. Anything nested
+/// deeper is replaced completely.
+package struct Findings: Sendable {
     /// The replacements, in order.
-    var edits: [ByteEdit] = []
-    /// The replaced values, unescaped.
-    var values: [String] = []
-    /// Whether all bytes are replaced, because their syntax is unknown.
-    private(set) var isHidden = false
+    package internal(set) var edits: [ByteEdit] = []
+    /// The replaced values of sensitive names, unescaped. A value may occur more than once.
+    package internal(set) var values: [String] = []
+    /// Whether the body is hidden as a whole, because its syntax is unknown.
+    package private(set) var isHidden = false
+
+    /// Examines a body.
+    ///
+    /// - Parameters:
+    ///   - bytes: a body, or its beginning.
+    ///   - type: the media type of the body; `nil` if the type is unknown. If the type or its syntax is unknown, JSON and
+    ///     multipart bodies are recognized by their beginning.
+    ///   - sensitivity: the names of secrets.
+    ///   - isCut: whether more bytes follow. If true, the last value is hidden, because it may be the beginning of a secret.
+    ///   - keepsBinary: whether bytes that are not text, such as an image, stay unchanged. Used for bodies that are replayed.
+    package init(
+        in bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false
+    ) {
+        self = BodySearch(sensitivity: sensitivity, keepsBinary: keepsBinary).findings(in: bytes, type: type, isCut: isCut)
+    }
 
     init(edits: [ByteEdit] = [], values: [String] = []) { (self.edits, self.values) = (edits, values) }
 

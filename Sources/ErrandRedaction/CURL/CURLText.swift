@@ -175,9 +175,9 @@ private struct CURLText {
         var bytes = Array(data)
         if !showsSecrets {
             let type = request.completedFields[.contentType].flatMap { MediaType($0) }
-            let redaction = BodyRedaction(bytes, type: type, sensitivity: sensitivity)
-            if redaction.isHidden { return Self.placeholder }
-            bytes = redaction.edits.applied(to: bytes)
+            let found = Findings(in: bytes, type: type, sensitivity: sensitivity)
+            if found.isHidden { return Self.placeholder }
+            bytes = found.edits.applied(to: bytes)
         }
         if let text = literal(bytes) { return Body(option: "--data-raw " + Shell.quoted(text)) }
         let commands = Shell.printed(bytes, limitBytes: Self.argumentBytes)

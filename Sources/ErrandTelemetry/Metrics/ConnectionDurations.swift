@@ -1,7 +1,6 @@
 #if Telemetry
 internal import ErrandCore
 internal import Metrics
-internal import Synchronization
 
 /// The instruments of `http.client.connection.duration`. A transport holds this object. Therefore the object must not hold a transport.
 final class ConnectionDurations: Sendable {
@@ -13,19 +12,14 @@ final class ConnectionDurations: Sendable {
         let httpVersion: HTTPVersion
     }
 
-    private struct State {
-        var factory: (any MetricsFactory)?
-        var recorders: [Key: Recorder] = [:]
-    }
-
     private let hasScheme: Bool
-    private let state: Mutex<State>
+    private let recorders: InstrumentTable<Key, Recorder>
     /// The name of the observer. Observers with the same factory have the same name, so that no connection is recorded twice.
     let id: String
 
     init(factory: (any MetricsFactory)?, attributes: MetricsMiddleware.Attributes) {
         hasScheme = attributes.contains(.urlScheme)
-        state = Mutex(State(factory: factory))
+        recorders = InstrumentTable(limit: Instruments.seriesLimit, factory: factory)
         id = "http.client.connection.duration" + (factory.map { " of \(Self.name(of: $0))" } ?? "")
     }
 
@@ -40,19 +34,9 @@ final class ConnectionDurations: Sendable {
 
     private func recorder(of closed: ClosedConnection) -> Recorder {
         let key = Key(origin: closed.origin, peerAddress: closed.peerAddress, httpVersion: closed.httpVersion)
-        let (known, factory, isFull) = state.withLock { state -> (Recorder?, any MetricsFactory, Bool) in
-            let factory = state.factory ?? MetricsSystem.factory
-            state.factory = factory
-            return (state.recorders[key], factory, state.recorders.count >= Instruments.seriesLimit)
-        }
-        if let known { return known }
-        let kept = isFull ? Key(origin: nil, peerAddress: nil, httpVersion: closed.httpVersion) : key
-        let made = Recorder(
-            label: "http.client.connection.duration", dimensions: dimensions(of: kept), aggregate: true, factory: factory)
-        return state.withLock { state in
-            if let known = state.recorders[kept] { return known }
-            state.recorders[kept] = made
-            return made
+        let common = Key(origin: nil, peerAddress: nil, httpVersion: closed.httpVersion)
+        return recorders.instrument(of: key, orBeyondLimit: common) {
+            Recorder(label: "http.client.connection.duration", dimensions: dimensions(of: $0), aggregate: true, factory: $1)
         }
     }
 

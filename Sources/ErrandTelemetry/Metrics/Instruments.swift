@@ -1,7 +1,6 @@
 #if Telemetry
 internal import ErrandCore
 internal import Metrics
-internal import Synchronization
 
 /// The instruments of a stack. Instruments are created once for each set of attributes, so that the backend is not called again.
 final class Instruments: Sendable {
@@ -23,11 +22,6 @@ final class Instruments: Sendable {
         }
     }
 
-    private struct State {
-        var factory: (any MetricsFactory)?
-        var series: [Key: Series] = [:]
-    }
-
     /// The maximum number of series. Backends never remove a series. Servers beyond this number are counted together, so that a server
     /// can't create more series by redirects to new names.
     static let seriesLimit = 1_000
@@ -37,14 +31,14 @@ final class Instruments: Sendable {
     private let attributes: MetricsMiddleware.Attributes
     private let knownMethods: Set<HTTPRequest.Method>
     private let openConnections: (@Sendable (Origin) -> MetricsMiddleware.ConnectionCount?)?
-    private let state: Mutex<State>
+    private let table: InstrumentTable<Key, Series>
 
     init(
         factory: (any MetricsFactory)?, attributes: MetricsMiddleware.Attributes, knownMethods: Set<HTTPRequest.Method>,
         openConnections: (@Sendable (Origin) -> MetricsMiddleware.ConnectionCount?)?
     ) {
         (self.attributes, self.knownMethods, self.openConnections) = (attributes, knownMethods, openConnections)
-        state = Mutex(State(factory: factory))
+        table = InstrumentTable(limit: Self.seriesLimit, factory: factory)
     }
 
     func series(of request: Request) -> Series {
@@ -52,30 +46,13 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
             server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        // This series has no server in its key. There are only a few methods, so that the number of such series is small.
-        let rest = Key(method: key.method, server: .others, template: nil)
-        let (known, factory, isFull) = state.withLock { state -> (Series?, any MetricsFactory, Bool) in
-            let factory = state.factory ?? MetricsSystem.factory
-            state.factory = factory
-            let isFull = state.series.count >= Self.seriesLimit
-            return (state.series[key] ?? (isFull ? state.series[rest] : nil), factory, isFull)
-        }
-        if let known { return known }
-        let made = make(isFull ? rest : key, by: factory)
-        return state.withLock { state in
-            if let known = state.series[key] { return known }
-            // Other tasks may have filled the table in the meantime.
-            if !isFull, state.series.count >= Self.seriesLimit { return state.series[rest] ?? made }
-            let known = state.series[isFull ? rest : key] ?? made
-            state.series[isFull ? rest : key] = known
-            return known
-        }
+        // The common series has no server in its key. There are only a few methods, so that the number of such series is small.
+        return table.instrument(of: key, orBeyondLimit: Key(method: key.method, server: .others, template: nil), make: make)
     }
 
     /// Updates the gauges after a connection to an origin has closed.
     func updateConnections(of origin: Origin) {
-        let series = state.withLock { state in state.series.filter { $0.key.origin == origin }.map(\.value) }
-        for series in series { series.updateConnections() }
+        for series in table.instruments(where: { $0.origin == origin }) { series.updateConnections() }
     }
 
     private func make(_ key: Key, by factory: any MetricsFactory) -> Series {
@@ -129,16 +106,15 @@ final class Series: Sendable {
     static let outcomeLimit = 100
 
     let active: Meter
-    private let factory: any MetricsFactory
     private let dimensions: [(String, String)]
     private let connections: ConnectionMeters?
-    private let recorders = Mutex<[Key: Recorder]>([:])
+    private let recorders: InstrumentTable<Key, Recorder>
 
     init(factory: any MetricsFactory, dimensions: [(String, String)], active: Meter, connections: ConnectionMeters?) {
-        self.factory = factory
         self.dimensions = dimensions
         self.active = active
         self.connections = connections
+        recorders = InstrumentTable(limit: Self.outcomeLimit, factory: factory)
     }
 
     /// Records the end of an attempt.
@@ -162,19 +138,10 @@ final class Series: Sendable {
     }
 
     private func recorder(_ label: String, _ outcome: Outcome) -> Recorder {
-        var key = Key(label: label, outcome: outcome)
-        let (known, isFull) = recorders.withLock { ($0[key], $0.count >= Self.outcomeLimit) }
-        if let known { return known }
-        if isFull {
-            // The shared key keeps whether the outcome was a success.
-            key = Key(label: label, outcome: Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers))
-            if let known = recorders.withLock({ $0[key] }) { return known }
-        }
-        let made = Recorder(label: label, dimensions: dimensions + key.outcome.dimensions, aggregate: true, factory: factory)
-        return recorders.withLock { recorders in
-            if let known = recorders[key] { return known }
-            recorders[key] = made
-            return made
+        // The common key keeps whether the outcome was a success.
+        let common = Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers)
+        return recorders.instrument(of: Key(label: label, outcome: outcome), orBeyondLimit: Key(label: label, outcome: common)) {
+            Recorder(label: label, dimensions: dimensions + $0.outcome.dimensions, aggregate: true, factory: $1)
         }
     }
 }

@@ -133,7 +133,8 @@ extension SensitivityTests {
 }
 
 extension SensitivityTests {
-    @Test(arguments: [
+    /// URLs and queries with the secrets `S1` to `S4`.
+    private static let textsWithSecrets = [
         "https://joe:S1\"S2@h.example/", "https://joe:S1<S2@h/x?a=b", "https://joe:S1>S2@h", "https://joe:S1 S2@h/", "joe:S1@h.example",
         "joe:S1@h.example/x@y", "https:/joe:S1@h", "https:\\\\joe:S1@h", "https:\\joe:S1@h", "\\\\joe:S1@h", "https://joe:1234567/S1@h",
         "https://joe:99999/S1@h", "https://joe:S1//S2@h", "https://joe:S1/S2?S3#S4@h", "//joe:S1'S2@h", "https://joe:S1@S2\"S3@h",
@@ -142,11 +143,33 @@ extension SensitivityTests {
         "/?n=https%3A%2F%2Fx%2F%3Fa%3D1%26password%3DS1%FF", "/?%74oken=S1", "/?tok%65n%FF=S1", "/?state=token%3DS1",
         "/#next=%2F%3Ftoken%3DS1",
         "/proxy/https%3A%2F%2Fjoe%3AS1%40x/", "https%3A%2F%2Fjoe%3AS1%40x", "/?n=//joe:%53%31@h", "/?a=1;n=%3Fjwt%3DS1",
-    ])
+    ]
+
+    @Test(arguments: textsWithSecrets)
     func noFormOfAURLHidesItsSecrets(_ text: String) {
         let shown = standard.redactedURL(text)
         let plain = PercentEncoding.decodedLeniently(shown)
         for secret in ["S1", "S2", "S3", "S4"] { #expect(!plain.contains(secret), "\(shown)") }
+    }
+
+    @Test(arguments: textsWithSecrets)
+    func everyReplacedSecretIsReturned(_ text: String) {
+        let values = standard.secretValues(inURL: text)
+        let plain = PercentEncoding.decodedLeniently(PercentEncoding.decodedLeniently(text))
+        for secret in ["S1", "S2", "S3", "S4"] where plain.contains(secret) {
+            #expect(values.contains { $0.contains(secret) }, "\(values)")
+        }
+    }
+
+    @Test(arguments: [
+        ("https://joe:S1@h/users/@me", ["joe:S1", "S1"]), ("<https://joe:S1@h>; title=\"x@y\"", ["S1"]), ("/?state=token%3DS1", ["S1"]),
+        ("https://a:S1@p/https://b:S2@h/?token=S3;jwt=S4", ["a:S1", "S1", "b:S2", "S2", "S3", "S4"]),
+        ("a=1&token=S%251+x", ["S%1+x", "S%1 x"]),
+        ("/a;token=S1/b", ["S1/b"]), ("https://joe:S\u{FF20}1@h", ["S\u{FF20}1"]),
+    ])
+    func secretValuesAreDecoded(_ text: String, _ expected: [String]) {
+        let values = standard.secretValues(inURL: text)
+        for value in expected { #expect(values.contains(value), "\(values)") }
     }
 
     @Test(arguments: [

@@ -61,4 +61,22 @@ import Testing
         // Quadratic work takes many minutes.
         #expect(time < .seconds(60))
     }
+
+    @Test(
+        arguments: [
+            ("", []), (",", []), (" a ,\tb,, c d ,", ["a", "b", "c d"]), ("\"a,b\"", ["\"a", "b\""]), ("ä, \u{301}", ["ä", "\u{301}"]),
+        ] as [(String, [String])])
+    func emptyMembersOfAListAreLeftOut(_ text: String, _ members: [String]) {
+        #expect(text.listMembers == members)
+        var count = 0
+        text.withUTF8Bytes { $0.forEachListElement { _ in count += 1 } }
+        #expect(count == text.utf8.count { $0 == UInt8(ascii: ",") } + 1)
+    }
+
+    @Test func theOctetsOfAMessageAreVisible() {
+        let octets = UInt8.min...UInt8.max
+        let visible = octets.filter { (0x21...0x7E).contains($0) }
+        #expect(octets.filter(\.isTargetOctet) == visible.filter { $0 != UInt8(ascii: "#") })
+        #expect(octets.filter(\.isAuthorityOctet) == visible.filter { !"/\\?#@".utf8.contains($0) })
+    }
 }

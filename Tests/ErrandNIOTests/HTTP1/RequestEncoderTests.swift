@@ -115,6 +115,7 @@ struct RequestEncoderTests {
         (request(.get, "/", authority: ""), .origin, .missingAuthority),
         (request(.get, "/", authority: "me@a.example"), .origin, .invalidAuthority),
         (request(.get, "/", authority: "a.example/b"), .origin, .invalidAuthority),
+        (request(.get, "/", authority: "a.example\\b"), .origin, .invalidAuthority),
         (request(.get, "/", authority: "a b"), .authority, .invalidAuthority),
         (request(.get, "/", authority: "\u{e9}"), .origin, .invalidAuthority),
         (

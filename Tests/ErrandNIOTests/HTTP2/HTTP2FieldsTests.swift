@@ -102,6 +102,8 @@ import Testing
         #expect(throws: UnwritableRequestError.severalHosts) { _ = try self.section(.get, twice) }
         #expect(throws: UnwritableRequestError.invalidTarget) { _ = try self.section { $0.head.path = "/a b" } }
         #expect(throws: UnwritableRequestError.invalidAuthority) { _ = try self.section { $0.head.authority = "user@host" } }
+        let host = HTTPField(name: HTTPField.Name("Host")!, value: "a\\b")
+        #expect(throws: UnwritableRequestError.invalidAuthority) { _ = try self.section(.get, HTTPFields([host])) }
         #expect(throws: UnwritableRequestError.missingAuthority) { _ = try self.section { $0.head.authority = nil } }
         for path in ["/a#b", "#b", "/?a#b", "/a\u{0}b", "/a\r\nb", "/a b", "/\u{7F}b", "/\u{E9}", "a"] {
             #expect(throws: UnwritableRequestError.invalidTarget) { _ = try self.section { $0.head.path = path } }

@@ -298,8 +298,8 @@ import Testing
         let type = body.type.flatMap { MediaType($0) }
         for count in 0...body.bytes.count {
             let front = Array(body.bytes.prefix(count))
-            let redaction = BodyRedaction(front, type: type, sensitivity: .standard, isCut: count < body.bytes.count, keepsBinary: true)
-            hidesSecrets(String(decoding: redaction.edits.applied(to: front), as: UTF8.self), body, "\(count) bytes")
+            let found = Findings(in: front, type: type, sensitivity: .standard, isCut: count < body.bytes.count, keepsBinary: true)
+            hidesSecrets(String(decoding: found.edits.applied(to: front), as: UTF8.self), body, "\(count) bytes")
         }
         for limitBytes in stride(from: 1, to: body.bytes.count, by: 11) {
             let (log, file) = try await recorded(body, bodyLimitBytes: limitBytes)
@@ -312,8 +312,8 @@ import Testing
     /// A recording is redacted again where it is compared.
     @Test(arguments: bodies) func aRedactedBodyIsUnchangedByRedaction(_ body: Body) {
         let type = body.type.flatMap { MediaType($0) }
-        let once = BodyRedaction(body.bytes, type: type, sensitivity: .standard).edits.applied(to: body.bytes)
-        let twice = BodyRedaction(once, type: type, sensitivity: .standard).edits.applied(to: once)
+        let once = Findings(in: body.bytes, type: type, sensitivity: .standard).edits.applied(to: body.bytes)
+        let twice = Findings(in: once, type: type, sensitivity: .standard).edits.applied(to: once)
         #expect(String(decoding: twice, as: UTF8.self) == String(decoding: once, as: UTF8.self))
         #expect(once != body.bytes)
     }
@@ -353,7 +353,7 @@ import Testing
         ] as [(String?, String)]) func aBodyWithoutASecretIsUnchanged(_ type: String?, _ text: String)
     {
         let bytes = Array(text.utf8)
-        let edits = BodyRedaction(bytes, type: type.flatMap { MediaType($0) }, sensitivity: .standard).edits
+        let edits = Findings(in: bytes, type: type.flatMap { MediaType($0) }, sensitivity: .standard).edits
         #expect(edits.isEmpty, "\(String(decoding: edits.applied(to: bytes), as: UTF8.self))")
     }
 
@@ -372,13 +372,13 @@ import Testing
             for keepsBinary in [false, true] {
                 let type = type.flatMap { MediaType($0) }
                 if keepsBinary, bytes.contains(0), type?.mayBeText == false { continue }
-                let redaction = BodyRedaction(bytes, type: type, sensitivity: .standard, keepsBinary: keepsBinary)
-                let shown = String(decoding: redaction.edits.applied(to: bytes), as: UTF8.self)
+                let found = Findings(in: bytes, type: type, sensitivity: .standard, keepsBinary: keepsBinary)
+                let shown = String(decoding: found.edits.applied(to: bytes), as: UTF8.self)
                 // JSON in UTF-16 is JSON that breaks off.
                 if type?.isJSON == true, bytes.contains(0) {
                     #expect(!shown.contains("joe"))
                 } else {
-                    #expect(redaction.isHidden && redaction.values.isEmpty, "\(shown)")
+                    #expect(found.isHidden && found.values.isEmpty, "\(shown)")
                     #expect(!shown.contains("j"), "\(shown)")
                 }
             }
@@ -399,7 +399,7 @@ import Testing
         ]) func marksAreReadByWorkInProportionToTheirBytes(_ type: String, _ front: String, _ back: String)
     {
         let growth = growth(of: 1_500, making: { Array((front + Self.marks($0) + back).utf8) }) { bytes in
-            _ = BodyRedaction(bytes, type: MediaType(type), sensitivity: .standard)
+            _ = Findings(in: bytes, type: MediaType(type), sensitivity: .standard)
         }
         #expect(growth < 30, "quadratic work grows 64 times")
     }
@@ -415,7 +415,7 @@ import Testing
         ]) func aMarkAfterASignHidesNoSecret(_ type: String, _ text: String)
     {
         let bytes = Array(text.utf8)
-        let shown = BodyRedaction(bytes, type: MediaType(type), sensitivity: .standard).edits.applied(to: bytes)
+        let shown = Findings(in: bytes, type: MediaType(type), sensitivity: .standard).edits.applied(to: bytes)
         let isShown = shown.firstRange(of: Array("S3cret".utf8)) != nil
         #expect(!isShown, "\(String(decoding: shown, as: UTF8.self))")
     }
@@ -433,8 +433,8 @@ import Testing
         let bytes = [0, 1, 2] + Array("token=s3cr3t-1 //joe:s3cr3t-2@a.example".utf8)
         for type in [nil, "application/octet-stream", "text/plain", "image/png"] {
             let type = type.flatMap { MediaType($0) }
-            #expect(BodyRedaction(bytes, type: type, sensitivity: .standard, keepsBinary: true).edits.isEmpty)
-            #expect(!BodyRedaction(bytes, type: type, sensitivity: .standard).edits.isEmpty)
+            #expect(Findings(in: bytes, type: type, sensitivity: .standard, keepsBinary: true).edits.isEmpty)
+            #expect(!Findings(in: bytes, type: type, sensitivity: .standard).edits.isEmpty)
         }
     }
 
@@ -456,7 +456,7 @@ import Testing
             let type = type.flatMap { MediaType($0) }
             for isCut in [false, true] {
                 let growth = growth(of: 80, making: { Array(String(repeating: unit, count: $0).utf8) }) { bytes in
-                    _ = BodyRedaction(bytes, type: type, sensitivity: .standard, isCut: isCut)
+                    _ = Findings(in: bytes, type: type, sensitivity: .standard, isCut: isCut)
                 }
                 #expect(growth < 30, "quadratic work grows 64 times")
             }
@@ -472,9 +472,9 @@ import Testing
                     : "[\"" + text.replacing("\\", with: "\\u005c").replacing("\"", with: "\\u0022") + "\"]"
             }
             let isDone = await onSmallStack {
-                let redaction = BodyRedaction(
-                    Array(text.utf8), type: MediaType(depth % 2 == 1 ? FormURLEncoded.mediaType : "a/b"), sensitivity: .standard)
-                let shown = redaction.edits.applied(to: Array(text.utf8))
+                let found = Findings(
+                    in: Array(text.utf8), type: MediaType(depth % 2 == 1 ? FormURLEncoded.mediaType : "a/b"), sensitivity: .standard)
+                let shown = found.edits.applied(to: Array(text.utf8))
                 return !String(decoding: shown, as: UTF8.self).contains("s3c")
             }
             #expect(isDone, "\(depth)")
@@ -487,8 +487,8 @@ import Testing
         let heads = (0..<7).map { "--b\($0)\r\nContent-Type: multipart/x; boundary=b\($0 + 1)\r\n\r\n" }
         let text = heads.joined() + "--b7\r\nContent-Type: application/json\r\n\r\n" + json
         let isDone = await onSmallStack {
-            let redaction = BodyRedaction(Array(text.utf8), type: MediaType("multipart/x; boundary=b0"), sensitivity: .standard)
-            return redaction.values == ["s3cr3t"]
+            let found = Findings(in: Array(text.utf8), type: MediaType("multipart/x; boundary=b0"), sensitivity: .standard)
+            return found.values == ["s3cr3t"]
         }
         #expect(isDone)
     }

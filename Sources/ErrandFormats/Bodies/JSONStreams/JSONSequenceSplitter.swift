@@ -28,8 +28,7 @@ public struct JSONSequenceSplitter: Sendable {
 
     // The following properties hold the state of the value after the bytes read so far.
     private var depth = 0
-    private var isInString = false
-    private var isEscaped = false
+    private var string = JSONStringState()
     private var hasValue = false
     /// Whether the last byte can end the text without white space after it.
     private var isClosed = false
@@ -61,7 +60,7 @@ public struct JSONSequenceSplitter: Sendable {
             let byte = input[start]
             start += 1
             if byte == 0x1E {
-                if let item = take(isWhole: hasValue && depth == 0 && !isInString && isClosed) { return item }
+                if let item = take(isWhole: hasValue && depth == 0 && !string.isInString && isClosed) { return item }
                 continue
             }
             guard hasValue || !byte.isSpace else { continue }  // before a text, and after one
@@ -73,7 +72,7 @@ public struct JSONSequenceSplitter: Sendable {
             }
             text.append(byte)
             examine(byte)
-            if byte == 0x0A, depth == 0, !isInString, let item = take(isWhole: true) { return item }
+            if byte == 0x0A, depth == 0, !string.isInString, let item = take(isWhole: true) { return item }
         }
         return nil
     }
@@ -84,23 +83,21 @@ public struct JSONSequenceSplitter: Sendable {
     /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown this error.
     public mutating func finish() throws(JSONTextTooLargeError) -> Item? {
         if let failure { throw failure }
-        return take(isWhole: hasValue && depth == 0 && !isInString && isClosed)
+        return take(isWhole: hasValue && depth == 0 && !string.isInString && isClosed)
     }
 
     private mutating func examine(_ byte: UInt8) {
         hasValue = true
-        if isInString {
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if byte == UInt8(ascii: "\"") {
-                (isInString, isClosed) = (false, true)
-            }
-            return
+        switch string.read(byte) {
+        case .start: isClosed = false
+        case .text: break
+        case .end: isClosed = true
+        case .outside: examineOutsideStrings(byte)
         }
+    }
+
+    private mutating func examineOutsideStrings(_ byte: UInt8) {
         switch byte {
-        case UInt8(ascii: "\""): (isInString, isClosed) = (true, false)
         case UInt8(ascii: "{"), UInt8(ascii: "["): (depth, isClosed) = (depth + 1, false)
         case UInt8(ascii: "}"), UInt8(ascii: "]"): (depth, isClosed) = (max(0, depth - 1), true)
         default: isClosed = byte.isSpace
@@ -113,8 +110,7 @@ public struct JSONSequenceSplitter: Sendable {
         let item = Item(number: number, bytes: text, isCutOff: !isWhole)
         text = []
         depth = 0
-        isInString = false
-        isEscaped = false
+        string = JSONStringState()
         hasValue = false
         isClosed = false
         return item

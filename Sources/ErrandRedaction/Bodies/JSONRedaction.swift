@@ -1,3 +1,5 @@
+package import ErrandFormats
+
 /// Finds the bytes of a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)) that are the values of members with secret names.
 /// All other bytes stay unchanged.
 ///
@@ -34,9 +36,12 @@ package struct JSONRedaction: Sendable {
     ) {
         withoutActuallyEscaping(isSensitive) { isSensitive in
             withoutActuallyEscaping(rewrite) { rewrite in
-                var scanner = JSONScanner(bytes: bytes, placeholder: Array(placeholder.utf8), isSensitive: isSensitive, rewrite: rewrite)
-                isValid = scanner.scan()
-                (edits, values) = (scanner.edits, scanner.values)
+                bytes.withUnsafeBufferPointer { bytes in
+                    var scanner = JSONScanner(
+                        cursor: JSONCursor(bytes), placeholder: Array(placeholder.utf8), isSensitive: isSensitive, rewrite: rewrite)
+                    isValid = scanner.scan()
+                    (edits, values) = (scanner.edits, scanner.values)
+                }
             }
         }
     }
@@ -52,11 +57,10 @@ private struct Malformed: Error {}
 private struct JSONScanner {
     static let deepest = 256
 
-    let bytes: [UInt8]
+    var cursor: JSONCursor
     let placeholder: [UInt8]
     let isSensitive: (String) -> Bool
     let rewrite: (String) -> String?
-    var index = 0
     var edits: [ByteEdit] = []
     var values: [String] = []
     /// The start of the secret value that is being read; `nil` outside secret values.
@@ -65,25 +69,27 @@ private struct JSONScanner {
     /// password ends a string too early.
     var unconfirmedStart: Int?
 
-    init(bytes: [UInt8], placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
-        self.bytes = bytes
+    init(cursor: JSONCursor, placeholder: [UInt8], isSensitive: @escaping (String) -> Bool, rewrite: @escaping (String) -> String?) {
+        self.cursor = cursor
         self.placeholder = placeholder
         self.isSensitive = isSensitive
         self.rewrite = rewrite
     }
 
+    private var bytes: UnsafeBufferPointer<UInt8> { cursor.bytes }
+
     /// Examines all bytes. Returns whether the bytes are one complete JSON text.
     mutating func scan() -> Bool {
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
-        var safe = index
+        cursor.skipByteOrderMark()
+        var safe = cursor.position
         var isOne = true
         do throws(Malformed) {
             while true {
-                skipSpace()
-                let start = index
+                cursor.skipSpace()
+                let start = cursor.position
                 try value(safe: &safe)
-                skipSpace()
-                if index == bytes.count { return isOne }
+                cursor.skipSpace()
+                if cursor.position == bytes.count { return isOne }
                 isOne = false
                 // JSON texts that follow the first text are also examined. A string or a number may turn out to be a name,
                 // depending on the next token.
@@ -104,23 +110,13 @@ private struct JSONScanner {
 
     private func quoted(_ text: [UInt8]) -> [UInt8] { [UInt8(ascii: "\"")] + text + [UInt8(ascii: "\"")] }
 
-    private mutating func skipSpace() {
-        while index < bytes.count {
-            switch bytes[index] {
-            case 0x20, 0x09, 0x0A, 0x0D: index += 1
-            default: return
-            }
-        }
-    }
-
     private func peek() throws(Malformed) -> UInt8 {
-        guard index < bytes.count else { throw Malformed() }
-        return bytes[index]
+        guard let next = cursor.next else { throw Malformed() }
+        return next
     }
 
     private mutating func expect(_ character: Unicode.Scalar) throws(Malformed) {
-        guard try peek() == UInt8(ascii: character) else { throw Malformed() }
-        index += 1
+        guard cursor.take(character) else { throw Malformed() }
     }
 
     /// An array or an object that is being read.
@@ -138,19 +134,19 @@ private struct JSONScanner {
         var levels: [Level] = []
         var isSecret = false
         while true {
-            skipSpace()
+            cursor.skipSpace()
             guard levels.count <= Self.deepest else { throw Malformed() }
-            let start = index
+            let start = cursor.position
             let beginsSecret = isSecret && secretStart == nil
             if beginsSecret { secretStart = start }
             if secretStart == nil { safe = start }
             let first = try peek()
             if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
-                index += 1
-                skipSpace()
+                cursor.position += 1
+                cursor.skipSpace()
                 let isObject = first == UInt8(ascii: "{")
                 if try peek() == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
-                    index += 1
+                    cursor.position += 1
                     end(start, beginsSecret: beginsSecret, replacement: Array(isObject ? "{}".utf8 : "[]".utf8), safe: &safe)
                 } else {
                     levels.append(Level(isObject: isObject, beginsSecret: beginsSecret, start: start))
@@ -163,10 +159,10 @@ private struct JSONScanner {
             // The value has ended. If the value was the last value of its level, the level also ends.
             while true {
                 guard let level = levels.last else { return }
-                skipSpace()
+                cursor.skipSpace()
                 if try peek() == (level.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
                     unconfirmedStart = nil
-                    index += 1
+                    cursor.position += 1
                     levels.removeLast()
                     end(
                         level.start, beginsSecret: level.beginsSecret, replacement: Array(level.isObject ? "{}".utf8 : "[]".utf8),
@@ -184,9 +180,9 @@ private struct JSONScanner {
     private mutating func end(_ start: Int, beginsSecret: Bool, replacement: [UInt8]?, safe: inout Int) {
         if beginsSecret {
             (secretStart, unconfirmedStart) = (nil, start)
-            if let replacement { edits.append(ByteEdit(start..<index, replacement)) }
+            if let replacement { edits.append(ByteEdit(start..<cursor.position, replacement)) }
         }
-        if secretStart == nil { safe = index }
+        if secretStart == nil { safe = cursor.position }
     }
 
     /// Reads a string, a number or a word. Returns the replacement of a secret; `nil` if the text stays unchanged.
@@ -216,48 +212,38 @@ private struct JSONScanner {
         guard let other = rewrite(text), !other.isExactly(text) else { return }
         var replacement: [UInt8] = []
         replacement.appendJSONString(other)
-        edits.append(ByteEdit(start..<index, replacement))
+        edits.append(ByteEdit(start..<cursor.position, replacement))
     }
 
     /// Reads a member's name and its colon. Returns whether its value is secret.
     private mutating func name(safe: inout Int) throws(Malformed) -> Bool {
-        skipSpace()
-        if secretStart == nil { safe = index }
-        let start = index
+        cursor.skipSpace()
+        if secretStart == nil { safe = cursor.position }
+        let start = cursor.position
         let name = try string()
         if secretStart == nil { replaceRewritten(name, from: start) }
-        skipSpace()
+        cursor.skipSpace()
         try expect(":")
         unconfirmedStart = nil
         return secretStart != nil || isSensitive(name)
     }
 
     private mutating func literal(_ word: String) throws(Malformed) {
-        guard bytes[index...].starts(with: word.utf8) else { throw Malformed() }
-        index += word.utf8.count
+        guard bytes[cursor.position...].starts(with: word.utf8) else { throw Malformed() }
+        cursor.position += word.utf8.count
     }
 
     private mutating func number() throws(Malformed) -> String {
-        let start = index
-        while index < bytes.count, "+-0123456789.eE".utf8.contains(bytes[index]) { index += 1 }
-        guard index > start else { throw Malformed() }
-        return String(decoding: bytes[start..<index], as: UTF8.self)
+        let start = cursor.position
+        while let next = cursor.next, "+-0123456789.eE".utf8.contains(next) { cursor.position += 1 }
+        guard cursor.position > start else { throw Malformed() }
+        return String(decoding: bytes[start..<cursor.position], as: UTF8.self)
     }
 
     /// Reads a string. Returns its text, unescaped.
     private mutating func string() throws(Malformed) -> String {
-        try expect("\"")
-        let start = index
-        var isEscaped = false
-        while true {
-            let byte = try peek()
-            if byte == UInt8(ascii: "\"") { break }
-            if byte == UInt8(ascii: "\\") { isEscaped = true }
-            index += byte == UInt8(ascii: "\\") ? 2 : 1
-        }
-        let text = bytes[start..<index]
-        index += 1
-        return String(decoding: isEscaped ? Self.resolvingEscapes(text) : Array(text), as: UTF8.self)
+        guard let range = cursor.string() else { throw Malformed() }
+        return String(decoding: Self.resolvingEscapes(bytes[range]), as: UTF8.self)
     }
 
     /// Returns UTF-8 text with the escapes of JSON ([RFC 8259, section 7](https://www.rfc-editor.org/rfc/rfc8259#section-7)) resolved.

@@ -1,7 +1,9 @@
 import ErrandFormats
+import ErrandRedaction
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct JSONRedactionTests {
     private func isSensitive(_ name: String) -> Bool { ["token", "secret", "pässword"].contains(name.lowercased()) }
 
@@ -93,8 +95,35 @@ struct JSONRedactionTests {
         #expect(String(decoding: redaction.edits.applied(to: bytes), as: UTF8.self) == #"{"U":1,"token":{}}"#)
     }
 
-    @Test func editsAreAppliedInOrder() {
-        let edits = [ByteEdit(2..<4, [9]), ByteEdit(6..<6, [7, 7])]
-        #expect(edits.applied(to: [0, 1, 2, 3, 4, 5, 6]) == [0, 1, 9, 4, 5, 7, 7, 6])
+    struct Text: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let text: @Sendable (Int) -> String
+
+        init(_ name: String, _ text: @escaping @Sendable (Int) -> String) { (testDescription, self.text) = (name, text) }
+    }
+
+    private static let texts = [
+        Text("an array") { "[" + String(repeating: "\"a\",", count: $0) + "1]" },
+        Text("secrets") { "[" + String(repeating: "{\"token\":[1,{}]},", count: $0) + "1]" },
+        Text("arrays in arrays") { String(repeating: "[", count: $0) },
+        Text("objects in arrays") { String(repeating: "[{\"a\":", count: $0) },
+        Text("secrets in secrets") { String(repeating: "{\"token\":[", count: $0) },
+        Text("an endless secret") { "{\"token\":[" + String(repeating: "[1],", count: $0) },
+        Text("not JSON") { String(repeating: "a: ", count: $0) },
+        Text("several texts") { String(repeating: "{\"a\":1}", count: $0) },
+    ]
+
+    @Test(arguments: texts) func eightTimesTheBytesTakeAboutEightTimesAsLong(_ text: Text) {
+        let growth = growth(of: 4_000, making: text.text) { _ = redacted($0) }
+        #expect(growth < 30, "quadratic work grows 64 times")
+    }
+
+    @Test(arguments: texts) func noTextNeedsALargeStack(_ text: Text) async {
+        let bytes = Array(text.text(100_000).utf8)
+        let isDone = await onSmallStack {
+            _ = JSONRedaction(bytes, placeholder: "X", isSensitive: { $0 == "token" })
+            return true
+        }
+        #expect(isDone)
     }
 }

@@ -1,0 +1,59 @@
+#if Telemetry
+internal import Metrics
+internal import Synchronization
+
+/// A bounded number of instruments, which are created once for each key. Backends never remove an instrument. Therefore, keys beyond the
+/// bound have an instrument in common.
+struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyable, Sendable {
+    private struct State {
+        var factory: (any MetricsFactory)?
+        var instruments: [Key: Instrument] = [:]
+    }
+
+    private let limit: Int
+    private let state: Mutex<State>
+
+    /// Creates an empty table.
+    ///
+    /// - Parameters:
+    ///   - limit: the largest number of instruments, without the common instruments.
+    ///   - factory: creates the instruments; `nil` is the factory of `MetricsSystem` at the time of the first instrument.
+    init(limit: Int, factory: (any MetricsFactory)?) {
+        self.limit = limit
+        state = Mutex(State(factory: factory))
+    }
+
+    /// Returns the instrument of a key, or the common instrument if the table is full.
+    ///
+    /// - Parameters:
+    ///   - key: the key. Its instrument may be known already.
+    ///   - common: the key of the common instrument. There must be only a few such keys.
+    ///   - make: creates an instrument. No lock is held, because the code of a backend runs.
+    func instrument(
+        of key: Key, orBeyondLimit common: @autoclosure () -> Key, make: (Key, any MetricsFactory) -> Instrument
+    ) -> Instrument {
+        let (known, factory, isFull) = state.withLock { state -> (Instrument?, any MetricsFactory, Bool) in
+            let factory = state.factory ?? MetricsSystem.factory
+            state.factory = factory
+            return (state.instruments[key], factory, state.instruments.count >= limit)
+        }
+        if let known { return known }
+        let common = common()
+        if isFull, let known = state.withLock({ $0.instruments[common] }) { return known }
+        let made = make(isFull ? common : key, factory)
+        return state.withLock { state in
+            if let known = state.instruments[key] { return known }
+            // Other tasks may have filled the table in the meantime.
+            if !isFull, state.instruments.count >= limit { return state.instruments[common] ?? made }
+            let known = state.instruments[isFull ? common : key] ?? made
+            state.instruments[isFull ? common : key] = known
+            return known
+        }
+    }
+
+    /// Returns the instruments of the keys that satisfy a condition.
+    func instruments(where isIncluded: (Key) -> Bool) -> [Instrument] {
+        state.withLock { $0.instruments.filter { isIncluded($0.key) }.map(\.value) }
+    }
+}
+#endif
