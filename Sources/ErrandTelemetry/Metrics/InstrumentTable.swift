@@ -5,7 +5,8 @@ internal import Synchronization
 /// A bounded number of instruments, which are created once for each key. Backends never remove an instrument. Therefore, keys beyond the
 /// bound have an instrument in common.
 struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyable, Sendable {
-    private struct State {
+    // If this type were private, the compiler of Swift 6.3 would crash in files that use the table.
+    struct State {
         var factory: (any MetricsFactory)?
         var instruments: [Key: Instrument] = [:]
     }

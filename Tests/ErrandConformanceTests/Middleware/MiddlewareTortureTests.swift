@@ -181,7 +181,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             name: "waitForNetwork, three at the gate under a deadline", movesTime: true, leastCancelled: 20, lateJobs: 60, endsLater: true
         ) {
             $0.stub.waitForNetwork(upTo: .seconds(1), monitor: ScriptedPathMonitor(.unsatisfied), clock: $0.clock)
-                .wrapped(by: TriplingMiddleware()).timeout(.seconds(60), clock: $0.stillClock)
+                .wrapped(by: tripling).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(name: "waitForNetwork, with a path that returns", lateJobs: 40, endsLater: true) {
             let network = ScriptedPathMonitor(.unsatisfied)
