@@ -31,7 +31,10 @@ enum URLErrorTable {
         /// Returns the reason for an error of this row, without secrets: the text of the row, and the reasons of the errors below the
         /// `URLError`. An unknown error keeps its number.
         func message(for error: SessionError) -> String {
-            var reasons = [self == URLErrorTable.unknown ? URLErrorTable.textOfUnknown(error) : text]
+            // The error of the system may choose this row, below an unknown error of CFNetwork.
+            let isUnknown = self == URLErrorTable.unknown || (number == URLErrorTable.unknown.number && text.isEmpty)
+            let isExplained = error.networkNumber.flatMap { URLErrorTable.refined($0) } != nil
+            var reasons = [isUnknown && !isExplained ? URLErrorTable.textOfUnknown(error) : text]
             // CFNetwork reports most errors with the number of the `URLError`.
             if let number = error.networkNumber, number != error.number, let row = URLErrorTable.refined(number), row != self {
                 reasons.append(row.text)

@@ -87,7 +87,7 @@ import Testing
         gate.signal()
         for call in calls { _ = try? await call.value }
         #expect(outer.all.count == 2)
-        #expect(outer.all.filter { $0.serviceError != nil }.count == 1, "\(outer.all)")
+        #expect(outer.all.filter { $0.refusal?.serviceError != nil }.count == 1, "\(outer.all)")
     }
 
     /// A response that the app keeps, and whose call is over, keeps no observer.
