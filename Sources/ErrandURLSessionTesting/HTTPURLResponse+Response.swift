@@ -12,7 +12,7 @@ extension HTTPURLResponse {
     convenience init?(_ response: Response, to url: URL) {
         var fields: [String: String] = [:]
         for field in response.head.headerFields where Self.isPassedOn(field.name, status: response.head.status) {
-            // The first spelling of a name holds for all fields of the name.
+            // All fields of one name get the spelling of the first field.
             let name = fields.keys.first { HTTPField.Name($0) == field.name } ?? field.name.rawName
             fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
         }

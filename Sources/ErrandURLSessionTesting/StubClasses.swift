@@ -1,8 +1,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The class of each stub. A session creates its protocol objects from a class alone. Therefore each stub has a class of its own, and no
-/// session finds the stub of another session.
+/// The protocol classes of the stubs. A session gets only a class, and creates the protocol objects itself. Therefore, each stub has a
+/// class of its own, and no session finds the stub of another session.
 enum StubClasses {
     struct Registration: Sendable {
         let sender: any HTTPSender
@@ -11,7 +11,7 @@ enum StubClasses {
 
     private static let registrations = Mutex<[ObjectIdentifier: Registration]>([:])
 
-    /// Returns a new class for a registration. The class and the registration last as long as the process.
+    /// Returns a new class for a registration. The class and the registration exist until the process ends.
     static func add(_ registration: Registration) -> StubURLProtocol.Type {
         registrations.withLock { registrations in
             let added = numbered(registrations.count)
@@ -24,7 +24,7 @@ enum StubClasses {
         registrations.withLock { $0[ObjectIdentifier(added)] }
     }
 
-    /// Returns the class with a number: a generic class, whose parameter has the binary digits of the number.
+    /// Returns the class for a number. The class is generic, and its type parameter has the binary digits of the number.
     private static func numbered(_ number: Int) -> StubURLProtocol.Type {
         var digits: any TypeNumber.Type = LastDigit.self
         for digit in String(number, radix: 2).utf8 { digits = digit == UInt8(ascii: "1") ? digits.withOne : digits.withZero }
@@ -32,7 +32,7 @@ enum StubClasses {
     }
 }
 
-/// A number whose binary digits are nested types.
+/// A number as a type. Each binary digit is a nested type.
 private protocol TypeNumber {}
 private enum LastDigit: TypeNumber {}
 private enum Zero<Rest: TypeNumber>: TypeNumber {}

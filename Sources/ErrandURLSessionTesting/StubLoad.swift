@@ -27,7 +27,7 @@ final class StubLoad: Sendable {
     private let state = Mutex(State())
     private let wake: WakeUp
 
-    /// - Parameter wake: makes the session call ``take()``. Called for the first event after each call of ``take()``.
+    /// - Parameter wake: makes the session call ``take()``. The load calls `wake` for the first event after each call of ``take()``.
     init(_ wake: WakeUp) { self.wake = wake }
 
     func start(_ request: URLRequest, by registration: StubClasses.Registration) {
@@ -74,7 +74,7 @@ final class StubLoad: Sendable {
         post(.end(failure))
     }
 
-    /// Returns the error that code which uses `URLSession` expects. Errors of the app stay as they are.
+    /// Returns the error that `URLSession` would report. Errors of the app stay unchanged.
     private static func reported(_ error: any Error, url: URL?) -> any Error {
         switch error {
         case is CancellationError: URLError(.cancelled)

@@ -7,7 +7,7 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// Serves stubs to other code that uses `URLSession`, such as a library of the app, or a screen that does not use this library yet.
+/// A protocol class that serves stubs to code for `URLSession`, such as a library of the app, or a screen that does not use Errand yet.
 ///
 /// ```swift
 /// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
@@ -17,9 +17,9 @@ public import Foundation
 /// let (data, _) = try await session.data(from: URL(string: "https://api.example/users/7")!)
 /// ```
 ///
-/// The stubs serve all requests with `http` and `https` of the sessions that are created with the configuration. No other session sees the
-/// stubs, so that tests can run concurrently. All responses of ``/ErrandTesting/StubResponse`` work, with delays, rates and failures. The
-/// exception is `raw(_:)`, which needs a socket.
+/// The stub gets all `http` and `https` requests of the sessions that are created with the configuration. No other session sees the stub,
+/// so tests can run concurrently. All responses of ``/ErrandTesting/StubResponse`` work, with delays, rates and failures, except `raw(_:)`:
+/// this response needs a socket.
 ///
 /// - A failure of the stub is a `URLError`: `.offline` is `notConnectedToInternet`, `.timedOut` is `timedOut`, and so on. The error of this
 ///   library is in the error's `userInfo`, under `NSUnderlyingErrorKey`. An error of the app in `.failure(_:)` stays unchanged.
@@ -28,19 +28,22 @@ public import Foundation
 /// - Content is not decoded. Trailer fields and informational responses are dropped. The stub sees no timeout of the session.
 ///
 /// On Linux, `URLSession` has more limits:
-/// - The body arrives in one piece at its end, because a task with a completion handler, or an `await`, would only get the last piece. See
-///   ``deliversPieces``.
-/// - The stub does not see the body of an upload task, nor the configuration's `httpAdditionalHeaders`. The body of a data task arrives.
+/// - The body arrives in one piece, at the end of the response. Of several pieces, a task with a completion handler, or an `await`, would
+///   get only the last piece. See ``deliversPieces``.
+/// - The stub sees neither the body of an upload task nor the configuration's `httpAdditionalHeaders`. The stub sees the body of a data
+///   task.
 /// - A download task fails with `URLError.unsupportedURL`.
-/// - A response 401 has no `WWW-Authenticate`, because the session would wait for credentials forever.
+/// - A response with the status 401 has no `WWW-Authenticate`. With this field, the session would wait for credentials forever.
 /// - Suspending a task does not stop its stub.
 /// - `URLSession` can end or block the process if a task is cancelled while its response ends. For tests of cancellation, use a response
 ///   that does not end, such as `.never`.
 public class StubURLProtocol: URLProtocol {
-    /// Whether a body arrives in the pieces of the stub: true on Apple's platforms. On Linux, pieces reach only a delegate.
+    /// Whether a body arrives in the pieces of the stub: true on Apple's platforms, and false on Linux. On Linux, only a delegate gets all
+    /// pieces.
     public static var deliversPieces: Bool { WakeUp.deliversPieces }
 
-    /// Serves the requests of a configuration by a stub. Call this function before you create the session, which copies the configuration.
+    /// Serves a stub to the sessions that are created with a configuration. Call this function before you create a session, because the
+    /// session copies the configuration.
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests, which is usually a ``/ErrandTesting/StubTransport``. A stack and a `ReplayTransport` work,
@@ -82,7 +85,7 @@ public class StubURLProtocol: URLProtocol {
         if !WakeUp.isSuspension(of: task) { load?.stop() }
     }
 
-    /// Reports the events since the last call to the session.
+    /// Reports to the session the events since the last report.
     func deliver() {
         for event in load?.take() ?? [] {
             switch event {

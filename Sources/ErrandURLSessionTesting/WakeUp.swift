@@ -6,10 +6,11 @@ internal import FoundationNetworking
 
 /// Makes the session's queue call ``StubURLProtocol/startLoading()`` again.
 ///
-/// On Linux, only the session's queue may report events to the session. A task that is suspended and resumed runs `startLoading()` there.
+/// On Linux, only the session's queue may report events to the session. If a task is suspended and resumed, this queue calls
+/// `startLoading()`.
 struct WakeUp: Sendable {
     private let task: URLSessionTask?
-    // Both calls wait for the session's queue. Therefore the calls don't run on a thread of Swift's concurrency.
+    // `suspend()` and `resume()` wait for the session's queue. Therefore, these calls don't run on a thread of Swift's concurrency.
     private let queue = DispatchQueue(label: "errand.stub-url-protocol")
 
     init(_ stub: StubURLProtocol) { task = stub.task }
@@ -28,7 +29,7 @@ struct WakeUp: Sendable {
     /// Whether the session can't return the result of a task. A download task would end the process.
     static func isUnsupported(_ task: URLSessionTask?) -> Bool { task is URLSessionDownloadTask }
 
-    /// Whether the task is only suspended. On Linux, a suspended task is stopped, and is started again later.
+    /// Whether the task is only suspended. On Linux, a session stops the loading of a suspended task, and starts the loading again later.
     static func isSuspension(of task: URLSessionTask?) -> Bool { task?.state == .running || task?.state == .suspended }
 }
 #else
@@ -54,7 +55,7 @@ struct WakeUp: Sendable {
 
     static func isUnsupported(_ task: URLSessionTask?) -> Bool { false }
 
-    /// False: on Apple's platforms, a task that is suspended is not stopped.
+    /// False, because a session on Apple's platforms does not stop the loading of a suspended task.
     static func isSuspension(of task: URLSessionTask?) -> Bool { false }
 }
 #endif

@@ -3,11 +3,11 @@ public import ErrandCore
 internal import Synchronization
 
 extension TokenSource {
-    /// Signs in: uses the token from now on, and saves the token. A refresh in progress is cancelled. If the task is cancelled, the
-    /// token is still saved.
+    /// Signs in: the source uses the token from now on, and saves the token. A refresh in progress is cancelled. If the task is cancelled,
+    /// the token is still saved.
     ///
-    /// - Throws: ``AuthenticationError`` with the code `storeFailed`. After the error, the token is used, and each request tries
-    ///   to save the token.
+    /// - Throws: ``AuthenticationError`` with the code `storeFailed`, if the token can't be saved. After the error, the source uses the
+    ///   token, and each request tries to save the token.
     public func signIn(_ token: AccessToken) async throws {
         var token = token.belonging(to: nil)
         if token.obtainedAt == nil { token.obtainedAt = now() }
@@ -34,13 +34,13 @@ extension TokenSource {
     /// failure does not stop the later stores. If nobody is signed in, and the source has no account name, the stores have nothing
     /// to remove.
     ///
-    /// - Returns: the latest token, as ``signOut()`` does.
+    /// - Returns: the latest token. See ``signOut()``.
     /// - Throws: the first error, after the last store: ``AuthenticationError`` with the code `storeFailed`, or the error of a
     ///   store. After the error, nobody is signed in.
     @discardableResult
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
-            // An unreadable record is removed like any other record.
+            // An unreadable record is removed, too.
             try? await runShielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
         }
         let (old, account) = change(to: nil)
@@ -73,7 +73,7 @@ extension TokenSource {
             observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
-        // Callers decide again. A write in progress continues, and the next write replaces its result.
+        // The callers of a cancelled refresh decide again. A write to the store continues, and the next write replaces the record.
         flights.cancelAll(where: { if case .refresh = $0 { true } else { false } })
         return old
     }

@@ -62,7 +62,7 @@ extension TokenSource {
         }
     }
 
-    /// Counts a refresh that is sent now. Returns `false` if the refresh has already ended, or the account has changed.
+    /// Counts a refresh, just before the refresh is sent. Returns `false` if the refresh has already ended, or the account has changed.
     ///
     /// - Throws: ``AuthenticationError`` if there were too many refreshes.
     private func count(_ id: TokenMachine.RefreshID) throws -> Bool {

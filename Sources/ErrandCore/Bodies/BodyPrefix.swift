@@ -18,7 +18,7 @@ package struct BodyPrefix: Sendable {
     /// Whether some bytes were not kept.
     package var isTruncated: Bool { totalBytes > bytes.count }
 
-    /// Adds a chunk. Returns the number of kept bytes of the chunk.
+    /// Adds a chunk, and returns the number of its bytes that are kept.
     @discardableResult
     package mutating func append(_ chunk: Data) -> Int {
         totalBytes += chunk.count
@@ -27,7 +27,8 @@ package struct BodyPrefix: Sendable {
         return kept.count
     }
 
-    /// Continues the body at `offset`. A gap after the kept bytes can't be filled. Then the prefix is truncated.
+    /// Continues the body at `offset`, and drops the kept bytes from `offset` on. If `offset` is greater than the number of kept bytes, the
+    /// prefix is truncated.
     package mutating func restart(at offset: Int) {
         bytes = bytes.prefix(offset)
         totalBytes = offset

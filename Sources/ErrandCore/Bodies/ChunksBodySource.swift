@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// A source of chunks in memory, without delays, followed by an end, by a failure, or by another source.
+/// A source of chunks in memory, without delays. After the chunks, the body ends, fails, or continues with another source.
 package final class ChunksBodySource: BodySource {
-    /// The end of the chunks.
+    /// The event after the last chunk.
     package enum End: Sendable {
         /// The body is complete.
         case complete
         case failure(any Error)
-        /// The rest of the body.
+        /// Another source has the rest of the body.
         case source(any BodySource)
     }
 

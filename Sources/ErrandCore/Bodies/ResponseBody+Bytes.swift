@@ -24,7 +24,8 @@ extension ResponseBody {
 
         /// Reads the bytes of a body.
         public struct Iterator: AsyncIteratorProtocol {
-            /// The bytes that are copied from a chunk at a time. Access to an array is several times faster than access to `Data`.
+            /// The largest number of bytes that are copied from a chunk in one step. Access to an array is several times faster than access
+            /// to `Data`.
             private static let windowBytes = 32 * 1024
 
             private var body: ResponseBody.Iterator

@@ -139,8 +139,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
     }
 
-    /// Reads at most `limitBytes` from the beginning of the body, and returns whether that is the whole body. The rest is
-    /// abandoned.
+    /// Reads at most `limitBytes` bytes from the beginning of the body. Returns these bytes, and whether these bytes are the whole body.
+    /// The rest of the body is abandoned.
     ///
     /// - Throws: the error that ended the body early; ``BodyAlreadyUsedError``.
     public func prefix(limitBytes: Int) async throws -> (data: Data, isWhole: Bool) {

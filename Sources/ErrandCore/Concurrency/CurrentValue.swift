@@ -21,17 +21,17 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
     /// The number of sequences that are in use.
     package var readerCount: Int { state.withLock { $0.readers.count } }
 
-    /// Sets the value. If the new value is different, each reader gets it.
+    /// Sets the value. If the new value differs from the old value, each reader gets the new value.
     package func set(_ value: Value) { update { $0 = value } }
 
-    /// Changes the value. If the new value is different, each reader gets it.
+    /// Changes the value. If the new value differs from the old value, each reader gets the new value.
     package func update(_ change: (inout Value) -> Void) {
         state.withLock { state in
             let before = state.value
             change(&state.value)
             guard state.value != before else { return }
-            // Readers keep only the newest value. Outside the lock, an older value could replace a newer one. No code of a reader runs
-            // here: the stream only schedules its task.
+            // A stream keeps only the newest value. Without the lock, an older value could replace a newer value. No code of a reader runs
+            // under the lock: the stream only schedules the reader's task.
             for reader in state.readers.values { reader.yield(state.value) }
         }
     }

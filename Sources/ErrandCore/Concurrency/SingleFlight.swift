@@ -26,7 +26,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     private struct State {
         var flights: [Key: Flight] = [:]
         var nextNumber = 0
-        /// The callers of ``waitUntilIdle()``, by number.
+        /// The callers of ``waitUntilIdle()``, by ticket.
         var drains: [QueueTicket: CheckedContinuation<Void, any Error>] = [:]
 
         /// Removes and returns the callers of ``waitUntilIdle()`` if no run is in progress.

@@ -10,8 +10,7 @@ private enum RaceEnd<Result: Sendable>: Sendable {
 /// - Parameters:
 ///   - expiry: returns the error when the time has passed.
 ///   - onExpiry: called with the error of `expiry`, before `operation` is cancelled.
-///   - discard: called with a result that comes too late to be returned, even if the caller is cancelled. The closure must
-///     release the resources of the result.
+///   - discard: releases the resources of a late result, which can't be returned. The closure is also called if the caller is cancelled.
 ///   - operation: the work.
 public func withExpiry<Result: Sendable>(
     _ expiry: @escaping @Sendable () async throws -> TransportError, onExpiry: @Sendable (TransportError) -> Void = { _ in },
@@ -42,8 +41,10 @@ extension Deadline {
     ///
     /// - Parameters:
     ///   - phase: the phase of the exchange in which the deadline passed.
-    ///   - before: the remaining time when the work began. The error has the time since then. `nil` if the time is not known.
-    ///   - work: the work in words, with which the message ends: `while waiting for a token`. By default, the message is the limit alone.
+    ///   - before: the remaining time at the beginning of the work, from which the error computes the duration of the work. `nil` if the
+    ///     remaining time is not known.
+    ///   - work: the end of the message, which names the work: `while waiting for a token`. `nil`, the default: the message states only the
+    ///     limit.
     ///   - request: the request; `nil` if no request has caused the work.
     ///   - response: the head of the response; `nil` if no head had arrived.
     ///   - delivery: whether the request was sent.
@@ -64,13 +65,13 @@ extension Request {
     /// - Parameters:
     ///   - phase: the phase of the exchange in which the operation runs.
     ///   - delivery: whether the request was sent.
-    ///   - before: the remaining time when the work began of which the operation is a part. `nil`, the default: the operation is the
-    ///     whole work.
-    ///   - work: the work in words, with which the message of the error ends: `while waiting for a token`. By default, the message is the
-    ///     limit alone.
+    ///   - before: the remaining time at the beginning of the work, if the operation is only a part of the work. `nil`, the default: the
+    ///     operation is the whole work.
+    ///   - work: the end of the error's message, which names the work: `while waiting for a token`. `nil`, the default: the message states
+    ///     only the limit.
     ///   - response: the head of the response; `nil`, the default, if no head has arrived.
-    ///   - discard: called with a result that comes too late to be returned, even if the caller is cancelled. The closure must
-    ///     release the resources of the result.
+    ///   - discard: releases the resources of a late result, which can't be returned. The closure is also called if the caller is
+    ///     cancelled.
     ///   - operation: the work.
     /// - Throws: ``TransportError`` with the code ``TransportError/Code/timedOut`` if the deadline passes first; the errors of `operation`.
     public func withinDeadline<Result: Sendable>(

@@ -46,7 +46,7 @@ public protocol CallObserver: Sendable {
     ///
     /// - Parameters:
     ///   - response: the response. The outer layers get the response with the changes of this function.
-    ///   - isRefused: whether the status is a failure. See ``CallOutcome/refusal``.
+    ///   - isRefused: whether the response is refused because of its status. See ``CallOutcome/refusal``.
     ///   - awaitsReader: whether the end of the call comes after the end of the exchange. If true, the call ends when a value was
     ///     decoded, or when an outer `validateStatus` has read the error of the back end.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool)
@@ -71,8 +71,8 @@ extension CallObserver where Mark == Void {
 ///
 /// There are three kinds of ends:
 ///
-/// - A ``response`` without ``failure``: the response was received, and decoded if the call is a typed call. With a ``refusal``, the
-///   call fails because of its status.
+/// - A ``response`` without ``failure``: the response was received, and decoded if the call is a typed call. If there is a ``refusal``, the
+///   call fails because of the status.
 /// - A ``response`` with a ``failure``: the body broke off, or decoding failed.
 /// - A ``failure`` without ``response``: the call failed before the observer got a head.
 public struct CallOutcome: Sendable {
@@ -92,15 +92,15 @@ public struct CallOutcome: Sendable {
     /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
     /// instead.
     public let isCancelled: Bool
-    /// Why the response is a failure; `nil` for a response that is accepted, and without a response.
+    /// The refused response; `nil` if the response is accepted, or if no response was received.
     ///
-    /// The rule of `validateStatus` decides, wherever `validateStatus` is in the stack. Without a `validateStatus`, a status code of at
-    /// least 400 is a failure. A response that a middleware has refused with an error of the app is a failure, too.
+    /// The rule of `validateStatus` decides, for a `validateStatus` inside or outside the observer. Without `validateStatus`, a response
+    /// with a status code of at least 400 is refused. A middleware can also refuse a response, with an error of the app.
     public let refusal: Refusal?
 }
 
 extension CallOutcome {
-    /// A response that is a failure.
+    /// A refused response, and its errors.
     public struct Refusal: Sendable {
         /// The head of the response.
         public let head: HTTPResponse
@@ -110,14 +110,14 @@ extension CallOutcome {
         /// For developers, `String(reflecting:)` of this error has the first bytes of the body, without secrets.
         /// ``StatusError/bodyPrefix`` has all bytes that were read.
         ///
-        /// An outer `validateStatus` reads the body after the head has arrived. Therefore, `error` is also `nil` for a call that is not a
-        /// typed call, unless the client has an envelope.
+        /// An outer `validateStatus` reads the body after the head has arrived. An untyped call ends before this `validateStatus` creates
+        /// the error, unless the client has an envelope. For such an untyped call, `error` is `nil`.
         public let error: StatusError?
         /// The error that the body describes in the envelope of the client; `nil` if the body describes no error, or if the call failed
         /// before the body was read.
         public let serviceError: ServiceError?
-        /// Whether a middleware inside the observer has refused the response: `validateStatus`, or a middleware that has refused the
-        /// response with an error of the app. See ``Request/reportRefusal(of:with:)``.
+        /// Whether a layer inside the observer has refused the response. This layer is `validateStatus`, or a middleware that throws an
+        /// error of the app: see ``Request/reportRefusal(of:with:)``.
         public let isInner: Bool
 
         init(_ head: HTTPResponse, error: StatusError? = nil, isInner: Bool, failure: (any Error)?) {

@@ -56,7 +56,7 @@ public struct ExchangeEvent: Sendable {
         public static let waitEnd = Kind("waitEnd")
         /// The request waits until the device has a network.
         public static let networkWaitStart = Kind("networkWaitStart")
-        /// The request no longer waits for a network: it continues, or has failed.
+        /// The request no longer waits for a network: the request continues, or has failed.
         public static let networkWaitEnd = Kind("networkWaitEnd")
         /// A layer has decided whether another attempt follows: ``ExchangeEvent/decision``.
         public static let retryDecision = Kind("retryDecision")

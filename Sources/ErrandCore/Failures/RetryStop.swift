@@ -26,7 +26,8 @@ public enum RetryStop: String, Sendable, Hashable {
     /// The retry budget of the origin is used up.
     case budgetUsedUp
 
-    /// Returns the reason that forbids a further attempt; `nil` if no reason does. Call this function before the wait is known.
+    /// Returns the reason that forbids a further attempt; `nil` if no reason forbids the attempt. The function ignores the wait before the
+    /// attempt: see ``reason(delay:remaining:)``.
     ///
     /// - Parameters:
     ///   - used: the number of attempts that the call has made.

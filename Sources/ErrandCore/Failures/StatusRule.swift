@@ -38,7 +38,7 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     /// Returns whether the rule contains `status`.
     public func contains(_ status: HTTPResponse.Status) -> Bool { storage.contains(status) }
 
-    /// Whether the rule is a list without a status. False for a rule with a closure.
+    /// Whether the rule is an empty list. False for a rule with a closure.
     public var isEmpty: Bool { storage.codes?.isEmpty ?? false }
 
     /// Returns the rule that contains the statuses of both rules.
@@ -60,7 +60,7 @@ extension StatusRule: ExpressibleByArrayLiteral {
     public init(arrayLiteral codes: Int...) { self.init(Set(codes)) }
 }
 
-/// Two lists are equal if they have the same codes. A rule with a closure is equal to its copies only.
+/// Two lists are equal if they have the same codes. A rule with a closure is equal only to its copies.
 extension StatusRule: Hashable {
     public static func == (left: StatusRule, right: StatusRule) -> Bool {
         left.storage === right.storage || (left.storage.codes != nil && left.storage.codes == right.storage.codes)

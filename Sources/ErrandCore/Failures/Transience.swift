@@ -28,8 +28,10 @@ extension TransportError.Code {
 }
 
 extension TransportError {
-    /// Whether the failure is evidence that the server, or the network path to the server, does not work: the code is evidence
-    /// (``Code/isEvidenceAgainstServer``), and the failure is not a timeout in the queue of a layer of the client or without a network.
+    /// Whether the failure is evidence that the server, or the network path to the server, does not work.
+    ///
+    /// True if the code is evidence: see ``Code/isEvidenceAgainstServer``. False for a timeout in a queue of the client, and for a timeout
+    /// while the request waited for a network.
     public var isEvidenceAgainstServer: Bool {
         code.isEvidenceAgainstServer && (code != .timedOut || ![.queue, .connectivity].contains(phase))
     }

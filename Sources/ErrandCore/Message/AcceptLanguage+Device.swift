@@ -1,11 +1,12 @@
 extension AcceptLanguage {
-    /// Creates a value from the languages in the settings of the device, which `Locale.preferredLanguages` returns.
+    /// Creates a value from the languages in the settings of the device (`Locale.preferredLanguages`).
     ///
     /// ```swift
     /// request.headers[.acceptLanguage] = AcceptLanguage().value
     /// ```
     ///
-    /// The languages are read once. A person can change the settings while the app runs. Therefore an app creates the value for each
-    /// request, as `transformRequest` does. On Linux, the only language is `en-001`, whatever the environment says.
+    /// The languages are read once. A person can change the settings while the app runs. Therefore, create the value for each request, for
+    /// example in the closure of `transformRequest`. On Linux, the only language is always `en-001`. Environment variables do not change
+    /// the language.
     public init() { self.init(preferred: Locale.preferredLanguages) }
 }

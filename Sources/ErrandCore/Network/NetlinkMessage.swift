@@ -1,5 +1,5 @@
-/// A message of Linux about its network interfaces, addresses and routes (the netlink family `NETLINK_ROUTE`), as far as a network path
-/// depends on the message.
+/// A message of Linux about its network interfaces, addresses and routes (the netlink family `NETLINK_ROUTE`). The type has only the parts
+/// that can change a network path.
 ///
 /// The numbers are those of `linux/netlink.h`, `linux/rtnetlink.h`, `linux/if_link.h` and `linux/if_addr.h`. Integers have the byte order
 /// of the machine.
@@ -11,7 +11,7 @@ struct NetlinkMessage: Sendable, Hashable {
         var hardware: UInt16
         var flags: UInt32
         var name = ""
-        /// The kind of a virtual interface, such as `veth`; empty for a device.
+        /// The kind of a virtual interface, such as `veth`; empty for a hardware device.
         var kind = ""
     }
 
@@ -29,13 +29,13 @@ struct NetlinkMessage: Sendable, Hashable {
         var family: UInt8
         /// The length of the prefix of the destinations, in bits: 0 for a default route.
         var prefixLength: UInt8
-        /// The first two octets of the destinations, as far as the prefix reaches: 0 for a default route.
+        /// The first two octets of the prefix of the destinations: 0 for a default route.
         var destination: UInt16 = 0
         var table: UInt32
         var scope: UInt8
         var type: UInt8
         var priority: UInt32 = 0
-        /// The next hops that can be used: the number of the interface, or `nil` if the message does not name the interface.
+        /// The usable next hops. Each hop is the number of an interface, or `nil` if the message does not name the interface.
         var hops: [Int32?] = []
     }
 
@@ -45,7 +45,7 @@ struct NetlinkMessage: Sendable, Hashable {
         case route(Route)
         /// The end of a dump.
         case done
-        /// The kernel refuses a request with this error number (`errno`). The number 0 is a confirmation.
+        /// The kernel refuses a request with this error number (`errno`). The number 0 confirms the request.
         case error(Int32)
         /// The kernel has dropped messages.
         case overrun
@@ -145,7 +145,7 @@ extension NetlinkMessage.Address {
 }
 
 extension NetlinkMessage.Route {
-    /// The flags of a next hop without a carrier, or whose interface is gone.
+    /// The flags of unusable next hops: the interface is gone, or has no carrier.
     private static let unusable: UInt32 = 0x1 | 0x10
 
     fileprivate init?(_ payload: inout NetlinkReader) {
@@ -199,8 +199,8 @@ private struct NetlinkReader {
     init(_ octets: some Collection<UInt8>) { self.octets = Array(octets)[...] }
     private init(slice: ArraySlice<UInt8>) { octets = slice }
 
-    /// Whether no value follows. Messages and attributes begin at multiples of 4 octets. The octets before the next multiple are dropped
-    /// with the value before them.
+    /// Whether all octets were read. Messages and attributes begin at multiples of 4 octets. ``take(_:)`` also drops the padding after a
+    /// value.
     var isAtEnd: Bool { octets.isEmpty }
 
     mutating func uint8() -> UInt8? { octets.popFirst() }
@@ -222,7 +222,7 @@ private struct NetlinkReader {
         return true
     }
 
-    /// Removes and returns the next `count` octets, and drops the octets up to the next multiple of 4. `nil` if there are fewer octets.
+    /// Removes and returns the next `count` octets, and drops the padding up to the next multiple of 4. `nil` if there are fewer octets.
     mutating func take(_ count: Int) -> NetlinkReader? {
         guard count >= 0, octets.count >= count else { return nil }
         defer { octets = octets.dropFirst((count + 3) & ~3) }
@@ -231,7 +231,7 @@ private struct NetlinkReader {
 
     mutating func attribute() -> (type: UInt16, value: NetlinkReader)? {
         guard let length = uint16(), let type = uint16(), length >= 4, let value = take(Int(length) - 4) else { return nil }
-        // The two upper bits are flags: nested attributes, and the byte order of the network.
+        // The two upper bits are flags: the value has nested attributes, and the value is in network byte order.
         return (type & 0x3FFF, value)
     }
 

@@ -2,9 +2,9 @@ internal import ErrandFormats
 
 /// The interfaces, addresses and routes of a Linux machine at one moment, from the messages of a dump.
 ///
-/// The path is never computed from notifications alone. If an interface goes down, or loses its last address, Linux removes the IPv4
-/// routes of the interface without a notification. A replaced route has no notification of its removal either. Therefore a notification
-/// only causes another dump.
+/// The path is never computed from notifications alone. If an interface goes down, or loses its last address, Linux removes the IPv4 routes
+/// of the interface without a notification. If a route is replaced, Linux does not report the removal of the old route either. Therefore a
+/// notification only causes another dump.
 struct NetlinkSnapshot: Sendable {
     private static let ipv4: UInt8 = 2
     private static let ipv6: UInt8 = 10
@@ -16,10 +16,10 @@ struct NetlinkSnapshot: Sendable {
         let hop: Int32?
     }
 
-    /// Whether the path needs a default route. Otherwise, a route to any other network is enough.
+    /// Whether the path needs a default route. If false, a route to any other network is enough.
     let requiresDefaultRoute: Bool
     private var links: [Int32: NetlinkMessage.Link] = [:]
-    /// The address families and interfaces of the addresses that other networks can respond to.
+    /// The interfaces with addresses to which other networks can respond, by address family.
     private var addresses: [UInt8: Set<Int32>] = [:]
     private var exits: Set<Exit> = []
 
@@ -83,7 +83,7 @@ struct NetlinkSnapshot: Sendable {
 }
 
 extension NetlinkMessage.Address {
-    /// Whether the scope is wider than the link, and the address is no longer checked for duplicates and is no duplicate.
+    /// Whether the scope is wider than the link, and the check for duplicate addresses has succeeded.
     fileprivate var reachesOtherNetworks: Bool { scope < 253 && flags & (0x40 | 0x08) == 0 }
 }
 
@@ -91,8 +91,8 @@ extension NetlinkMessage.Link {
     /// Whether the interface is up and has a carrier (`IFF_UP`, `IFF_RUNNING`), and is not the loopback interface (`IFF_LOOPBACK`).
     fileprivate var isUsable: Bool { flags & 0x49 == 0x41 }
 
-    /// The kind of the interface. Linux reports no kind of a device, so the kind comes from the type of the hardware, and from the name
-    /// that systemd and Android give the device.
+    /// The kind of the interface. Linux does not report the kind of a hardware device. For a device, the kind comes from the hardware type,
+    /// and from the name that systemd or Android has given.
     var interface: NetworkPath.Interface {
         switch (hardware, kind) {
         case (772, _): .loopback

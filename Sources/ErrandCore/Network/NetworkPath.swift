@@ -1,11 +1,11 @@
-/// The network that connections of this device use at one moment.
+/// The network for new connections of this device, at one moment.
 ///
 /// ```swift
 /// let quality = monitor.current.isConstrained || monitor.current.isExpensive ? "small" : "large"
 /// ```
 ///
-/// A satisfied path says that the device has a route to other networks. The server may still be unreachable, for example in a
-/// network that asks for a sign-in. Therefore no layer of this library fails a request because of a path.
+/// A satisfied path means that the device has a route to other networks. The server may still be unreachable, for example in a network that
+/// asks for a sign-in. Therefore no layer of this library fails a request because of a path.
 public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     /// A kind of network interface. An open set: a monitor of your own may add kinds.
     public struct Interface: Sendable, Hashable, CustomStringConvertible {
@@ -31,7 +31,7 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the device has a route to other networks.
     ///
-    /// True too if the system may open a route as soon as a connection begins, and if the system gives no information.
+    /// Also true if the system may open a route when a connection begins, or if the system gives no information.
     public let isSatisfied: Bool
     /// The kinds of the interfaces that new connections use; empty if the path is not satisfied, or if the kinds are not known.
     public let interfaces: Set<Interface>
@@ -55,9 +55,9 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
         self.isExpensive = isExpensive ?? interfaces.contains(.cellular)
     }
 
-    /// No route to any other network.
+    /// A path without a route to other networks.
     public static let unsatisfied = NetworkPath(isSatisfied: false)
-    /// The path of a system that gives no information: satisfied, over interfaces that are not known.
+    /// The path of a system that gives no information: satisfied, over unknown interfaces.
     public static let unknown = NetworkPath(isSatisfied: true)
     /// A satisfied path over Wi-Fi.
     public static let wifi = NetworkPath(isSatisfied: true, interfaces: [.wifi])

@@ -7,9 +7,10 @@
 /// ```
 ///
 /// The monitor of the system is `NetlinkPathMonitor` on Linux, and `ApplePathMonitor` of the module `ErrandURLSession` on Apple's
-/// platforms. Both are `.system`, where a function takes a monitor. For tests, `ErrandTesting` has `ScriptedPathMonitor`.
+/// platforms. If a function takes a monitor, `.system` creates the monitor of the platform. For tests, `ErrandTesting` has
+/// `ScriptedPathMonitor`.
 public protocol NetworkPathMonitor: Sendable {
-    /// The current path. The property must be quick and must not block: layers read it for each call.
+    /// The current path. The property must be quick and must not block, because layers read the path for each call.
     var current: NetworkPath { get }
 
     /// Returns the current path, and then each change.

@@ -1,5 +1,5 @@
-/// The times at which a changing state is read: at most one read in each interval. The first change after a pause is read immediately, and
-/// the last change of a series is never missed.
+/// The times at which a changing state is read: at most one read in each interval. The first change after a pause is read immediately.
+/// After the last change of a series, the state is always read again.
 struct ReadSchedule: Sendable {
     let interval: Duration
     private var lastRead: Duration?

@@ -8,7 +8,7 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The network path of a Linux machine, from the kernel's notifications about interfaces, addresses and routes
+/// A monitor of the network path of a Linux machine. The monitor uses the kernel's notifications about interfaces, addresses and routes
 /// ([rtnetlink](https://man7.org/linux/man-pages/man7/rtnetlink.7.html)).
 ///
 /// ```swift
@@ -16,13 +16,14 @@ internal import Musl
 /// print(monitor.current)          // satisfied, wired
 /// ```
 ///
-/// The path is satisfied if a default route leads through an interface that is up and has a carrier, and if such an interface has an
-/// address of the same family (IPv4 or IPv6). The kinds of the interfaces are those of the routes that connections use. Linux reports no
-/// kind of a device, so the kind comes from the hardware type and the name of the device. Only a cellular network is expensive, and no
-/// network is constrained.
+/// An interface is usable if the interface is up and has a carrier. The path is satisfied if a default route leads through a usable
+/// interface, and a usable interface has an address of the same family (IPv4 or IPv6).
 ///
-/// The state is read at most ten times in one second. Therefore a change is reported immediately after a quiet time, and within 100 ms
-/// otherwise, and a change that lasts less than 100 ms may not be reported. If the kernel drops notifications, the state is read again.
+/// The path has the kinds of the interfaces of the routes that connections use. Linux does not report the kind of a hardware device. For a
+/// device, the kind comes from the hardware type and the name. Only a cellular network is expensive, and no network is constrained.
+///
+/// The state is read at most ten times in one second. After a quiet time, a change is reported immediately. Otherwise, a change is reported
+/// within 100 ms. A change that lasts less than 100 ms may not be reported. If the kernel drops notifications, the state is read again.
 ///
 /// The monitor belongs to the network namespace of the thread that creates the monitor. The monitor has two sockets, which are closed when
 /// the monitor is released. Share one monitor in a process.
@@ -33,20 +34,20 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
     private static let queue = DispatchQueue(label: "errand.network-path")
 
     private let latest: CurrentValue<NetworkPath>
-    /// Why the kernel gives no information; `nil` if the monitor works.
+    /// The reason why the kernel gives no information; `nil` if the monitor works.
     public let unavailableReason: String?
     private let source: NotificationSource?
 
     /// Creates a monitor, and reads the current path. The initializer makes a few short system calls.
     ///
-    /// - Parameter requiresDefaultRoute: whether a satisfied path needs a default route. Default: `true`. If false, a route to any
-    ///   network other than that of the machine itself is enough, as in a data center without a route to the Internet.
+    /// - Parameter requiresDefaultRoute: whether a satisfied path needs a default route. Default: `true`. If false, a route to any other
+    ///   network is enough. Pass false in a data center without a route to the Internet.
     public convenience init(requiresDefaultRoute: Bool = true) {
         self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
     }
 
-    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; `nil`: the size that the system chooses. With a small
-    ///   buffer, a test sees that dropped notifications do no harm.
+    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; `nil`: the size that the system chooses. Tests use a small
+    ///   buffer, so that the kernel drops notifications.
     package init(requiresDefaultRoute: Bool = true, receiveBufferBytes: Int32?) {
         let latest = CurrentValue(NetworkPath.unknown)
         self.latest = latest
@@ -88,7 +89,7 @@ private final class NotificationSource: Sendable {
         self.readings = readings
         let source = DispatchSource.makeReadSource(fileDescriptor: readings.notifications.descriptor, queue: queue)
         source.setEventHandler { readings.readNotifications(on: queue) }
-        // The handler keeps the sockets open until the source no longer uses them.
+        // The cancel handler holds `readings`. Therefore, the sockets stay open until the source no longer uses the sockets.
         source.setCancelHandler { readings.end() }
         source.resume()
         self.source = Mutex(source)
@@ -107,9 +108,9 @@ private final class NetlinkReadings: Sendable {
         var hasEnded = false
     }
 
-    /// The number of datagrams that are read before other work of the queue continues.
+    /// The largest number of datagrams that are read before other work of the queue continues.
     private static let datagramLimit = 256
-    /// The number of dumps that are made if the state changes during each dump. Then a notification follows.
+    /// The largest number of dumps for one read. If the state changes during each dump, a notification follows and causes another read.
     private static let dumpLimit = 4
 
     let notifications: NetlinkSocket
@@ -133,14 +134,14 @@ private final class NetlinkReadings: Sendable {
 
     func end() { state.withLock { $0.hasEnded = true } }
 
-    /// Reads the waiting notifications. If one of them may change the path, plans to read the state.
+    /// Reads the waiting notifications. If a notification may change the path, plans a read of the state.
     func readNotifications(on queue: DispatchQueue) {
         let snapshot = NetlinkSnapshot(requiresDefaultRoute: requiresDefaultRoute)
         var isChanged = false
         for _ in 0..<Self.datagramLimit {
             let received = notifications.receive()
             guard case .octets(let octets) = received else {
-                // The kernel has dropped notifications (`ENOBUFS`), or sends more than a datagram can have.
+                // The kernel has dropped notifications (`ENOBUFS`), or a datagram was longer than the buffer.
                 guard received == .lost else { break }
                 state.withLock { $0.overrunCount += 1 }
                 isChanged = true
@@ -163,7 +164,7 @@ private final class NetlinkReadings: Sendable {
                 return !state.hasEnded
             })
         else { return }
-        // If the kernel refuses the dump, for example for lack of memory, the next notification causes another dump.
+        // If the kernel refuses the dump, for example because memory is low, the next notification causes another dump.
         if let path = try? read() { latest.set(path) }
     }
 
@@ -197,7 +198,7 @@ private final class NetlinkReadings: Sendable {
                 case .nothing(let code): throw NetlinkError(operation: "read", code: code)
                 }
                 let (messages, isDamaged) = NetlinkMessage.read(octets)
-                // The rest of an earlier dump has another number.
+                // The messages of an earlier dump have another number.
                 for message in messages where message.sequence == sequence {
                     if case .error(let code) = message.content, code != 0 { throw NetlinkError(operation: "read", code: code) }
                     isDone = isDone || message.content == .done
@@ -225,14 +226,14 @@ private final class NetlinkSocket: Sendable {
         case octets([UInt8])
         /// Messages were dropped.
         case lost
-        /// Nothing waits (`EAGAIN`), or the socket has failed with this error number.
+        /// No datagram waits (`EAGAIN`), or the socket has failed with this error number.
         case nothing(Int32)
     }
 
     private static let family: UInt16 = 16
     /// The kernel sends dumps in datagrams of at most 32 KiB.
     private static let bufferBytes = 64 * 1024
-    /// The longest wait for a part of a dump. The kernel has no reason to wait.
+    /// The longest wait for a part of a dump. The kernel has no reason to delay a part.
     private static let timeoutSeconds = 2
 
     let descriptor: Int32
@@ -277,7 +278,7 @@ private final class NetlinkSocket: Sendable {
 
     private static func octets(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
 
-    /// Asks for all objects of a kind. The responses have the same sequence number.
+    /// Requests all objects of a kind. The response messages have the number `sequence`, too.
     func requestDump(_ type: UInt16, sequence: UInt32) throws(NetlinkError) {
         // A header with NLM_F_REQUEST and NLM_F_DUMP, and a `rtgenmsg` for any family.
         let flags: UInt16 = 0x1 | 0x300
@@ -295,7 +296,7 @@ private final class NetlinkSocket: Sendable {
                 sender.withUnsafeMutableBytes { sender -> Int in
                     var length = socklen_t(sender.count)
                     let address = sender.baseAddress?.assumingMemoryBound(to: sockaddr.self)
-                    // With MSG_TRUNC, the result is the length of the datagram, even if it is longer than the buffer.
+                    // With MSG_TRUNC, the result is the length of the datagram, even if the datagram is longer than the buffer.
                     return recvfrom(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_TRUNC), address, &length)
                 }
             }

@@ -44,7 +44,7 @@ public struct CallAttempts: Sendable {
     ///     redirect, which is not an attempt.
     ///   - delay: the wait before the next attempt. Default: zero.
     ///   - clock: the clock that measures the waits.
-    ///   - wake: a closure whose return ends the wait early; `nil`, the default: the wait has its full length.
+    ///   - wake: a closure. If the closure returns during the wait, the wait ends early. `nil`, the default: the wait has its full length.
     ///   - onDecision: a closure that reports the decision. The closure runs after the attempt was recorded, and before the wait.
     ///     Nothing by default.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
@@ -208,8 +208,8 @@ extension Request {
     /// - Parameters:
     ///   - delay: the length of the wait.
     ///   - clock: the clock that measures the wait.
-    ///   - wake: a closure whose return ends the wait early; `nil`, the default: the wait has its full length. At the end of the wait, a
-    ///     running closure is cancelled.
+    ///   - wake: a closure. If the closure returns during the wait, the wait ends early. At the end of the wait, a running closure is
+    ///     cancelled. `nil`, the default: the wait has its full length.
     /// - Throws: `CancellationError`; the error of `wake`.
     public func wait(
         for delay: Duration, on clock: any Clock<Duration> = ContinuousClock(), orUntil wake: (@Sendable () async throws -> Void)? = nil

@@ -12,8 +12,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case inside
         /// No side: the stack must have no other middleware of the same place.
         case once
-        /// No side, but only in a stack that sorts its layers. In any other stack, several layers of the same place are
-        /// valid.
+        /// Like ``once``, but only in a stack that sorts its layers. In any other stack, several layers of the same place are valid.
         case onceWhenSorted
     }
 

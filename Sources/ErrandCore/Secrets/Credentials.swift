@@ -70,7 +70,8 @@ enum Credentials {
     private struct UserInfo {
         /// The user information, without the at sign after it.
         let range: Range<Int>
-        /// The bytes to replace, which begin at the same place; `nil` if an earlier user information replaces these bytes.
+        /// The bytes to replace, from the beginning of ``range``; `nil` if the replacement for an earlier user information includes these
+        /// bytes.
         let replaced: Range<Int>?
     }
 
@@ -89,7 +90,7 @@ enum Credentials {
         guard let last = line.lastIndex(of: UInt8(ascii: "@")) else { return }
         var index = line.startIndex
         var replacedEnd: Int?
-        // Credentials may stand at the beginning of a line, without slashes before them.
+        // A line may begin with credentials, without slashes before the credentials.
         let front = line.prefix { !isEnd($0) }
         if let at = front.lastIndex(of: UInt8(ascii: "@")), front[..<at].contains(UInt8(ascii: ":")) {
             found.append(UserInfo(range: index..<at, replaced: index..<at))

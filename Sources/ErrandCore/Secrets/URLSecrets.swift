@@ -1,6 +1,7 @@
-/// Walks a URL or a query, and the percent-encoded texts within. Replaces the secrets, and can collect their values.
+/// A search for the secrets of a URL or a query, and of the percent-encoded texts within. The search replaces the secrets, and can collect
+/// the values of the secrets.
 ///
-/// Octets are compared throughout, because a combining character after a separator must not hide the separator.
+/// All comparisons are of octets, because a combining character after a separator must not hide the separator.
 struct URLSecrets {
     /// The number of levels of nested percent-encoding that are decoded.
     private static let escapeLevels = 3
@@ -50,7 +51,7 @@ struct URLSecrets {
         return redactedItems(of: query, levels: levels)
     }
 
-    /// Returns a path without the secrets of an encoded URL within the path, such as in the path of a proxy.
+    /// Returns a path without secrets. A path may contain an encoded URL with secrets, such as the path of a proxy.
     private mutating func redactedPath(_ path: Substring, levels: Int) -> String {
         guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
         let plain = PercentEncoding.decodedLeniently(path)
@@ -77,8 +78,8 @@ struct URLSecrets {
         return shown
     }
 
-    /// Returns a part of a query without the secrets of a URL or a query in its percent-encoded text. The name of the part
-    /// itself is not secret.
+    /// Returns a part of a query without secrets. The name of the part is not secret. The percent-encoded text of the part may contain a
+    /// URL or a query with secrets.
     private mutating func redactedEscapes(of part: Substring, levels: Int) -> String {
         guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
         let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex
@@ -98,10 +99,10 @@ struct URLSecrets {
         part.value != nil && sensitivity.isSensitive(queryName: PercentEncoding.decodedLeniently(part.name))
     }
 
-    /// Collects the secret values of a text, without the texts that are encoded within.
+    /// Collects the secret values of a text. The encoded texts within this text are not searched.
     private mutating func collectValues(in text: Substring) {
         for part in QueryParts(text) where isSecret(part) {
-            // In a `Link` field, the URL ends before the end of its item.
+            // In a `Link` field, the URL ends at the character `>`, before the end of the query item.
             let value = String(Substring((part.value ?? "").utf8.prefix { !"<>\" ".utf8.contains($0) }))
             values.append(PercentEncoding.decode(value) ?? value)
             // Some readers decode a plus as a space.

@@ -1,6 +1,6 @@
 /// Reads values in DER one after the other ([X.690](https://www.itu.int/rec/T-REC-X.690)).
 ///
-/// Values with a length of more than three octets are not read.
+/// If the length of a value takes more than three octets, the value is not read.
 package struct DERReader {
     package struct Tag: Hashable {
         let byte: UInt8
@@ -17,7 +17,7 @@ package struct DERReader {
 
     package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Returns the next value; `nil` at the end, and if the value is incomplete.
+    /// Returns the next value; `nil` at the end, or if the value is incomplete.
     package mutating func read() -> (tag: Tag, content: DERReader)? {
         var bytes = rest
         guard let tag = bytes.popFirst(), let first = bytes.popFirst() else { return nil }
@@ -35,7 +35,7 @@ package struct DERReader {
         return (Tag(tag), DERReader(bytes.prefix(count)))
     }
 
-    /// Returns the next value if it has the tag `tag`. If it has another tag, reads nothing and returns `nil`.
+    /// Returns the content of the next value if the value has the tag `tag`. If the value has another tag, reads nothing and returns `nil`.
     package mutating func read(_ tag: Tag) -> DERReader? {
         guard rest.first == tag.byte else { return nil }
         return read()?.content

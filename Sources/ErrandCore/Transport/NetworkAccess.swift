@@ -4,7 +4,7 @@
 /// request.options.networkAccess = .all.subtracting([.cellular, .constrained])
 /// ```
 ///
-/// A request always may use a network without these properties, such as a home's Wi-Fi.
+/// A request may always use a network without these properties, such as the Wi-Fi at home.
 public struct NetworkAccess: OptionSet, Sendable, Hashable, CustomStringConvertible {
     /// The kinds as bits.
     public let rawValue: UInt8
@@ -46,7 +46,7 @@ extension RequestOptions {
     ///
     /// If only forbidden networks are available, the request fails with the code ``TransportError/Code/blockedByPolicy``. Nothing is sent.
     /// Any value except `all` requires a transport with the capability ``TransportCapabilities/networkAccess``. `coalesce` compares the
-    /// values, so that a request never uses the exchange of a request with other networks.
+    /// values: requests with different values never share an exchange.
     public var networkAccess: NetworkAccess {
         get { self[NetworkAccessKey.self] }
         set { self[NetworkAccessKey.self] = newValue }
@@ -55,8 +55,8 @@ extension RequestOptions {
     /// Whether the request waits for a network if the device is offline, instead of failing; false by default.
     ///
     /// The wait ends at the deadline of the request. Set a ``timeout``: without a deadline, the transport decides how long a request waits.
-    /// `true` requires a transport with the capability ``TransportCapabilities/waitsForConnectivity``. A connection that breaks off later
-    /// fails the request, as without this option.
+    /// `true` requires a transport with the capability ``TransportCapabilities/waitsForConnectivity``. If the connection is lost later, the
+    /// request fails, as it does without this option.
     public var waitsForConnectivity: Bool {
         get { self[WaitsForConnectivityKey.self] }
         set { self[WaitsForConnectivityKey.self] = newValue }

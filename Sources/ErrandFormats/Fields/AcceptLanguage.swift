@@ -6,15 +6,15 @@
 /// languages.value         // de-AT, de;q=0.9, en-US;q=0.8
 /// ```
 ///
-/// The first language has the quality 1, and each later language has 0.1 less, so that a server knows the order.
+/// The first language has the quality 1. The quality of each further language is lower by 0.1, so that a server knows the order.
 ///
-/// A list of an app or a device can have entries that can't be sent. These entries never fail a request: they are left out, and
-/// ``ignored`` has them.
+/// A list of an app or a device can have entries that can't be sent. The value leaves out these entries, so no request fails. The property
+/// ``ignored`` has the entries.
 public struct AcceptLanguage: Sendable, Hashable {
     /// The largest number of languages in a value: 10. The tenth language has the quality 0.1.
     public static let maxLanguages = 10
 
-    /// The longest language range, in octets. The tags of RFC 5646, section 4.4.1, have at most 35.
+    /// The longest language range, in octets. The tags of RFC 5646, section 4.4.1, have at most 35 octets.
     private static let maxRangeBytes = 64
 
     /// The languages of the value, in order: at most ``maxLanguages``.
@@ -28,7 +28,7 @@ public struct AcceptLanguage: Sendable, Hashable {
     /// `de`, `pt-BR` or `zh-Hant-TW`, or `*` for any language. An underscore counts as a hyphen, because identifiers of a `Locale` have
     /// underscores: `en_US`. Languages are compared without case.
     ///
-    /// - Parameter preferred: the languages, the best language first. An invalid entry is left out, as ``ignored`` describes.
+    /// - Parameter preferred: the languages, the best language first. Some entries are left out: see ``ignored``.
     public init(preferred: [String]) {
         var (languages, ignored): ([String], [String]) = ([], [])
         for entry in preferred {

@@ -17,7 +17,7 @@ package enum Base64 {
 
     private static func isOfURLs(_ digit: UInt8) -> Bool { digit == UInt8(ascii: "-") || digit == UInt8(ascii: "_") }
 
-    /// Returns the bytes in the standard alphabet, with padding.
+    /// Returns the text of the bytes in the standard alphabet, with padding.
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -44,8 +44,8 @@ package enum Base64 {
         return decode(digits: digits)
     }
 
-    /// Returns the bytes of digits of either alphabet. Bits at the end that don't make a byte are dropped. Any other character is treated
-    /// as the digit of zero.
+    /// Decodes digits of either alphabet, and returns the bytes. Bits at the end are dropped if these bits are not a whole byte. Any other
+    /// character is treated as the digit of zero.
     package static func decode(digits: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.count * 3 / 4)

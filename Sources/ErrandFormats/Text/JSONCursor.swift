@@ -2,7 +2,7 @@
 package struct JSONCursor {
     /// The text. The caller keeps its memory valid for the lifetime of the cursor.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The number of bytes before the next byte. Greater than the number of all bytes after a truncated escape.
+    /// The number of bytes before the next byte. After a truncated escape, this number is greater than the number of all bytes.
     package var position: Int
 
     /// Creates a cursor at the beginning of a text.
@@ -19,7 +19,7 @@ package struct JSONCursor {
         while let next, next.isSpace { position += 1 }
     }
 
-    /// Skips the next byte if it is `character`. Returns whether it is.
+    /// Skips the next byte if the byte is `character`. Returns whether a byte was skipped.
     @inlinable package mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard next == UInt8(ascii: character) else { return false }
         position += 1

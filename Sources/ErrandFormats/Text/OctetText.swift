@@ -33,8 +33,8 @@ extension StringProtocol {
         }
     }
 
-    /// The members of a comma-separated list ([RFC 9110, section 5.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.1)),
-    /// without white space around them. Empty members are left out.
+    /// The members of a comma-separated list ([RFC 9110, section 5.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.1)), without
+    /// white space around each member. Empty members are left out.
     package var listMembers: [String] {
         withUTF8Bytes { bytes in
             var members: [String] = []

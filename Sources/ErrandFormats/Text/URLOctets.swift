@@ -1,5 +1,5 @@
 extension UInt8 {
-    /// Whether the octet is a space, a control character or DEL, which would end a word or a line of a message.
+    /// Whether the octet is a space, a control character or DEL. Such an octet would end a word or a line of a message.
     @inlinable package var isSpaceOrControl: Bool { self <= 0x20 || self == 0x7F }
 
     /// Whether the octet would end or split an authority within a URL

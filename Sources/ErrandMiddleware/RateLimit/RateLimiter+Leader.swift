@@ -42,8 +42,8 @@ extension RateLimiter {
         }
     }
 
-    /// Sleeps until the leader must ask the store again: until `wait` has passed, or until the server sends fields that the count
-    /// `updateCount` does not include.
+    /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server has caused the wait, the
+    /// sleep also ends when the server sends fields that `updateCount` does not include.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter updateCount: Int) async throws {
         let end = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {

@@ -51,7 +51,7 @@ struct ServerWaits: Sendable {
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
-    /// Records the waits of the fields that are longer than the limit, and returns the fields with their waits shortened to the limit.
+    /// Records whether a wait of the fields is longer than the limit. Returns the fields, with each wait shortened to the limit.
     mutating func update(by fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
         let asked = fields.quotas.reduce(fields.retryAfter ?? .zero) { $1.remaining > 0 ? $0 : max($0, $1.reset) }
         if asked > limit {

@@ -8,9 +8,9 @@ extension RetryPolicy {
     /// let stack = HTTPStack.default.retry(.standard.waitingForNetwork(at: gate)).waitForNetwork(upTo: .seconds(30), at: gate)
     /// ```
     ///
-    /// If the path is not satisfied at any time of a wait, and then is satisfied again, the wait ends: the call continues by priority, as
-    /// the other calls of the gate. The early end is used only after a failure without a response. After a status, the whole wait passes,
-    /// because the server may be overloaded. The number of attempts, the budget and the deadline do not change.
+    /// If the path is not satisfied at some moment of a wait, and later is satisfied again, the wait ends. Then the call continues by
+    /// priority, like the other calls of the gate. A wait ends early only after a failure without a response. After a response, the whole
+    /// wait passes, because the server may be overloaded. The number of attempts, the budget and the deadline do not change.
     ///
     /// - Parameter gate: the gate, with the monitor of the network path. Use the gate of `waitForNetwork(upTo:at:clock:)`, if the stack has
     ///   this layer.
@@ -20,7 +20,7 @@ extension RetryPolicy {
         return policy
     }
 
-    /// Returns a closure that returns when the network has returned after a failed attempt; `nil` if the whole wait must pass.
+    /// Returns a closure that waits for the return of the network after a failed attempt; `nil` if the whole wait must pass.
     func wake(for request: Request, after result: Result<Response, any Error>) -> (@Sendable () async throws -> Void)? {
         guard let gate, case .failure(let error) = result, error is TransportError else { return nil }
         return { try await gate.waitForReturn(for: request) }

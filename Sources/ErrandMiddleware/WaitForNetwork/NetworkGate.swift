@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// Holds calls back while the device has no network. Several stacks may share a gate.
+/// A gate at which calls wait while the device has no network. Several stacks may share a gate.
 ///
 /// ```swift
 /// let gate = NetworkGate(.system)
@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// When a path returns, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to six calls continue
 /// immediately. If more calls wait, the other calls continue in groups of at most six, spread evenly over the next 250 ms. If the path is
-/// lost again meanwhile, the other calls wait until it returns. Calls that begin after the path has returned do not wait.
+/// lost again during this time, the other calls wait until a path returns. Calls that begin after the path has returned do not wait.
 public final class NetworkGate: Sendable {
     private struct Waiter: Sendable {
         let ticket: QueueTicket
@@ -54,11 +54,11 @@ public final class NetworkGate: Sendable {
     /// The number of calls that wait for a network now.
     public var waitingCount: Int { counts.value }
 
-    /// Returns the number of calls that wait for a network, and then each change. A slow reader gets only the newest number. The sequence
-    /// ends when the gate is released.
+    /// Returns the number of calls that wait for a network, and then each changed number. A slow reader gets only the newest number. The
+    /// sequence ends when the gate is released.
     public func waitingCounts() -> AsyncStream<Int> { counts.values() }
 
-    /// Waits until the path is satisfied and it is the call's turn.
+    /// Waits until the path is satisfied, and the gate releases the call.
     ///
     /// - Throws: `CancellationError`.
     func wait(for request: Request) async throws {
@@ -87,7 +87,7 @@ public final class NetworkGate: Sendable {
         }
     }
 
-    /// Waits until a path is lost, and then until a path has returned and it is the call's turn.
+    /// Waits until the path is lost, then until a path returns, and then until the gate releases the call.
     ///
     /// - Throws: `CancellationError`.
     func waitForReturn(for request: Request) async throws {
@@ -103,11 +103,11 @@ public final class NetworkGate: Sendable {
         for await path in monitor.paths() where path.isSatisfied {
             if await release(number, while: { monitor.current.isSatisfied }) { return }
         }
-        // A monitor that reports no more paths holds no call back.
+        // If the monitor reports no more paths, no call waits any longer.
         _ = await release(number, while: { true })
     }
 
-    /// Returns whether the watch is over.
+    /// Releases the waiting calls in groups, while `isOpen` returns true. Returns whether the watch is over.
     private func release(_ number: Int, while isOpen: () -> Bool) async -> Bool {
         let pause = Self.pause(for: state.withLock { $0.queue.count })
         while true {

@@ -8,11 +8,10 @@ public import ErrandCore
 /// let shown = HTTPStack.default.waitForNetwork(upTo: .seconds(30), at: gate)
 /// ```
 ///
-/// The middleware never fails a request because of a path. A satisfied path only ends the wait: the server may be unreachable
-/// nevertheless. If the path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the
-/// request's deadline passes first, the request fails with the code `timedOut`, in the phase
-/// ``/ErrandCore/ExchangePhase/connectivity``. While a path is satisfied, and for a request to this machine itself (`localhost`,
-/// `127.0.0.1`), there is no wait.
+/// The middleware never fails a request because of a path. A satisfied path only ends the wait: the server may be unreachable nevertheless.
+/// If the path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's
+/// deadline passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity``. A request
+/// does not wait if the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
 /// When a path returns, the waiting requests continue by priority, spread over 250 ms: see ``NetworkGate``.
 ///
@@ -23,8 +22,8 @@ public import ErrandCore
 ///   NIOTransport                   84 ms  200
 /// ```
 ///
-/// **Place:** inside `retry`, so that each attempt waits, and outside `concurrencyLimit` and `phaseTimeouts`, so that a wait takes no slot
-/// and is no part of a phase. The body of the request is not read during the wait.
+/// **Place:** inside `retry`, so that each attempt waits. Outside `concurrencyLimit`, so that a waiting request takes no slot. Outside
+/// `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
 ///
 /// **Per request:** `request.options.waitForNetwork = .off`, or `.use(.seconds(5))`.
 public struct WaitForNetworkMiddleware: HTTPMiddleware {
@@ -32,7 +31,7 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
     private let gate: NetworkGate
     private let clock: any Clock<Duration>
 
-    /// Creates the middleware. Stacks that are given the same gate share its queue.
+    /// Creates the middleware. Stacks with the same gate share the queue of the gate.
     ///
     /// - Parameters:
     ///   - limit: the longest wait; at least zero.
@@ -92,8 +91,8 @@ private enum WaitForNetworkOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the longest wait for a network that the stack has. `.off`: the request is sent without a wait. Default:
-    /// `.inherited`, the stack's longest wait.
+    /// Replaces the stack's longest wait for a network. `.off`: the request is sent without a wait. Default: `.inherited`, the stack's
+    /// longest wait.
     public var waitForNetwork: OptionOverride<Duration> {
         get { self[WaitForNetworkOptionKey.self] }
         set { self[WaitForNetworkOptionKey.self] = newValue }
@@ -101,7 +100,7 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Waits until the device has a network, and sends the request anyway after `limit`. See ``WaitForNetworkMiddleware``.
+    /// Waits until the device has a network. After `limit`, the request is sent anyway. See ``WaitForNetworkMiddleware``.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -115,7 +114,7 @@ extension HTTPSender {
         upTo limit: Duration, monitor: some NetworkPathMonitor, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { waitForNetwork(upTo: limit, at: NetworkGate(monitor, clock: clock), clock: clock) }
 
-    /// Waits at a gate until the device has a network, and sends the request anyway after `limit`. See ``WaitForNetworkMiddleware``.
+    /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
     ///   - limit: the longest wait; at least zero.

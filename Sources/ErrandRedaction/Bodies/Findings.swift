@@ -1,13 +1,17 @@
 package import ErrandCore
 package import ErrandFormats
 
-/// The secrets that were found in a body by its syntax. Logs, `curl` commands and recordings use these rules.
+/// The secrets of a body, found by the syntax of the body. Logs, `curl` commands and recordings use these rules.
 ///
 /// These syntaxes are known: JSON, forms, multipart bodies, event streams and sequences of JSON texts. Strings in JSON and values of forms
 /// are also examined, if they are JSON, a form or a URL. The names in ``/ErrandCore/Sensitivity`` decide what is secret.
 ///
-/// All other bytes are hidden completely: a body of another syntax, the text around the parts of a multipart body, and JSON from the
-/// first byte that is not JSON. A string or a value of a form that is plain text is hidden as a whole if it seems to name a secret.
+/// All other bytes are hidden completely:
+/// - a body of another syntax
+/// - the text around the parts of a multipart body
+/// - JSON, from the first invalid byte
+///
+/// A string or a value of a form may be plain text. If the text seems to name a secret, the whole text is hidden.
 ///
 /// The search takes linear time and limited stack: multipart bodies are examined to a depth of
 /// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``JSONRedaction/nestedTextLimit``. Anything nested
@@ -27,7 +31,7 @@ package struct Findings: Sendable {
     ///   - type: the media type of the body; `nil` if the type is unknown. If the type or its syntax is unknown, JSON and
     ///     multipart bodies are recognized by their beginning.
     ///   - sensitivity: the names of secrets.
-    ///   - isCut: whether more bytes follow. If true, the last value is hidden, because it may be the beginning of a secret.
+    ///   - isCut: whether more bytes follow. If true, the last value is hidden, because this value may be the beginning of a secret.
     ///   - keepsBinary: whether bytes that are not text, such as an image, stay unchanged. Used for bodies that are replayed.
     package init(
         in bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false

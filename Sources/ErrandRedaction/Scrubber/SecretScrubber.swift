@@ -224,7 +224,7 @@ private struct KeySet: Sendable {
 }
 
 extension Base64 {
-    /// Returns the digit of the standard alphabet for a digit of the alphabet for URLs. Any other byte is returned unchanged.
+    /// Converts a digit of the alphabet for URLs to the same digit of the standard alphabet. Any other byte is returned unchanged.
     fileprivate static func folded(_ byte: UInt8) -> UInt8 {
         byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
     }

@@ -2,8 +2,8 @@
 internal import Metrics
 internal import Synchronization
 
-/// A bounded number of instruments, which are created once for each key. Backends never remove an instrument. Therefore, keys beyond the
-/// bound have an instrument in common.
+/// A table with a bounded number of instruments, one for each key. Metrics backends never remove an instrument. Therefore, keys beyond the
+/// bound share a common instrument.
 struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyable, Sendable {
     // If this type were private, the compiler of Swift 6.3 would crash in files that use the table.
     struct State {
@@ -27,9 +27,9 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     /// Returns the instrument of a key, or the common instrument if the table is full.
     ///
     /// - Parameters:
-    ///   - key: the key. Its instrument may be known already.
+    ///   - key: the key. The table may already have its instrument.
     ///   - common: the key of the common instrument. There must be only a few such keys.
-    ///   - make: creates an instrument. No lock is held, because the code of a backend runs.
+    ///   - make: creates an instrument. The table holds no lock during the call, because `make` runs the code of a backend.
     func instrument(
         of key: Key, orBeyondLimit common: @autoclosure () -> Key, make: (Key, any MetricsFactory) -> Instrument
     ) -> Instrument {

@@ -46,7 +46,7 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
             server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        // The common series has no server in its key. There are only a few methods, so that the number of such series is small.
+        // The common series has no server in its key. There are only a few methods, so the number of such series is small.
         return table.instrument(of: key, orBeyondLimit: Key(method: key.method, server: .others, template: nil), make: make)
     }
 
@@ -138,7 +138,7 @@ final class Series: Sendable {
     }
 
     private func recorder(_ label: String, _ outcome: Outcome) -> Recorder {
-        // The common key keeps whether the outcome was a success.
+        // The common key still says whether the outcome was a success.
         let common = Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers)
         return recorders.instrument(of: Key(label: label, outcome: outcome), orBeyondLimit: Key(label: label, outcome: common)) {
             Recorder(label: label, dimensions: dimensions + $0.outcome.dimensions, aggregate: true, factory: $1)

@@ -13,7 +13,7 @@ extension MetricsMiddleware.ConnectionCount {
 
 extension HTTPSender where Self: ConnectionReporter {
     /// Measures each attempt and the open connections of this transport. If the transport reports closed connections
-    /// (``/ErrandCore/ClosedConnectionReporter``), also measures the lifetime of each connection. See ``MetricsMiddleware``.
+    /// (``/ErrandCore/ClosedConnectionReporter``), the middleware also measures the lifetime of each connection. See ``MetricsMiddleware``.
     ///
     /// If several stacks around one transport have the same factory, the stack that was created last reports the changes of
     /// connections between attempts.

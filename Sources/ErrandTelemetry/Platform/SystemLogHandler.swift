@@ -12,18 +12,24 @@ internal import os
 /// The messages of other libraries, and the metadata of all records, are private: the system hides private text unless a debugger is
 /// attached.
 ///
-/// **Levels:** `trace` and `debug` are `debug`, `info` is `info`, `notice` and `warning` are `default`, `error` is `error`, and `critical`
-/// is `fault`. By default, the system does not store records of the types `debug` and `info`.
+/// **Levels:** each level of swift-log has a type of the system's log:
+/// - `trace` and `debug`: the type `debug`
+/// - `info`: the type `info`
+/// - `notice` and `warning`: the type `default`
+/// - `error`: the type `error`
+/// - `critical`: the type `fault`
+///
+/// By default, the system does not store records of the types `debug` and `info`.
 ///
 /// **Text:** the message, and then the metadata as `key=value`. The system may cut off long records, such as records with bodies.
 ///
-/// The type is type-checked against a declared interface of `os`. The type has not been run yet.
+/// This code is type-checked against a declared interface of `os`, and has not run yet.
 public struct SystemLogHandler: LogHandler {
     /// The lowest level that is written. Default: `info`.
     public var logLevel: Logging.Logger.Level = .info
     /// The metadata of all records.
     public var metadata: Logging.Logger.Metadata = [:]
-    /// The source of metadata for each record; `nil` if there is none.
+    /// The source of metadata for each record; `nil` if the handler has no source.
     public var metadataProvider: Logging.Logger.MetadataProvider?
 
     private let logger: os.Logger

@@ -1,13 +1,13 @@
 public import ErrandCore
 
-/// A monitor whose network path the test sets.
+/// A monitor for tests. The test sets the network path.
 ///
 /// ```swift
 /// let network = ScriptedPathMonitor(.unsatisfied)     // a phone in a tunnel
 /// let gate = NetworkGate(network)
 /// async let response = stub.waitForNetwork(upTo: .seconds(30), at: gate).send(request)
 /// for await count in gate.waitingCounts() where count == 1 { break }
-/// network.change(to: .cellular)                       // the call goes on
+/// network.change(to: .cellular)                       // the call continues
 /// ```
 public final class ScriptedPathMonitor: NetworkPathMonitor {
     private let latest: CurrentValue<NetworkPath>
@@ -23,9 +23,9 @@ public final class ScriptedPathMonitor: NetworkPathMonitor {
     /// Returns the current path, and then each change, for one reader.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }
 
-    /// Changes the path. If the new path is different, each reader of ``paths()`` gets it.
+    /// Changes the path. If the new path is different, each reader of ``paths()`` gets the new path.
     public func change(to path: NetworkPath) { latest.set(path) }
 
-    /// The number of sequences of ``paths()`` that are in use. After the last call, the number is zero.
+    /// The number of sequences of ``paths()`` that are in use. After all calls have ended, the number is zero.
     public var readerCount: Int { latest.readerCount }
 }

@@ -5,9 +5,9 @@ internal import Synchronization
 /// One request and its response. The session's delegate reports callbacks to the exchange. A reader uses the exchange as the source of the
 /// body.
 ///
-/// The delegate calls from the session's queue, the reader from its task. ``URLSessionMachine`` decides under a lock. The exchange carries
-/// out the actions after the lock is released. Only ``adjustFlow()`` calls the task under a lock of its own, which orders suspending and
-/// resuming.
+/// The delegate calls the exchange on the session's queue. The reader calls the exchange on the reader's task. ``URLSessionMachine``
+/// decides under a lock, and the exchange performs the actions after the lock is released. Only ``adjustFlow()`` calls the session's task
+/// under a lock. This second lock keeps suspending and resuming in order.
 final class Exchange: ReadyBodySource {
     /// A class, because the layout of a continuation is known only at run time.
     final class HeadWaiter: Sendable {

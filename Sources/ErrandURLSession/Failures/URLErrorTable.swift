@@ -28,8 +28,8 @@ enum URLErrorTable {
             (self.number, self.name, self.code, self.phase, self.delivery, self.text) = (number, name, code, phase, delivery, text)
         }
 
-        /// Returns the reason for an error of this row, without secrets: the text of the row, and the reasons of the errors below the
-        /// `URLError`. An unknown error keeps its number.
+        /// Returns the reason for an error of this row, without secrets: the text of the row, and the reasons of the underlying errors. The
+        /// reason of an unknown error contains the number of the error.
         func message(for error: SessionError) -> String {
             // The error of the system may choose this row, below an unknown error of CFNetwork.
             let isUnknown = self == URLErrorTable.unknown || (number == URLErrorTable.unknown.number && text.isEmpty)
@@ -120,7 +120,7 @@ enum URLErrorTable {
         return error.networkNumber.flatMap { refined($0) } ?? error.systemNumber.flatMap { refined($0) } ?? row
     }
 
-    /// Returns the numbers of an error without a row.
+    /// Returns a text with the numbers of an error without a row.
     private static func textOfUnknown(_ error: SessionError) -> String {
         var parts: [String] = []
         if let number = error.number, number != unknown.number { parts.append("URLError \(number)") }
@@ -150,7 +150,7 @@ enum URLErrorTable {
         }
     }
 
-    /// Returns a row for an error below a `URLError` that gives no reason.
+    /// Returns a row for the underlying error of a `URLError` without a reason.
     private static func refinement(
         _ code: TransportError.Code, in phase: ExchangePhase? = nil, _ delivery: Delivery, _ text: String = ""
     ) -> Row { Row(unknown.number, unknown.name, code, in: phase, delivery, text) }

@@ -83,7 +83,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         return recordUploadEnd()
     }
 
-    /// Whether the session gets the request's body once more, because the session sends the request again.
+    /// Whether the session may read the request's body once more, to send the request again.
     var mayReopenBody: Bool {
         guard case .waiting = state else { return false }
         return rules.canRestartBody && (rules.mayRepeatSentBody || upload.sentBytes == 0)
@@ -102,14 +102,14 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     enum ChallengeReply: Sendable, Equatable {
         case performDefaultHandling
         case cancel
-        /// The certificates of the server are checked by the settings of the transport.
+        /// Check the server's certificates by the settings of the transport.
         case checkServerTrust
-        /// The client certificate of the transport is presented.
+        /// Present the client certificate of the transport.
         case presentClientCertificate
     }
 
-    /// Records a challenge of the server or of a proxy. The session has no credentials of the app for HTTP. By default, the session returns
-    /// the response with the challenge, and validates the server's certificate.
+    /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. With the default handling, the
+    /// session returns the response with an HTTP challenge, and validates a server's certificate.
     ///
     /// If the response has been received, the session can only send the request again. Then the response is complete.
     mutating func challenge(_ kind: ChallengeKind) -> (ChallengeReply, [Action]) {

@@ -9,8 +9,8 @@ internal import FoundationNetworking
 
 /// A source of the bytes of a `URLRequest`'s body stream. Reading a stream blocks a thread. Therefore each source has its own queue.
 ///
-/// If the task of a reader is cancelled, the read ends immediately. A stream has no function that ends a blocked read. Therefore the thread
-/// closes and releases the stream when its read returns.
+/// If the task of a reader is cancelled, ``next()`` throws immediately. A stream has no function that ends a blocked read. Therefore, the
+/// blocked thread closes and releases the stream after the read has returned.
 final class InputStreamSource: BodySource {
     private static let chunkBytes = 64 * 1024
 

@@ -4,14 +4,14 @@ public import ErrandCore
 internal import Network
 internal import Synchronization
 
-/// The network path of a device of Apple, from `NWPathMonitor`.
+/// A monitor of the network path on Apple's platforms. The monitor uses `NWPathMonitor`.
 ///
 /// ```swift
 /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
 /// ```
 ///
-/// The path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied, until the system has reported a path. A path that needs a
-/// connection, such as a VPN on demand, is satisfied too, because only a request opens the connection. Share one monitor in a process.
+/// Until the system has reported a path, the path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied. A path that first needs a
+/// connection, such as a VPN on demand, is satisfied too, because only a request opens this connection. Share one monitor in a process.
 public final class ApplePathMonitor: NetworkPathMonitor {
     private let latest: CurrentValue<NetworkPath>
     private let monitor: Mutex<NWPathMonitor>

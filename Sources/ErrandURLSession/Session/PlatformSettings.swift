@@ -8,11 +8,11 @@ internal import Security
 internal import FoundationNetworking
 #endif
 
-/// The part of the settings that only Apple's platforms have.
+/// The settings that only Apple's platforms have.
 enum PlatformSettings {
-    /// Decides about the server of a challenge. Returns the credential for an accepted server.
+    /// Decides whether the server of a challenge is accepted. Returns the decision, and the credential for an accepted server.
     ///
-    /// The validation may load certificates over the network, and blocks the queue of the session meanwhile.
+    /// The validation may load certificates over the network. During the validation, the queue of the session is blocked.
     static func decide(
         _ challenge: URLAuthenticationChallenge, by policy: ServerTrustPolicy
     ) -> (ServerTrustPolicy.Decision, URLCredential?) {
@@ -49,7 +49,7 @@ private struct SystemTrust: ServerTrust {
         }
         var error: CFError?
         if SecTrustEvaluateWithError(trust, &error) { return nil }
-        // The text of the error names the host and the certificate only.
+        // The text of the error names only the host and the certificate.
         return error.map { CFErrorCopyDescription($0) as String } ?? "the system gives no reason"
     }
 
@@ -68,7 +68,7 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// On Linux, a session has none of these settings. The transport refuses them, so nothing remains to be done.
+/// The settings that only Apple's platforms have. On Linux, the transport refuses these settings, so the functions do nothing.
 enum PlatformSettings {
     static func decide(
         _ challenge: URLAuthenticationChallenge, by policy: ServerTrustPolicy

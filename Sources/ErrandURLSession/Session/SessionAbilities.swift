@@ -5,8 +5,8 @@ struct SessionAbilities: Sendable {
     /// Whether a suspended task stops receiving. On Linux, a suspended task continues to receive, and sends its request again when it is
     /// resumed.
     let canSuspend: Bool
-    /// Whether a stream may have a `Content-Length`. On Linux, the session sends every stream in chunks. With a `Content-Length` too, a
-    /// server could misread where the request ends (RFC 9112, 6.3).
+    /// Whether a stream may have a `Content-Length`. On Linux, the session sends every stream in chunks. If the request also had a
+    /// `Content-Length`, a server could find a wrong end of the request (RFC 9112, 6.3).
     let declaresStreamLength: Bool
     /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
     let streamNeedsOwnSession: Bool

@@ -21,7 +21,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
     func add(_ exchange: Exchange, for task: Int) { exchanges.withLock { $0[task] = exchange } }
 
     func remove(_ task: Int) {
-        // Released outside the lock.
+        // The exchange is released outside the lock.
         let exchange = exchanges.withLock { $0.removeValue(forKey: task) }
         _ = exchange
     }

@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import Foundation
 
-/// The certificates of a server, as the system gives them for a challenge.
+/// The certificates of a server, which the system gives with a challenge.
 protocol ServerTrust {
     /// Validates the chain, its dates and the name of the host. Returns the reason of a refusal; `nil` if the server is trusted.
     ///
-    /// - Parameter roots: the certificates of authorities in DER that are trusted too.
+    /// - Parameter roots: the certificates of additional trusted authorities, in DER.
     func refusal(trusting roots: [Data]) -> String?
     /// The chain in DER. The server's own certificate is first. After a successful validation, the chain ends with the root.
     var certificates: [Data] { get }
@@ -13,7 +13,7 @@ protocol ServerTrust {
     func sha256(_ bytes: Data) -> [UInt8]
 }
 
-/// Decides about the certificates of servers by the settings of a transport.
+/// The rules for the certificates of servers, from the settings of a transport.
 struct ServerTrustPolicy: Sendable {
     enum Decision: Sendable {
         /// The session validates the certificate by the rules of the system, and reports a refusal.
@@ -25,7 +25,7 @@ struct ServerTrustPolicy: Sendable {
 
     var pins: CertificatePins?
     var uncheckedHosts = TLSSettings.UncheckedHosts.none
-    /// The certificates of more authorities, in DER.
+    /// The certificates of additional authorities, in DER.
     var extraRoots: [Data] = []
 
     /// Whether any setting differs from the rules of the system.
@@ -40,7 +40,7 @@ struct ServerTrustPolicy: Sendable {
             return checkPins(Array(trust.certificates.prefix(1)), trust, host) ?? .accept
         }
         if let reason = trust.refusal(trusting: extraRoots) {
-            // Without roots of the app, the session refuses the certificate too, and gives its own reason.
+            // Without roots of the app, the session refuses the certificate too, and reports its own reason.
             return extraRoots.isEmpty ? .useSession : .refuse(UntrustedServer(reason: reason))
         }
         return checkPins(trust.certificates, trust, host) ?? (extraRoots.isEmpty ? .useSession : .accept)
@@ -55,7 +55,7 @@ struct ServerTrustPolicy: Sendable {
     }
 }
 
-/// The error for a server whose certificate is not trusted, although the transport trusts more authorities than the system.
+/// The error for an untrusted certificate, if the transport has additional authorities.
 struct UntrustedServer: SafelyDescribedError {
     let reason: String
     var description: String { "the certificate is not trusted: \(reason)" }

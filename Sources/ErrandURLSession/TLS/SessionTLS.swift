@@ -9,7 +9,7 @@ internal import FoundationNetworking
 struct SessionTLS: Sendable {
     var trust = ServerTrustPolicy()
     var minimumVersion = TLSSettings.Version.tls12
-    /// The credential for a server that asks for a client certificate; `nil` if there is none.
+    /// The credential for a server that asks for a client certificate; `nil` if there is no credential.
     var clientCredential: URLCredential?
 
     /// The settings of a transport without settings of its own.
@@ -75,7 +75,7 @@ struct SessionTLS: Sendable {
         }
     }
 
-    /// Returns the name of the first setting that differs from its default; `nil` if there is none.
+    /// Returns the name of the first setting that differs from its default; `nil` if there is no such setting.
     private static func firstSetting(of settings: TLSSettings, _ credential: URLCredential?) -> String? {
         if !settings.extraRootsPEMFiles.isEmpty { return "extraRootsPEMFiles" }
         if settings.minimumVersion != .tls12 { return "minimumVersion" }
@@ -93,7 +93,8 @@ extension URLSessionMachine {
         /// A challenge of HTTP.
         case credentials
 
-        /// - Parameter method: the authentication method of the protection space. On Linux, Foundation has no constants for the first two.
+        /// - Parameter method: the authentication method of the protection space. On Linux, Foundation has no constants for the first two
+        ///   methods.
         init(method: String) {
             self =
                 switch method {

@@ -23,8 +23,9 @@ final class Sessions: Sendable {
 
     private struct State {
         var isShutDown = false
-        /// The session for requests that fail without a network, and the session for requests that wait for a network.
+        /// The session for requests that fail without a network.
         var shared: Open?
+        /// The session for requests that wait for a network.
         var waiting: Open?
         var exchanges: [ObjectIdentifier: Exchange] = [:]
     }

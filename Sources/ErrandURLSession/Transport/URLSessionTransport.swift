@@ -34,8 +34,8 @@ public import Foundation
 /// - A response of the type `multipart/x-mixed-replace` fails.
 /// - `URLSession` may send an idempotent request again without a report. The body of another request is sent only once.
 ///
-/// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only at the end, and only on Apple's
-/// platforms.
+/// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only on Apple's platforms, at the end
+/// of the exchange.
 public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, HidesStorage {
     private let sessions: Sessions
 
@@ -59,14 +59,14 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     /// Creates a transport with settings of TLS.
     ///
     /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. App Transport Security still
-    /// applies. On Linux, `URLSession` has no settings of TLS, and any setting that differs from its default is refused.
+    /// applies. On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
     ///
     /// - Parameters:
     ///   - configuration: as in ``init(_:idleTimeout:configure:)``.
     ///   - tls: the trusted authorities, the pins, the unchecked hosts and the oldest version of TLS. `clientCertificate` is not supported,
     ///     because `URLSession` can't read a key from a PEM file.
     ///   - clientCredential: the credential for servers that ask for a client certificate, from
-    ///     `URLCredential(identity:certificates:persistence:)`; `nil`, the default, for no client certificate.
+    ///     `URLCredential(identity:certificates:persistence:)`. `nil`, the default: the transport has no client certificate.
     ///   - idleTimeout: as in ``init(_:idleTimeout:configure:)``.
     ///   - configure: as in ``init(_:idleTimeout:configure:)``.
     /// - Throws: ``/ErrandCore/TLSSettingsError`` for an unsupported setting, and for a file of authorities that can't be read.

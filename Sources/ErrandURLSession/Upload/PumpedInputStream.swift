@@ -29,7 +29,7 @@ final class PumpedInputStream: InputStream {
     }
 }
 
-/// Returns a stream for a session on Linux, and the sink that passes its bytes to the stream.
+/// Returns a stream for a session on Linux, and the sink that writes bytes to the stream.
 @Sendable func makePlatformSink(onEnd: @escaping @Sendable () -> Void) -> (InputStream, any UploadSink)? {
     let buffer = UploadBuffer()
     return (PumpedInputStream(buffer, onEnd: onEnd), buffer)

@@ -58,7 +58,7 @@ final class SessionUpload: Sendable {
         return nil
     }
 
-    /// Releases the body. The session then can't read the rest.
+    /// Releases the body. After this call, the session can't read the rest of the body.
     func stop() {
         let (pump, sink) = state.withLock { state in
             state.isStopped = true
