@@ -186,7 +186,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(name: "waitForNetwork, with a path that returns", lateJobs: 40, endsLater: true) {
             let network = ScriptedPathMonitor(.unsatisfied)
             return $0.stub.waitForNetwork(upTo: .seconds(60), monitor: network, clock: $0.stillClock)
-                .transformRequest { _ in network.change(to: .unsatisfied) }.wrapped(by: ReturningMiddleware(network: network))
+                .wrapped(by: ReturningMiddleware(network: network))
         },
         Scenario(name: "fallback after a failure", stub: Stub().responds(lost)) { $0.stub.fallback(to: $0.other) },
         Scenario(name: "fallback after a status", stub: Stub().responds(pieces(.serviceUnavailable))) {
@@ -341,6 +341,8 @@ private struct ReturningMiddleware: HTTPMiddleware {
     let network: ScriptedPathMonitor
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        // The network is lost before the call starts. Otherwise, the call could wait forever after the return.
+        network.change(to: .unsatisfied)
         async let response = next.send(request)
         for _ in 0..<20 where !Task.isCancelled { await Task.yield() }
         network.change(to: .wifi)
