@@ -144,6 +144,8 @@ struct Refresh: Codable, Sendable { var token: String? }
 struct Tokens: Codable, Sendable { var access: String, refresh: String, expiresIn: TimeInterval }
 let auth: APIClient = omitted()
 var first: AccessToken { omitted() }
+
+// FILE: ErrandAuth/Tokens/TokenSource+Account.swift
 var cache: any AccountBoundStore { omitted() }
 var cookies: any AccountBoundStore { omitted() }
 
@@ -212,6 +214,13 @@ private let memory = Memory()
 private let files = Folder()
 private func digest(_ octets: some Any, key: String) -> String { "" }
 var drafts: any AccountBoundStore { omitted() }
+
+// FILE: ErrandCore/Network/NetworkPath.swift
+let monitor: any NetworkPathMonitor = omitted()
+
+// FILE: ErrandCore/Network/NetworkPathMonitor.swift
+let monitor: any NetworkPathMonitor = omitted()
+func showBanner(_ text: String?) {}
 
 // FILE: ErrandCore/Proxies/ProxyAddress.swift
 let error: TransportError = omitted()
@@ -288,6 +297,9 @@ actor Session {
     func refresh() async throws {}
 }
 let session: Session = omitted()
+
+// FILE: ErrandMiddleware/WaitForNetwork/NetworkGate.swift
+var banner: String?
 
 // FILE: ErrandNIO/HTTP1/ResponseParser.swift
 var parser = ResponseParser(limits: ResponseLimits())

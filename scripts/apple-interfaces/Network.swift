@@ -1,13 +1,13 @@
-// What the code of this repository uses of Apple's module `Network`, declared from memory, for type-checking alone: see scripts/check-apple.
+// What the code of this repository uses of Apple's module `Network`, declared from memory. See scripts/check-apple.
 
 import Dispatch
 
-// https://developer.apple.com/documentation/network/nwinterface/interfacetype
+// From memory: https://developer.apple.com/documentation/network/nwinterface/interfacetype
 public enum NWInterface {
     public enum InterfaceType: Sendable { case other, wifi, cellular, wiredEthernet, loopback }
 }
 
-// https://developer.apple.com/documentation/network/nwpath
+// From memory: https://developer.apple.com/documentation/network/nwpath
 public struct NWPath: Sendable {
     public enum Status: Sendable { case satisfied, unsatisfied, requiresConnection }
     public let status: Status
@@ -16,7 +16,8 @@ public struct NWPath: Sendable {
     public func usesInterfaceType(_ type: NWInterface.InterfaceType) -> Bool { false }
 }
 
-// https://developer.apple.com/documentation/network/nwpathmonitor. The class is declared without Sendable, so that the code does not rely on it.
+// From memory: https://developer.apple.com/documentation/network/nwpathmonitor. The class is declared without Sendable, so that no code relies
+// on that conformance.
 public final class NWPathMonitor {
     public init() {}
     public var pathUpdateHandler: (@Sendable (NWPath) -> Void)?

@@ -89,8 +89,11 @@ public final class NetworkGate: Sendable {
 
     /// Waits until the path is lost, then until a path returns, and then until the gate releases the call.
     ///
+    /// A middleware of your own can end a wait early with this function, as ``RetryPolicy/waitingForNetwork(at:)`` does.
+    ///
+    /// - Parameter request: the request of the call. Its priority decides the order in which calls continue.
     /// - Throws: `CancellationError`.
-    func waitForReturn(for request: Request) async throws {
+    public func waitForReturn(for request: Request) async throws {
         for await path in monitor.paths() where !path.isSatisfied { return try await wait(for: request) }
         // The monitor reports no more paths.
         try await Task.sleep(for: .longest)

@@ -4,7 +4,12 @@ public import ErrandCore
 ///
 /// ```swift
 /// let stack = HTTPStack.default.retry().waitForNetwork(upTo: .seconds(30), monitor: .system)
-/// let gate = NetworkGate(.system)         // shows the number of waiting calls
+/// ```
+///
+/// With a gate, a view can show the number of waiting calls:
+///
+/// ```swift
+/// let gate = NetworkGate(.system)
 /// let shown = HTTPStack.default.waitForNetwork(upTo: .seconds(30), at: gate)
 /// ```
 ///
