@@ -14,10 +14,7 @@ internal import Synchronization
 /// immediately. If more calls wait, the other calls continue in groups of at most six, spread evenly over the next 250 ms. If the path is
 /// lost again during this time, the other calls wait until a path returns. Calls that begin after the path has returned do not wait.
 public final class NetworkGate: Sendable {
-    private struct Waiter: Sendable {
-        let ticket: QueueTicket
-        let continuation: CheckedContinuation<Void, any Error>
-    }
+    private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private struct State: Sendable {
         var queue = WaitQueue<Waiter>()
@@ -62,11 +59,10 @@ public final class NetworkGate: Sendable {
     ///
     /// - Throws: `CancellationError`.
     func wait(for request: Request) async throws {
-        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+        try await waitInQueue { (ticket, continuation: Waiter) in
             let begun = state.withLock { state -> Int?? in
                 if ticket.isCancelled { return .none }
-                ticket.place = state.queue.append(
-                    Waiter(ticket: ticket, continuation: continuation), lane: request.options.priority.urgency)
+                state.queue.append(continuation, lane: request.options.priority.urgency, ticket: ticket)
                 counts.set(state.queue.count)
                 guard state.watch == nil else { return .some(nil) }
                 state.lastWatch += 1
@@ -83,7 +79,7 @@ public final class NetworkGate: Sendable {
                 return (waiter, state.queue.isEmpty ? state.watch.take() : nil)
             }
             if let ended { watches.cancelAll { $0 == ended } }
-            return waiter?.continuation
+            return waiter
         }
     }
 
@@ -117,15 +113,12 @@ public final class NetworkGate: Sendable {
             let (group, isOver) = state.withLock { state -> ([Waiter], Bool) in
                 guard state.watch == number else { return ([], true) }
                 var group: [Waiter] = []
-                while group.count < Self.groupSize, let waiter = state.queue.popFirst() {
-                    waiter.ticket.place = nil
-                    group.append(waiter)
-                }
+                while group.count < Self.groupSize, let waiter = state.queue.popFirst() { group.append(waiter) }
                 counts.set(state.queue.count)
                 if state.queue.isEmpty { state.watch = nil }
                 return (group, state.queue.isEmpty)
             }
-            for waiter in group { waiter.continuation.resume() }
+            for waiter in group { waiter.resume() }
             if isOver { return true }
             guard (try? await clock.sleep(for: pause)) != nil else { return true }
             if !isOpen() { return false }

@@ -73,11 +73,8 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         request.report(.networkWaitStart)
         defer { request.report(.networkWaitEnd) }
-        guard let deadline = request.deadline else { return try await waitAtGate(for: request, upTo: limit) }
-        let before = deadline.remaining
-        try await withDeadline(
-            deadline, onTimeout: { .timedOut(.connectivity, after: before - deadline.remaining, request: request, delivery: .notSent) },
-            discard: { _ in }, operation: { try await waitAtGate(for: request, upTo: limit) })
+        try await request.withinDeadline(
+            .connectivity, delivery: .notSent, discard: { _ in }, operation: { try await waitAtGate(for: request, upTo: limit) })
     }
 
     private func waitAtGate(for request: Request, upTo limit: Duration) async throws {
