@@ -33,12 +33,12 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     func instrument(
         of key: Key, orBeyondLimit common: @autoclosure () -> Key, make: (Key, any MetricsFactory) -> Instrument
     ) -> Instrument {
-        let (known, factory, isFull) = state.withLock { state -> (Instrument?, any MetricsFactory, Bool) in
+        if let known = state.withLock({ $0.instruments[key] }) { return known }
+        let (factory, isFull) = state.withLock { state -> (any MetricsFactory, Bool) in
             let factory = state.factory ?? MetricsSystem.factory
             state.factory = factory
-            return (state.instruments[key], factory, state.instruments.count >= limit)
+            return (factory, state.instruments.count >= limit)
         }
-        if let known { return known }
         let common = common()
         if isFull, let known = state.withLock({ $0.instruments[common] }) { return known }
         let made = make(isFull ? common : key, factory)
