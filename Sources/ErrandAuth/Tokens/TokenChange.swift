@@ -1,6 +1,5 @@
 #if Auth
 public import ErrandCore
-internal import Synchronization
 
 /// A change of the account of a ``TokenSource``.
 public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
@@ -19,45 +18,6 @@ public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
         case .refreshed: "refreshed"
         case .signedOut(let error): "signed out" + (error.map { ": \(safeDescription(of: $0))" } ?? "")
         }
-    }
-}
-
-/// The observers of a ``TokenSource``. When the source is released, the sequences end.
-final class TokenObservers: Sendable {
-    private struct State: Sendable {
-        var continuations: [Int: AsyncStream<TokenChange>.Continuation] = [:]
-        var nextNumber = 0
-    }
-
-    /// The maximum number of changes kept for an observer that does not read. The newest changes are kept.
-    private static let keptChanges = 16
-
-    private let state = Mutex(State())
-
-    deinit {
-        for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.finish() }
-    }
-
-    /// Returns a sequence of the later changes.
-    func changes() -> AsyncStream<TokenChange> {
-        let (stream, continuation) = AsyncStream.makeStream(of: TokenChange.self, bufferingPolicy: .bufferingNewest(Self.keptChanges))
-        let number = state.withLock { state in
-            state.nextNumber += 1
-            state.continuations[state.nextNumber] = continuation
-            return state.nextNumber
-        }
-        continuation.onTermination = { [weak self] _ in self?.remove(number) }
-        return stream
-    }
-
-    private func remove(_ number: Int) {
-        // The continuation is released outside the lock.
-        let removed = state.withLock { $0.continuations.removeValue(forKey: number) }
-        _ = removed
-    }
-
-    func report(_ change: TokenChange) {
-        for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.yield(change) }
     }
 }
 #endif

@@ -70,7 +70,7 @@ extension TokenSource {
             } else {
                 state.want(state.policy.signOut())
             }
-            observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
+            observers.yield(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
         // The callers of a cancelled refresh decide again. A write to the store continues, and the next write replaces the record.

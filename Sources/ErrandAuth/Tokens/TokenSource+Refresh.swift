@@ -124,7 +124,7 @@ extension TokenSource {
             }
             if state.machine.fail(error, isFinal: isFinal, account: account, at: now()) {
                 state.want(state.policy.refuse(old))
-                observers.report(.signedOut(because: error))
+                observers.yield(.signedOut(because: error))
             }
             return (true, false)
         }
@@ -138,7 +138,7 @@ extension TokenSource {
     func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
         guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
         // The change is reported under the lock, so that observers get the changes in their order.
-        observers.report(.refreshed(new))
+        observers.yield(.refreshed(new))
         return true
     }
 }

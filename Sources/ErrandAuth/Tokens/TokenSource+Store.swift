@@ -18,7 +18,7 @@ extension TokenSource {
             guard let token else { return }
             state.machine.sign(in: token.belonging(to: nil), at: now(), random: random())
             state.policy.follow(token)
-            observers.report(.signedIn(token.belonging(to: nil)))
+            observers.yield(.signedIn(token.belonging(to: nil)))
         }
     }
 
@@ -115,7 +115,7 @@ extension TokenSource {
         state.machine.sign(in: token, at: now(), random: random())
         state.policy.follow(stored)
         state.wantNothing()
-        observers.report(token.map { .signedIn($0) } ?? .signedOut(because: nil))
+        observers.yield(token.map { .signedIn($0) } ?? .signedOut(because: nil))
     }
 }
 #endif

@@ -89,7 +89,8 @@ public final class TokenSource: Sendable {
 
     let state: Mutex<State>
     let flights: SingleFlight<Work, Void>
-    let observers = TokenObservers()
+    /// An observer that does not read keeps the 16 newest changes.
+    let observers = StreamReaders<TokenChange>(keptElements: 16)
     let store: (any TokenStore)?
     let obtainToken: @Sendable (AccessToken?) async throws -> AccessToken
     let isFinal: @Sendable (any Error) -> Bool
@@ -332,7 +333,7 @@ public final class TokenSource: Sendable {
     /// can read the changes. For the token before the first change, read ``current`` after you have got the sequence.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
-    public var changes: AsyncStream<TokenChange> { observers.changes() }
+    public var changes: AsyncStream<TokenChange> { observers.add() }
 }
 
 extension TokenSource: CustomStringConvertible, HidesStorage {
