@@ -10,7 +10,7 @@ internal import Musl
 
 /// A network namespace with two joined interfaces, `v0` and `v1`. Linux alone.
 ///
-/// The namespace belongs to a child process, and ends with it: no interface is left behind, however this process ends.
+/// The namespace belongs to a ``NamespaceShell``.
 public final class NetworkNamespace: Sendable {
     /// Why there are no such namespaces on this machine; `nil` if there are.
     public static let missing: String? = {
@@ -24,8 +24,7 @@ public final class NetworkNamespace: Sendable {
         }
     }()
 
-    private let process: Process
-    private let (input, output) = (Pipe(), Pipe())
+    private let shell: NamespaceShell
 
     private static let script = """
         ip link set lo up && ip link add v0 type veth peer name v1 && echo done 0 || exit 1
@@ -36,50 +35,21 @@ public final class NetworkNamespace: Sendable {
     ///
     /// - Throws: an error with the kernel's reason if that is not possible here.
     public init() throws {
-        let process = Process()
-        guard let unshare = Programs.find("unshare") else { throw ProgramFailure(program: "unshare", status: -1, output: "not here") }
-        process.executableURL = URL(fileURLWithPath: unshare)
-        process.arguments = ["-rn", "/bin/sh", "-c", Self.script]
-        (process.standardInput, process.standardOutput, process.standardError) = (input, output, output)
-        for pipe in [input, output] {
-            for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] { Socket.setCloseOnExec(handle.fileDescriptor) }
-        }
-        try Socket.withoutBlockedSignals { try process.run() }
-        self.process = process
-        try input.fileHandleForReading.close()
-        try output.fileHandleForWriting.close()
-        do {
-            try waitForShell("the interfaces")
-        } catch {
-            end()
-            throw error
-        }
+        shell = try NamespaceShell("-rn", Self.script)
+        try shell.wait(for: "the interfaces", expecting: "done 0")
     }
-
-    deinit { end() }
 
     /// Removes the namespace.
-    public func end() {
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
-    }
+    public func end() { shell.end() }
 
     /// Runs commands of the shell in the namespace, such as `ip link set v0 up`.
     ///
     /// - Throws: an error if the last command of the line fails.
-    public func run(_ commands: String) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data((commands + "\n").utf8))
-        try waitForShell(commands)
-    }
-
-    private func waitForShell(_ commands: String) throws {
-        let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        guard text == "done 0\n" else { throw ProgramFailure(program: commands, status: -1, output: text) }
-    }
+    public func run(_ commands: String) throws { try shell.run(commands, expecting: "done 0") }
 
     /// Returns the result of `body`, which runs on a thread of the namespace. Sockets that `body` opens belong to the namespace.
     public func within<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) throws -> Result {
-        let path = "/proc/\(process.processIdentifier)/ns/net"
+        let path = shell.procPath + "/ns/net"
         let (end, ended) = (Box<Result>(), DispatchSemaphore(value: 0))
         Thread {
             end.result.withLock { $0 = Swift.Result { try Self.enter(path, body) } }

@@ -2,8 +2,7 @@ internal import Foundation
 
 /// A disk of a few KiB, which can be filled and made read-only. Linux alone.
 ///
-/// The disk is a `tmpfs` in a mount namespace of its own, which ends with a child process: no mount is left behind, however this
-/// process ends.
+/// The disk is a `tmpfs` in the mount namespace of a ``NamespaceShell``.
 public final class SmallDisk: Sendable {
     /// Why there are no small disks on this machine; `nil` if there are.
     public static let missing: String? = {
@@ -18,8 +17,7 @@ public final class SmallDisk: Sendable {
     /// The path of the disk.
     public let path: String
     private let folder: TestFolder
-    private let process: Process
-    private let (input, output) = (Pipe(), Pipe())
+    private let shell: NamespaceShell
 
     private static let script = """
         mount -t tmpfs -o "size=$2,mode=755" none "$1" || exit 1
@@ -32,41 +30,16 @@ public final class SmallDisk: Sendable {
     /// - Parameter bytes: the size; a multiple of 4096.
     /// - Throws: an error if that is not possible here.
     public init(bytes: Int) throws {
-        let (folder, process) = (try TestFolder("disk"), Process())
-        guard let unshare = Programs.find("unshare") else { throw ProgramFailure(program: "unshare", status: -1, output: "not here") }
-        process.executableURL = URL(fileURLWithPath: unshare)
-        process.arguments = ["-rm", "/bin/sh", "-c", Self.script, "sh", folder.path, "\(bytes)"]
-        (process.standardInput, process.standardOutput, process.standardError) = (input, output, FileHandle.nullDevice)
-        for pipe in [input, output] {
-            for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] { Socket.setCloseOnExec(handle.fileDescriptor) }
-        }
-        try Socket.withoutBlockedSignals { try process.run() }
-        // `unshare` becomes the shell, so the process has the namespace of the disk.
-        path = "/proc/\(process.processIdentifier)/root" + folder.path
-        (self.folder, self.process) = (folder, process)
-        try input.fileHandleForReading.close()
-        try output.fileHandleForWriting.close()
-        do {
-            try waitForShell()
-        } catch {
-            end()
-            throw error
-        }
+        folder = try TestFolder("disk")
+        shell = try NamespaceShell("-rm", Self.script, [folder.path, "\(bytes)"])
+        path = shell.procPath + "/root" + folder.path
+        try shell.wait(for: "mount", expecting: "done")
     }
 
     deinit { end() }
 
     /// Unmounts the disk.
-    public func end() {
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
-    }
-
-    private func waitForShell() throws {
-        guard output.fileHandleForReading.availableData == Data("done\n".utf8) else {
-            throw ProgramFailure(program: "unshare", status: -1, output: "no mount")
-        }
-    }
+    public func end() { shell.end() }
 
     /// Returns the path of a file on the disk.
     public func file(_ name: String) -> String { path + "/" + name }
@@ -88,7 +61,6 @@ public final class SmallDisk: Sendable {
 
     /// Makes the disk read-only, or writable.
     public func setReadOnly(_ isReadOnly: Bool) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data((isReadOnly ? "ro\n" : "rw\n").utf8))
-        try waitForShell()
+        try shell.run(isReadOnly ? "ro" : "rw", expecting: "done")
     }
 }
