@@ -118,7 +118,7 @@ internal import FoundationNetworking
             "Informational responses": yes(capabilities.contains(.informationalResponses)),
             "Trailer fields": yes(capabilities.contains(.trailers)), "Upgrades": yes(capabilities.contains(.upgrades)),
             "Content is decoded by": yes(capabilities.contains(.decodesContent), "`URLSession`", else: "`decompress`"),
-            "Codings that are decoded": "those of `decompress`",
+            "Codings that are decoded": "the codings of `decompress`",
             "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
             "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
             "Settings of TLS": "`configuration.tls`", "A file or a stream with a known length is sent": "with `Content-Length`",

@@ -1,8 +1,8 @@
 /// A message of Linux about its network interfaces, addresses and routes (the netlink family `NETLINK_ROUTE`). The type has only the parts
 /// that can change a network path.
 ///
-/// The numbers are those of `linux/netlink.h`, `linux/rtnetlink.h`, `linux/if_link.h` and `linux/if_addr.h`. Integers have the byte order
-/// of the machine.
+/// The header files `linux/netlink.h`, `linux/rtnetlink.h`, `linux/if_link.h` and `linux/if_addr.h` define the numbers. Integers have the
+/// byte order of the machine.
 struct NetlinkMessage: Sendable, Hashable {
     /// An interface.
     struct Link: Sendable, Hashable {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimitTests {
-    /// The numbers of requests that ``yielding`` got, and of those that were in progress at the same time.
+    /// The number of requests that ``yielding`` got, and the number of requests that are in progress.
     private struct Load: Sendable {
         var received = 0
         var inFlight = 0
