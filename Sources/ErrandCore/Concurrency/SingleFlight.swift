@@ -98,6 +98,15 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         if isNew { start(work, flight: number, of: key) }
     }
 
+    /// Begins a run that is cancelled if another task no longer needs the run when the run is registered.
+    ///
+    /// Such a task first changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``, which cannot find a run that is
+    /// not registered yet.
+    package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
+        begin(key, work)
+        if !isNeeded() { cancelAll { $0 == key } }
+    }
+
     /// Waits until no run is in progress.
     ///
     /// The wait includes runs that begin during the wait. Runs without a waiting caller, and runs that ``cancelAll(where:)`` has

@@ -162,15 +162,14 @@ final class SharedExchange: Sendable {
     }
 
     private func beginRead(_ number: Int, _ reader: ResponseBody.SharedIterator) {
-        work.begin(number) { [self] in
+        // The last member may have left, from another task, before the read was registered.
+        work.begin(number, while: { !state.withLock(\.isOver) }) { [self] in
             do {
                 receive(try await reader.next())
             } catch {
                 act(on: state.withLock { $0.endBody(error) }, lifetimes: .failed(error))
             }
         }
-        // The last member may have left, from another task, before the read was registered.
-        if state.withLock(\.isOver) { work.cancelAll() }
     }
 
     private func receive(_ chunk: Data?) {

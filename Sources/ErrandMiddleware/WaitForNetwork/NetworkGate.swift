@@ -70,7 +70,10 @@ public final class NetworkGate: Sendable {
                 return state.watch
             }
             guard let begun else { return .failure(CancellationError()) }
-            if let begun { watches.begin(begun) { [self] in await watch(begun) } }
+            if let begun {
+                // The waiter may have left, from another task, before the watch was registered.
+                watches.begin(begun, while: { state.withLock { $0.watch == begun } }) { [self] in await watch(begun) }
+            }
             return nil
         } leave: { [self] ticket in
             let (waiter, ended) = state.withLock { state -> (Waiter?, Int?) in

@@ -105,6 +105,18 @@ import Testing
         await expectNothingIsLeft()
     }
 
+    /// The call leaves, from another thread, at the moment when its watch is registered.
+    @Test func aCallThatLeavesAtOnceLeavesNoWatch() async throws {
+        let (stack, request) = (stack, try request())
+        for _ in 0..<2_000 {
+            let task = Task.detached { try await stack.send(request) }
+            while gate.waitingCount == 0 { await Task.yield() }
+            task.cancel()
+            _ = await task.result
+        }
+        await expectNothingIsLeft()
+    }
+
     @Test func theLastCancelledCallEndsTheWatch() async throws {
         let task = await waiting(try request())
         await eventually { network.readerCount == 1 }
