@@ -3,6 +3,11 @@ import PackageDescription
 
 // One library, small modules. Which module may import which is held by `scripts/check-imports`.
 
+/// The platforms on which the trait `NIO` builds SwiftNIO. On Apple's platforms, the transport over URLSession is the default. There,
+/// SwiftNIO is neither built nor linked without the trait `NIOEverywhere` or `MockServer`.
+let swiftNIOPlatforms: [Platform] = [.linux, .android, .openbsd]
+let applePlatforms: [Platform] = [.iOS, .macOS, .macCatalyst, .tvOS, .watchOS, .visionOS]
+
 let package = Package(
     name: "Errand",
     platforms: [.iOS(.v18), .macOS(.v15), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -32,8 +37,14 @@ let package = Package(
         ),
         .trait(
             name: "NIO",
-            description: "The transport over SwiftNIO, the default. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
+            description:
+                "The transport over SwiftNIO, the default except on Apple's platforms. It needs SwiftNIO, NIOSSL, NIOHTTP2 and swift-crypto.",
             enabledTraits: ["Crypto"]
+        ),
+        .trait(
+            name: "NIOEverywhere",
+            description: "The transport over SwiftNIO on Apple's platforms too, for a service that is developed on a Mac.",
+            enabledTraits: ["NIO"]
         ),
         .trait(
             name: "MockServer",
@@ -120,17 +131,33 @@ let package = Package(
             name: "ErrandNIO",
             dependencies: [
                 "ErrandCore", "ErrandFormats", "ErrandHashing",
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
+                .target(name: "ErrandNIOEverywhere", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(
+                    name: "NIOFoundationEssentialsCompat", package: "swift-nio",
+                    condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
             ]
         ),
-        // Over URLSession. `import Errand` does not include this module. On Linux, only an app that imports the module links
-        // FoundationNetworking.
+        // SwiftNIO on every platform. A dependency has one condition, so the trait's dependencies need a target.
+        .target(
+            name: "ErrandNIOEverywhere",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["NIOEverywhere"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIOEverywhere"])),
+            ]
+        ),
+        // Over URLSession. On Apple's platforms, `import Errand` includes this module. On Linux, only an app that imports the module
+        // links FoundationNetworking.
         .target(name: "ErrandURLSession", dependencies: ["ErrandCore", "ErrandFormats"]),
 
         // MARK: One import for an app
@@ -140,6 +167,7 @@ let package = Package(
                 "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO",
                 "ErrandRedaction",
                 "ErrandTelemetry",
+                .target(name: "ErrandURLSession", condition: .when(platforms: applePlatforms)),
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -253,11 +281,11 @@ let package = Package(
             dependencies: [
                 "ErrandCompression", "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
                 "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["NIO"])),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["NIO"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
             ]
         ),
         // What holds for every transport: the tests run for each that is built.
@@ -328,5 +356,10 @@ let upcomingFeatures = [
     "InferIsolatedConformances",
 ]
 for target in package.targets where target.type != .system {
-    target.swiftSettings = (target.swiftSettings ?? []) + upcomingFeatures.map { .enableUpcomingFeature($0) }
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + upcomingFeatures.map { .enableUpcomingFeature($0) } + [
+            // The condition of the code over SwiftNIO.
+            .define("SWIFT_NIO", .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
+            .define("SWIFT_NIO", .when(traits: ["NIOEverywhere"])),
+        ]
 }

@@ -1,10 +1,11 @@
-#if NIO
+#if SWIFT_NIO || canImport(Darwin) || ERRAND_APPLE_CHECK
 extension HTTPStack {
     /// A stack with the platform's transport that names this library in `User-Agent`, follows redirects (at most 20), decodes gzip
     /// and deflate, and sorts its layers.
     ///
-    /// The whole process has one such transport, with one connection pool, which is never shut down. For other settings or a shorter
-    /// lifetime, create a `NIOTransport`. Today the platform's transport is `NIOTransport` on every platform.
+    /// The platform's transport is `URLSessionTransport` on Apple's platforms, and `NIOTransport` on other platforms. The whole process has
+    /// one such transport, with one connection pool, which is never shut down. For other settings or a shorter lifetime, create a
+    /// transport.
     ///
     /// Write modifiers in any order: the stack puts each layer in its place (``/ErrandCore/HTTPStack/sorted(around:defaults:)``). If
     /// you add `userAgent`, `redirect` or `decompress`, your layer replaces the default layer.
@@ -33,6 +34,12 @@ extension HTTPStack {
     /// that it is called on.
     ///
     /// The stack shares its connections with ``default`` and ``decompressing``.
-    public static let bare = HTTPStack(NIOTransport())
+    public static let bare = HTTPStack(platformTransport)
+
+    #if canImport(Darwin) || ERRAND_APPLE_CHECK
+    private static let platformTransport = URLSessionTransport()
+    #else
+    private static let platformTransport = NIOTransport()
+    #endif
 }
 #endif

@@ -8,6 +8,10 @@
 @_exported public import ErrandRedaction
 @_exported public import ErrandTelemetry
 
+#if canImport(Darwin) || ERRAND_APPLE_CHECK
+@_exported public import ErrandURLSession
+#endif
+
 #if canImport(FoundationInternationalization)
 // URLs need this module to convert host names in other scripts (UTS 46). Apple's Foundation has the conversion built in.
 internal import FoundationInternationalization

@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if SWIFT_NIO && MockServer
 internal import Errand
 internal import ErrandTesting
 internal import Foundation

@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if SWIFT_NIO && MockServer
 internal import ErrandConformance
 internal import TestSupport
 internal import Testing

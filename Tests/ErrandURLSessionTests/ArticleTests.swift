@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if SWIFT_NIO && MockServer
 internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandMiddleware

@@ -1,4 +1,4 @@
-#if Auth && NIO && Telemetry
+#if Auth && SWIFT_NIO && Telemetry
 import Errand
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-#if Auth && NIO && MockServer
+#if Auth && SWIFT_NIO && MockServer
 import Errand
 import ErrandMockServer
 import Foundation

@@ -159,7 +159,7 @@ import Testing
     }
     #endif
 
-    #if Telemetry && NIO
+    #if Telemetry && SWIFT_NIO
     @Test func eachEndpointHasItsMetrics() async throws {
         let metrics = TextMetrics()
         let stub = StubTransport(Stub().responds(.json(["id": 7])))

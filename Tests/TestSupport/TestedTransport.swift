@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if SWIFT_NIO && MockServer
 public import ErrandCore
 internal import ErrandNIO
 

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import NIOCore
 
 /// Records the address that a channel connects to, and the error if the connection attempt fails. Then the handler leaves the

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import NIOCore
 
 /// One timer for many due times. The timer is set again only for an earlier time, so that an exchange with a deadline needs no timer of

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The identity of one attempt at an exchange on one connection.
 ///
 /// An exchange may begin again on the same connection: after REFUSED_STREAM, or after the challenge of a proxy. A late callback must not

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import NIOCore
 
 /// The limit for sending the rest of a request after its whole response was received. The caller does not wait for the rest, and the

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The task that reads the body of a request, as fast as the connection writes the body.

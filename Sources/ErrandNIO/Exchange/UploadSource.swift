@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The source of the rest of a request's body. After a change of the protocol, the source of the bytes that are written to the

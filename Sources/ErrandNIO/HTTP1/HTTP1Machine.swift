@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The decisions of one HTTP/1.1 connection, as a value without channels, tasks and timers.

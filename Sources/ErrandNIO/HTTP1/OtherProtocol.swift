@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// A protocol other than HTTP/1.1, which is recognized by the first bytes of the server.
 extension ResponseParseError.OtherProtocol {
     enum Recognition: Equatable {

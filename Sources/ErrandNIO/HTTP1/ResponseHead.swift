@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The head of a final HTTP/1.1 response, and its meaning for the body and the connection.

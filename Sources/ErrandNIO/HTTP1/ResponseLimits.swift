@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The limits on the head of a response.
 ///
 /// A response that exceeds a limit is refused. Over HTTP/1.1, the connection is closed. The same limits apply separately to each interim

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The reason why bytes are not an HTTP/1.1 response, in words.

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The names of fields that most responses have, found by their bytes. For these names, no check and no new string is needed.

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The limits on the frames that a server sends in addition to the messages that this side reads: a value without channels and
 /// timers.
 ///

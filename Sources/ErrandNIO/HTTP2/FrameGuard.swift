@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import NIOCore
 
 /// The handler before `NIOHTTP2Handler`. The guard passes on bytes in parts, so that `NIOHTTP2Handler` keeps no bytes that it has read.

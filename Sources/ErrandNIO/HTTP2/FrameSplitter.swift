@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The first 9 bytes of a frame ([RFC 9113, section 4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
 struct FrameHeader: Sendable, Hashable {
     static let bytes = 9

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// An error code of HTTP/2 ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
 struct HTTP2Code: Sendable, Hashable, CustomStringConvertible {
     let number: UInt32

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import NIOHTTP2
 
 /// Texts for the errors of `NIOHTTP2Handler` about frames.

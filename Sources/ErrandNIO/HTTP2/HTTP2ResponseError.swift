@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The reason why frames are not an HTTP/2 response, in words ([RFC 9113, section 8](https://www.rfc-editor.org/rfc/rfc9113#section-8)).

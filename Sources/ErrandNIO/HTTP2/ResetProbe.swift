@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The decision after the reset of a stream, if the server has been silent since the request was sent: a value without timers.
 ///
 /// Without a check, requests would still be sent to a lost server, and their callers would cancel each of them. A server that is alive may

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// Finds fields that `NIOHTTP2Handler` would compare in quadratic time: a value without channels.
 ///
 /// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares

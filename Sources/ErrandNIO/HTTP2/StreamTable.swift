@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// A hash table of values by the identifiers of streams, which are positive.
 ///
 /// Identifiers are consecutive odd numbers, so their low bits serve as the hash. Unlike in a dictionary, a change in place

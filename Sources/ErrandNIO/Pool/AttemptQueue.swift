@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// A list of slots. ``ChainLinks`` has the links between the slots.
 struct Chain: Sendable {
     fileprivate(set) var first: Int?

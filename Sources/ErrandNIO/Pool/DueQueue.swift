@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// A heap of elements that are due at an instant, the earliest first.
 ///
 /// Elements that are no longer needed stay in the heap until they are due, or until the heap is rebuilt because it has become too large. An

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The open connections of a pool, with the number of exchanges of each connection and the order of their last use.
 ///
 /// Every operation takes constant time, except ``last(of:where:)`` and ``count(in:where:)``, which iterate over a list. Places in the

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 /// The choice between two keys that an exchange could use.
 extension PoolMachine {
     /// Prefers a key. If an exchange can use connections of this key or of another key, it uses this key, as long as this key has

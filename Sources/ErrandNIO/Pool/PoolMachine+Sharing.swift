@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The sharing of connections between keys.

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 extension PoolMachine {
     /// The reason why a waiter is queued.
     enum Wait: Sendable, Equatable {

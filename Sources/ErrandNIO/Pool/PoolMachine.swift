@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandCore
 
 /// The route of an exchange to its origin, which is the key of the pool. An exchange uses only connections of its own route, unless the

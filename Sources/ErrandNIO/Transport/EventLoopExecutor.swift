@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 internal import ErrandFormats
 public import NIOCore
 internal import Synchronization

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 public import ErrandCore
 public import NIOCore
 

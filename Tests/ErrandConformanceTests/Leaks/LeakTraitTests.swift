@@ -43,7 +43,7 @@ struct LeakTraitTests {
 
     // MARK: Leaks
 
-    #if NIO
+    #if SWIFT_NIO
     @Test(.enabled(if: ClientSockets.areKnown, Comment(rawValue: ClientSockets.unknown)))
     func anOpenConnectionOfATransportIsReported() async throws {
         let server = try RawServer.responding { connection, _, _ in try connection.respond(body: Data("ok".utf8)) }

@@ -67,7 +67,7 @@ import Testing
         #expect(canonical.orderProblems == [])
     }
 
-    #if NIO && Telemetry
+    #if SWIFT_NIO && Telemetry
     @Test func observersOfEachExchangeBeginWithDecompressing() {
         let stack = HTTPStack.decompressing.metrics().trace().redirect().retry().timeout(.seconds(30)).server("https://a.example")
         #expect(stack.orderProblems.isEmpty)

@@ -1,4 +1,4 @@
-#if NIO && Auth
+#if SWIFT_NIO && Auth
 internal import Errand
 internal import Foundation
 internal import TestSupport

@@ -1,4 +1,4 @@
-#if NIO && Auth && MockServer
+#if SWIFT_NIO && Auth && MockServer
 internal import Errand
 internal import ErrandMockServer
 internal import ErrandTesting

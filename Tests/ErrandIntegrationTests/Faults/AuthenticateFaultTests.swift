@@ -1,4 +1,4 @@
-#if MockServer && NIO && Auth
+#if MockServer && SWIFT_NIO && Auth
 import Errand
 import ErrandMockServer
 import ErrandTesting

@@ -1,4 +1,4 @@
-#if MockServer && NIO
+#if MockServer && SWIFT_NIO
 import ErrandNIO
 import ErrandCore
 import ErrandMockServer

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 @testable import ErrandNIO
 import ErrandCore
 import Testing

@@ -1,4 +1,4 @@
-#if NIO
+#if SWIFT_NIO
 import ErrandCore
 @testable import ErrandNIO
 import ErrandTesting

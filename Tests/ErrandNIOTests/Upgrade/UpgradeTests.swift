@@ -1,4 +1,4 @@
-#if NIO && MockServer
+#if SWIFT_NIO && MockServer
 import ErrandConformance
 import ErrandCore
 import ErrandMockServer

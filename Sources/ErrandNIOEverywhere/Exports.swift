@@ -1,0 +1,1 @@
+// The module has no code. Its target makes `ErrandNIO` depend on SwiftNIO on Apple's platforms, if the trait `NIOEverywhere` is on.
