@@ -210,8 +210,8 @@ public struct Sensitivity: Sendable, Hashable {
 
 extension HTTPFields {
     /// Returns these fields with the never-index flag on every secret field
-    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)). The flag prevents a proxy from keeping a secret in a
-    /// table that an attacker can probe.
+    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)). The flag prevents a proxy from
+    /// keeping a secret in a table that an attacker can probe.
     ///
     /// This function is for transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
     public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {
