@@ -20,10 +20,10 @@ public import ErrandFormats
 /// - A request that is not idempotent, such as a POST, is sent again only in two cases. Either the stream has a last event ID, or the
 ///   server has not processed the request. The server has not processed a request whose ``/ErrandCore/Delivery`` is `notSent`, or whose
 ///   response has the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
-///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the sequence
-///   ends when the server ends the stream. The sequence throws an error if the connection is lost or silent, or if the response has the status 503
-///   without `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request that is not idempotent is
-///   sent again.
+///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the
+///   sequence ends when the server ends the stream. The sequence throws an error if the connection is lost or silent, or if the
+///   response has the status 503 without `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request
+///   that is not idempotent is sent again.
 ///
 /// A stream may last for days. Therefore the timeouts for a call or an attempt do not apply, even if the stack or the endpoint sets
 /// such a timeout. The `phaseTimeouts` of the stack apply. The stream itself connects again. `retry` and `hedge` repeat its requests
