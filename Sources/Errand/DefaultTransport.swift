@@ -1,11 +1,11 @@
 #if SWIFT_NIO || canImport(Darwin) || ERRAND_APPLE_CHECK
 extension HTTPStack {
-    /// A stack with the platform's transport that names this library in `User-Agent`, follows redirects (at most 20), decodes gzip
+    /// A stack that uses the platform's transport, names this library in `User-Agent`, follows at most 20 redirects, decodes gzip
     /// and deflate, and sorts its layers.
     ///
-    /// The platform's transport is `URLSessionTransport` on Apple's platforms, and `NIOTransport` on other platforms. The whole process has
-    /// one such transport, with one connection pool, which is never shut down. For other settings or a shorter lifetime, create a
-    /// transport.
+    /// The platform's transport is `URLSessionTransport` on Apple's platforms, and `NIOTransport` on other platforms. One such transport
+    /// serves the whole process. The transport has one connection pool, and is never shut down. For other settings or a shorter lifetime,
+    /// create a transport.
     ///
     /// Write modifiers in any order: the stack puts each layer in its place (``/ErrandCore/HTTPStack/sorted(around:defaults:)``). If
     /// you add `userAgent`, `redirect` or `decompress`, your layer replaces the default layer.
@@ -20,8 +20,8 @@ extension HTTPStack {
         DecompressMiddleware()
     }
 
-    /// A stack with the platform's transport that decodes gzip and deflate, and follows no redirects. Each modifier wraps the stack
-    /// that it is called on.
+    /// A stack that uses the platform's transport, decodes gzip and deflate, and follows no redirects. Each modifier wraps the
+    /// stack that it is called on.
     ///
     /// ```swift
     /// let stack = HTTPStack.decompressing.metrics().trace().redirect(RedirectPolicy(maxHops: 3)).retry()
@@ -30,7 +30,7 @@ extension HTTPStack {
     /// The stack shares its connections with ``default`` and ``bare``.
     public static let decompressing = bare.decompress()
 
-    /// A stack with only the platform's transport, which follows no redirects and decodes no content. Each modifier wraps the stack
+    /// A stack that has only the platform's transport, follows no redirects and decodes no content. Each modifier wraps the stack
     /// that it is called on.
     ///
     /// The stack shares its connections with ``default`` and ``decompressing``.

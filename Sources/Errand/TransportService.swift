@@ -20,14 +20,14 @@ public struct TransportService: Service {
     ///
     /// - Parameters:
     ///   - transport: the transport.
-    ///   - limit: the time for which exchanges in progress may continue after the graceful shutdown has begun, at least zero.
+    ///   - limit: the longest time, at least zero, that exchanges in progress may take after the graceful shutdown has begun.
     ///     Default: 10 s.
     public init(_ transport: some HTTPTransport, drainingFor limit: Duration = .seconds(10)) {
         precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
         (self.transport, drainingTime) = (transport, limit)
     }
 
-    /// Waits for the graceful shutdown, and then lets the exchanges in progress end and shuts the transport down. If the task is
+    /// Waits for the graceful shutdown, lets the exchanges in progress end, and then shuts the transport down. If the task is
     /// cancelled, shuts the transport down immediately.
     public func run() async throws {
         // Cancellation ends the wait with an error. In that case, the transport must be shut down too.

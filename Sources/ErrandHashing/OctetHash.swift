@@ -10,9 +10,9 @@ internal import Crypto
 /// ```
 package struct OctetHash: Sendable {
     package enum Algorithm: Sendable, Hashable, CaseIterable {
-        /// SHA-1 ([FIPS 180-4](https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf)): 20 octets. SHA-1 is broken: use it only
-        /// if a protocol requires it, as the handshake of WebSocket does
-        /// ([RFC 6455, section 4.2.2](https://www.rfc-editor.org/rfc/rfc6455#section-4.2.2)).
+        /// SHA-1 ([FIPS 180-4](https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf)): 20 octets. SHA-1 is broken. Use SHA-1
+        /// only if a protocol requires it, as the handshake of WebSocket does ([RFC 6455, section
+        /// 4.2.2](https://www.rfc-editor.org/rfc/rfc6455#section-4.2.2)).
         case sha1
         /// SHA-256: 32 octets.
         case sha256

@@ -7,7 +7,7 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// A protocol class that serves stubs to code for `URLSession`, such as a library of the app, or a screen that does not use Errand yet.
+/// A protocol class that serves stubs to code that uses `URLSession`, such as another library, or a screen without Errand.
 ///
 /// ```swift
 /// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
@@ -18,8 +18,8 @@ public import Foundation
 /// ```
 ///
 /// The stub gets all `http` and `https` requests of the sessions that are created with the configuration. No other session sees the stub,
-/// so tests can run concurrently. All responses of ``/ErrandTesting/StubResponse`` work, with delays, rates and failures, except `raw(_:)`:
-/// this response needs a socket.
+/// so tests can run concurrently. All responses of ``/ErrandTesting/StubResponse`` work, with delays, rates and failures. Only `raw(_:)`
+/// does not work, because that response needs a socket.
 ///
 /// - A failure of the stub is a `URLError`: `.offline` is `notConnectedToInternet`, `.timedOut` is `timedOut`, and so on. The error of this
 ///   library is in the error's `userInfo`, under `NSUnderlyingErrorKey`. An error of the app in `.failure(_:)` stays unchanged.
@@ -28,8 +28,8 @@ public import Foundation
 /// - Content is not decoded. Trailer fields and informational responses are dropped. The stub sees no timeout of the session.
 ///
 /// On Linux, `URLSession` has more limits:
-/// - The body arrives in one piece, at the end of the response. Of several pieces, a task with a completion handler, or an `await`, would
-///   get only the last piece. See ``deliversPieces``.
+/// - The body arrives in one piece, at the end of the response. If there were several pieces, a task with a completion handler, or an
+///   `await`, would get only the last piece. See ``deliversPieces``.
 /// - The stub sees neither the body of an upload task nor the configuration's `httpAdditionalHeaders`. The stub sees the body of a data
 ///   task.
 /// - A download task fails with `URLError.unsupportedURL`.

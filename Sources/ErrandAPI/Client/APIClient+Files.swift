@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// This file has the calls whose bodies are files, with progress.
+// This file has the calls that download to a file, and the calls that report the progress of an upload.
 
 extension APIClient {
     /// Sends a call and writes the body of its response to a file as the body arrives. The output that the call declares is ignored.
@@ -14,8 +14,8 @@ extension APIClient {
     /// ```
     ///
     /// The file appears when the body is complete. A failure leaves no file: see ``/ErrandCore/ResponseBody/write(to:options:)``. The
-    /// client's ``bodyLimitBytes`` does not apply: use ``/ErrandCore/FileWriteOptions/limitBytes``. Writing is part of the call: log,
-    /// spans, metrics and the profile include the time and a failure of the writing.
+    /// client's ``bodyLimitBytes`` does not apply. To limit the length of the file, set ``/ErrandCore/FileWriteOptions/limitBytes``.
+    /// Writing is part of the call: log, spans, metrics and the profile include the time for writing, and any error of writing.
     ///
     /// If the body ends too early, the call fails and is not retried, because `retry` ends when the head has arrived.
     ///
@@ -24,7 +24,8 @@ extension APIClient {
     ///   - options: the options for writing. Default: ``/ErrandCore/FileWriteOptions/standard``, which replaces an existing file,
     ///     and lets only the owner read and write the file.
     ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body. A slow
-    ///     closure does not slow the download, but the call returns after the last report. The total of a compressed body is not known.
+    ///     closure does not slow the download, but the call returns only after the last report. For a compressed body, the total number of
+    ///     bytes is not known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
     ///   in the client's ``envelope`` and describes an error; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
@@ -58,7 +59,7 @@ extension APIClient {
     /// ```
     ///
     /// For the other parameters, see ``get(_:query:headers:timeout:as:decoding:options:)`` and ``download(_:to:options:progress:)``. To
-    /// set other options of the call or another method, download an ``Endpoint``.
+    /// set another method or other options, pass an ``Endpoint`` to ``download(_:to:options:progress:)``.
     ///
     /// - Parameter path: a template; its values are escaped.
     /// - Throws: the errors of ``download(_:to:options:progress:)``.
@@ -83,7 +84,7 @@ extension APIClient {
     /// If a retry or a redirect sends the body again, the progress starts again at 0.
     ///
     /// - Parameter progress: called on the caller's actor when the body starts, then at most every 100 ms, and at the end of the body. A
-    ///   slow closure does not slow the upload, but the call returns after the last report. An empty body reports no progress.
+    ///   slow closure does not slow the upload, but the call returns only after the last report. An empty body reports no progress.
     /// - Throws: the errors of ``value(_:)``.
     public func upload<Output>(
         _ endpoint: Endpoint<Output>, progress: @escaping (TransferProgress) -> Void

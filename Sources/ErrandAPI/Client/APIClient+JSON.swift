@@ -26,7 +26,7 @@ extension APIClient {
     }
 
     /// Makes a call and returns a JSON value of any shape: the body, or the data in the client's ``envelope``. The output that the call
-    /// declares is ignored. An empty body and missing data are ``/ErrandFormats/JSONValue/null``.
+    /// declares is ignored. For an empty body or missing data, the result is ``/ErrandFormats/JSONValue/null``.
     ///
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// This file declares calls that do not exist, but that newcomers wrote. For these calls, the compiler's own errors did not name the
-// remedy. None of these functions can be called.
+// Newcomers wrote calls of functions that do not exist. This file declares these functions. For these calls, the compiler's own
+// errors did not say how to fix the call. None of these functions can be called.
 
 // MARK: - A path in a variable
 
@@ -17,7 +17,7 @@ extension APIClient {
         as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: a whole URL is sent as a `Request`.
+    /// Not available: send a whole URL as a `Request`.
     @available(*, unavailable, message: "write client.send(Request(.get, url: url)).json(as: …): a typed call takes a path")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(_ url: URL, as type: Value.Type = Value.self) async throws -> Value { throw Unavailable() }
@@ -26,14 +26,14 @@ extension APIClient {
 // MARK: - A query and header fields
 
 extension APIClient {
-    /// Not available: a value as a query is `try URLQuery(encoding: value)`.
+    /// Not available: to send a value as a query, pass `try URLQuery(encoding: value)`.
     @available(*, unavailable, message: "write query: try URLQuery(encoding: value)")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: some Encodable, as type: Value.Type = Value.self
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: the name of a field is a value of a separate type, `.custom("X-Tenant")`.
+    /// Not available: to name a field, pass a value of a separate type, `.custom("X-Tenant")`.
     @available(*, unavailable, message: "write headers: [.custom(\"X-Tenant\"): value]")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(
@@ -44,7 +44,7 @@ extension APIClient {
 // MARK: - A value as a body
 
 extension APIClient {
-    /// Not available: a value as a body is `.json(value)`.
+    /// Not available: to send a value as a body, pass `.json(value)`.
     @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
     @_disfavoredOverload
     public func post<Value: Decodable & Sendable>(
@@ -52,7 +52,7 @@ extension APIClient {
         timeout: Duration? = nil, as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: a value as a body is `.json(value)`.
+    /// Not available: to send a value as a body, pass `.json(value)`.
     @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
     @_disfavoredOverload
     public func post(

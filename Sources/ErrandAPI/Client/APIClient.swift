@@ -34,17 +34,17 @@ public import ErrandCore
 /// The three steps of a call are also available one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
 /// ``decode(_:as:)``. No step runs on the caller's actor.
 ///
-/// Decoding is part of a call: log, spans, metrics, events and the profile include its time, and report a decoding failure as the failure
-/// of the call. If you make a call step by step, these observers see the end of the call when the body of its response was read, was
-/// abandoned, or failed.
+/// Decoding is part of a call: log, spans, metrics, events and the profile include the time for decoding, and report a decoding failure
+/// as the failure of the call. If you make a call step by step, these observers see the end of the call when the body of its response was
+/// read, was abandoned, or failed.
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
-    /// The JSON coding of calls, and of their errors and responses that the app decodes later.
+    /// The JSON coding of calls. The same coding applies if the app decodes a response, or the body of an error, later.
     public let jsonCoding: JSONCoding
     /// The largest size in bytes of a body to decode. A larger body is refused.
     public let bodyLimitBytes: Int
-    /// The wrapper around each JSON body; `nil` if the back end has none.
+    /// The wrapper around each JSON body; `nil` if the back end has no wrapper.
     public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
@@ -54,7 +54,7 @@ public struct APIClient: Sendable {
     /// Creates a client that sends requests through a stack.
     ///
     /// - Parameters:
-    ///   - stack: a stack with a base URL by `server`, because an endpoint has only a path.
+    ///   - stack: a stack whose `server` sets a base URL, because an endpoint has only a path.
     ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and with the
     ///     property names as member names.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
@@ -103,8 +103,8 @@ public struct APIClient: Sendable {
     /// - Throws: `StatusError`, or the error of `mapError`, for any status but 2xx; ``ResponseDecodingError`` for a body that does not
     ///   have the declared type; the error of your own decoding; ``/ErrandCore/TransportError`` and the failures of middleware;
     ///   `CancellationError`. Before the request is sent: ``/ErrandCore/InvalidURLError``; ``RequestEncodingError``;
-    ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnsupportedOptionError`` for an option without
-    ///   its middleware.
+    ///   ``/ErrandCore/FileReadError`` if the file of a body can't be opened; ``/ErrandCore/UnsupportedOptionError`` for an option whose
+    ///   middleware is not in the stack.
     @concurrent public func value<Output>(_ endpoint: Endpoint<Output>) async throws -> Output {
         try await response(endpoint).value
     }
@@ -125,7 +125,7 @@ public struct APIClient: Sendable {
 
     /// Makes a call and returns the bytes of the body. The output that the call declares is ignored.
     ///
-    /// - Throws: the errors of ``value(_:)`` except those of decoding; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
+    /// - Throws: the errors of ``value(_:)`` except decoding errors; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
     ///   in the client's ``envelope`` and describes an error.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
         try await call(endpoint) { response in
@@ -135,7 +135,7 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Returns the reader of the envelope of a call; `nil` if the call has no envelope.
+    /// Returns the reader for the envelope of a call; `nil` if the call has no envelope.
     func envelopeReader<Output>(for endpoint: Endpoint<Output>) -> EnvelopeReader? {
         guard let envelope, !endpoint.decoding.ignoresEnvelope else { return nil }
         return endpoint.decoding.coding.map { EnvelopeReader(envelope: envelope, coding: $0) } ?? envelopeReader
@@ -185,9 +185,10 @@ public struct APIClient: Sendable {
         try await stack.prepared(try request(for: endpoint))
     }
 
-    /// Sends a call and returns the response with an unread body. Read the body by ``decode(_:as:)``, `json(as:)` or `body`.
+    /// Sends a call and returns the response with an unread body. To read the body, use ``decode(_:as:)``, `json(as:)` or
+    /// `body`.
     ///
-    /// - Throws: the errors of ``value(_:)`` except those of decoding.
+    /// - Throws: the errors of ``value(_:)`` except decoding errors.
     @concurrent public func send<Output>(_ endpoint: Endpoint<Output>) async throws -> Response {
         try await send(try request(for: endpoint), in: envelopeReader(for: endpoint))
     }
@@ -219,14 +220,14 @@ public struct APIClient: Sendable {
     /// validator has sent another request, the error of that request is not changed.
     func mapped(_ error: any Error, of request: Request) -> any Error {
         guard let refused = error as? StatusError, refused.request?.id == request.id else { return error }
-        // The request of the call carries the reader of the envelope.
+        // `serviceError` uses the envelope's reader, which the request of the call carries.
         return refused.serviceError ?? (try? mapError?(refused)) ?? error
     }
 
-    /// Reads the body of a response and returns its value, by the coding and the limit of this client. For JSON,
+    /// Reads the body of a response and returns its value, with the coding and the size limit of this client. For JSON,
     /// `response.json(as: User.self)` is shorter and uses the coding of the client that sent the request.
     ///
-    /// - Throws: ``ResponseDecodingError``, any other error of the decoding unchanged, and the errors of reading the body.
+    /// - Throws: ``ResponseDecodingError``; any other error of the decoding, unchanged; the errors of reading the body.
     @concurrent public func decode<Output>(_ response: Response, as decoding: ResponseDecoding<Output>) async throws -> Output {
         try await response.decoded(as: decoding, in: envelope, coding: jsonCoding, upTo: bodyLimitBytes)
     }
@@ -238,7 +239,7 @@ public struct TypedResponse<Value: Sendable>: Sendable {
     public let value: Value
     /// The status and the header fields.
     public let head: HTTPResponse
-    /// The request as it was sent: with the base URL; after redirects, the last request.
+    /// The request that was sent, with the base URL. After redirects, this is the last request.
     public let request: Request
     /// Attempts, redirects, timings and other notes of the stack.
     public let metadata: ResponseMetadata
@@ -255,7 +256,7 @@ public struct TypedResponse<Value: Sendable>: Sendable {
 }
 
 extension APIClient: CustomStringConvertible, HidesStorage {
-    /// The layers of the stack, outermost first, without secrets: `APIClient(server(https://a.example/) > retry(…) > …)`.
+    /// The layers of the stack, outermost first, with secrets replaced: `APIClient(server(https://a.example/) > retry(…) > …)`.
     public var description: String { "APIClient(\(stack))" }
 
     /// The layers of the stack, the JSON coding and the limit.
@@ -268,12 +269,12 @@ extension APIClient: CustomStringConvertible, HidesStorage {
 }
 
 extension TypedResponse: CustomStringConvertible, HidesStorage {
-    /// The status, the type of the value and the request, without secrets: `200, User, to GET https://a.example/users/7`.
+    /// The status, the type of the value and the request, with secrets replaced: `200, User, to GET https://a.example/users/7`.
     ///
     /// The value is not shown, because it is the content of the body.
     public var description: String { "\(head.status.code), \(typeName(Value.self)), to \(request)" }
 
-    /// The description's parts and the header fields, without secrets.
+    /// The parts of the description and the header fields, with secrets replaced.
     package var shownFields: KeyValuePairs<String, Any> {
         [
             "value": typeName(Value.self), "status": head.status.code,

@@ -12,8 +12,8 @@ extension HTTPStack {
 }
 
 extension RequestOptions {
-    /// Turns off `retry`, `hedge` and `coalesce`, which repeat a request or share its exchange, unless the request sets the
-    /// layer's option.
+    /// Turns off `retry`, `hedge` and `coalesce` if the request does not set their options. These layers repeat a request or
+    /// share its exchange.
     mutating func turnOffRepetitionUnlessSet() {
         if case .inherited = retry { retry = .off }
         if case .inherited = hedge { hedge = .off }

@@ -1,6 +1,7 @@
 public import ErrandCore
 
-// The functions of this file read the body of a response as a value, for responses that a stack or the steps of a client return.
+// The functions of this file read the body of a response as a value. Use these functions for responses that a stack, or a single
+// step of a client, returns.
 
 extension Response {
     /// Reads the whole body and returns its bytes.
@@ -13,8 +14,8 @@ extension Response {
 
     /// Reads the whole body and returns it as text.
     ///
-    /// The `charset` of `Content-Type` selects the encoding: UTF-8, ISO-8859-1, windows-1252 or UTF-16. Without a `charset`, or with an
-    /// unknown `charset`, the text is read as UTF-8. Invalid bytes become U+FFFD.
+    /// The `charset` of `Content-Type` selects the encoding: UTF-8, ISO-8859-1, windows-1252 or UTF-16. If the `charset` is missing or
+    /// unknown, the text is read as UTF-8. Invalid bytes become U+FFFD.
     ///
     /// - Parameter limitBytes: the largest accepted size of the body. Default: 64 MiB.
     /// - Throws: ``/ErrandCore/TransportError`` with the code `bodyTooLarge`, and the errors of reading the body.
@@ -34,8 +35,8 @@ extension Response {
     /// - Parameters:
     ///   - type: the type of the value. For a body of any shape, pass `JSONValue.self`. If the type is optional and the body is
     ///     empty, the result is `nil`.
-    ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
-    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
+    ///   - coding: the rules for decoding. Default: `nil`, which means the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` if no client sent the request.
     ///   - limitBytes: the largest accepted size of the body. Default: 64 MiB.
     /// - Throws: ``ResponseDecodingError``; ``/ErrandCore/TransportError`` with the code `bodyTooLarge`; the errors of reading the body.
     @concurrent public func json<Value: Decodable & Sendable>(
@@ -54,8 +55,8 @@ extension Response {
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
-    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
+    ///   - coding: the rules for decoding. Default: `nil`, which means the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` if no client sent the request.
     ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each line that is not a `Value`. The line is then skipped. `nil`, the default, throws the
     ///     error.
@@ -72,8 +73,8 @@ extension Response {
     ///
     /// - Parameters:
     ///   - type: the type of the values.
-    ///   - coding: the rules for decoding. Default: `nil`, the coding of the client that sent the request, or
-    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
+    ///   - coding: the rules for decoding. Default: `nil`, which means the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` if no client sent the request.
     ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
     ///   - onInvalid: called with the error of each text that is not a `Value`. The text is then skipped. `nil`, the default, throws the
     ///     error.
@@ -88,10 +89,10 @@ extension Response {
     ///
     /// - Parameters:
     ///   - decoding: the decoding of the body, such as the decoding of an ``Endpoint``.
-    ///   - coding: the rules for decoding JSON. Default: `nil`, the coding of the client that sent the request, or
-    ///     ``/ErrandCore/JSONCoding/standard`` without a client.
+    ///   - coding: the rules for decoding JSON. Default: `nil`, which means the coding of the client that sent the request, or
+    ///     ``/ErrandCore/JSONCoding/standard`` if no client sent the request.
     ///   - limitBytes: the largest accepted size of the body. Default: 64 MiB.
-    /// - Throws: ``ResponseDecodingError`` for a `DecodingError`, any other error of the decoding unchanged, and the errors of reading
+    /// - Throws: ``ResponseDecodingError`` for a `DecodingError`; any other error of the decoding, unchanged; the errors of reading
     ///   the body.
     @concurrent public func decoded<Output>(
         as decoding: ResponseDecoding<Output>, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultCollectLimitBytes

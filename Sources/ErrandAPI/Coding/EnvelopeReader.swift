@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The envelope of the bodies of a call, with its coding.
+/// The envelope around the bodies of a call, and the JSON coding of the envelope.
 struct EnvelopeReader: Sendable {
     let envelope: any ResponseEnvelope.Type
     let coding: JSONCoding
-    /// The reader for observers, which report the error of the back end regardless of the status. The request of a call carries this
+    /// The reader that observers use to report the error of the back end, whatever the status is. The request of a call carries this
     /// reader.
     let forObservers: ServiceErrorReader
 
@@ -14,18 +14,20 @@ struct EnvelopeReader: Sendable {
         forObservers = ServiceErrorReader { envelope.failure(in: $0, coding) }
     }
 
-    /// The largest body that is searched for an error of the back end if the output is the body itself: 64 KiB.
+    /// The largest size of a body that is searched for an error of the back end: 64 KiB. The limit applies if the output is the
+    /// body itself.
     static let limitBytes = 64 * 1024
 
     /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
-    /// Returns the error that the body describes, if the body is the output itself. Only JSON of at most 64 KiB is read.
+    /// Returns the error that the body describes. This function is for calls whose output is the body itself. Only JSON of at
+    /// most 64 KiB is read.
     func failure(inOutput data: Data, _ head: HTTPResponse) -> ServiceError? {
         Self.failure(inOutput: data, head, envelope, coding)
     }
 
-    /// Returns the result of ``failure(inOutput:_:)`` without a reader.
+    /// Has the same result as ``failure(inOutput:_:)``, but needs no reader.
     static func failure(
         inOutput data: Data, _ head: HTTPResponse, _ envelope: any ResponseEnvelope.Type, _ coding: JSONCoding
     ) -> ServiceError? {
@@ -33,7 +35,7 @@ struct EnvelopeReader: Sendable {
     }
 }
 
-/// Passes on a body unchanged, but fails if a body of at most 64 KiB has an error in the client's envelope.
+/// Passes a body on unchanged, but fails if the body has at most 64 KiB and its envelope describes an error.
 struct EnvelopeFilter: BodyTransform {
     private let reader: EnvelopeReader
     private var isLonger = false

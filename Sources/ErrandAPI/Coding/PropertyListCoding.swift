@@ -5,7 +5,7 @@ internal import ErrandFormats
 enum PropertyListCoding {
     static let mediaType = "application/x-plist"
 
-    /// The start of the description of an error that concerns the whole body.
+    /// The first words in the description of an error that concerns the whole body.
     static let problem = "the body is not a property list"
 
     private static var unreadable: DecodingError { .dataCorrupted(.init(codingPath: [], debugDescription: problem)) }

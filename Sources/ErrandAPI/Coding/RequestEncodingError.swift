@@ -8,7 +8,8 @@ public import ErrandCore
 /// POST /orders: cannot encode Order at lines[0].price: a number that is not finite (not sent)
 /// ```
 ///
-/// The request has no base URL, and the log of the stack has no record of this failure, because no middleware got the request.
+/// No middleware got the request. Therefore the request has no base URL, and the log of the stack has no record of this
+/// failure.
 public struct RequestEncodingError: RequestFailure, NumberedFailure {
     /// The request, without its body.
     public var request: Request?
@@ -63,6 +64,6 @@ public struct RequestEncodingError: RequestFailure, NumberedFailure {
     public var failureNumber: FailureNumber { .requestEncoding }
     /// The type, the coding path and the problem.
     public var failureReason: String? { happened.asSentence }
-    /// `nil`: only a developer can help.
+    /// `nil`, because only a developer can fix the problem.
     public var recoverySuggestion: String? { nil }
 }

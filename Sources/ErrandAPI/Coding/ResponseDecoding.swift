@@ -32,16 +32,16 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     typealias Unwrapping = @Sendable (Data, HTTPResponse, JSONCoding, any ResponseEnvelope.Type, _ isWhole: Bool) throws -> Output
     /// Whether the output itself has the members of the envelope.
     private var includesEnvelope = false
-    /// The JSON coding of this decoding; `nil` for the coding of the client.
+    /// The JSON coding of this decoding; `nil` if the coding of the client applies.
     private(set) var coding: JSONCoding?
 
-    /// Whether the body has no envelope although the client has an envelope. This includes the body of a refused response.
+    /// Whether the body has no envelope although the client has an envelope. The same holds for the body of a refused response.
     private(set) var ignoresEnvelope = false
 
     /// Creates your own decoding, for example for XML.
     ///
     /// - Parameters:
-    ///   - accept: the value of the field `Accept` for requests without this field. Default: `nil`, no field is added.
+    ///   - accept: the value of the field `Accept` for requests without this field. Default: `nil`, which adds no field.
     ///   - decode: returns the value for the body, the head of the response and the client's JSON coding. A `DecodingError` becomes a
     ///     ``ResponseDecodingError``; any other error reaches the caller unchanged.
     public init(accept: String? = nil, _ decode: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
@@ -68,7 +68,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     }
 
     /// This decoding, for bodies without the client's ``ResponseEnvelope``, such as the bodies of a health check or of another server.
-    /// With this decoding, the bodies of refused responses have no envelope, either.
+    /// The bodies of refused responses are then also read without an envelope.
     ///
     /// ```swift
     /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
@@ -100,15 +100,15 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.includingEnvelope)
     /// ```
     ///
-    /// The call fails with the ``/ErrandCore/ServiceError`` of the envelope, as any other call does. This property has an effect only for
-    /// JSON with an envelope.
+    /// If the envelope describes an error, the call fails with the ``/ErrandCore/ServiceError``, as any other call does. This property
+    /// has an effect only for JSON with an envelope.
     public var includingEnvelope: ResponseDecoding {
         var copy = self
         copy.includesEnvelope = true
         return copy
     }
 
-    /// Returns this decoding with a conversion of its value.
+    /// Returns a decoding that converts the value of this decoding.
     ///
     /// ```swift
     /// let names = ResponseDecoding<[User]>.json.map { $0.map(\.name) }
@@ -130,11 +130,12 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
 }
 
 extension ResponseDecoding where Output: Decodable {
-    /// JSON, by the client's ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty, as with 204 and 205.
+    /// JSON, decoded with the client's ``/ErrandCore/JSONCoding``. An optional output is `nil` if the body is empty, for
+    /// example after the status 204 or 205.
     ///
-    /// `Data` is the body itself. `String` is the text of the body, in the `charset` of its `Content-Type`: UTF-8, ISO-8859-1,
-    /// windows-1252 or UTF-16. With another `charset`, the text is read as UTF-8. Invalid bytes become U+FFFD. With a
-    /// ``ResponseEnvelope``, `String` is the text in the envelope.
+    /// The output `Data` is the body itself. The output `String` is the text of the body, in the `charset` of its
+    /// `Content-Type`: UTF-8, ISO-8859-1, windows-1252 or UTF-16. With another `charset`, the text is read as UTF-8. Invalid
+    /// bytes become U+FFFD. With a ``ResponseEnvelope``, the output `String` is the text in the envelope.
     public static var json: Self {
         // `Data` and `String` are also `Decodable`, but a caller with these outputs does not expect base64 or a quoted text.
         if Output.self == Data.self {
@@ -156,8 +157,8 @@ extension ResponseDecoding where Output: Decodable {
             })
     }
 
-    /// Returns a decoding of JSON with the given coding in place of the client's coding, for an endpoint whose dates or names
-    /// differ.
+    /// Returns a decoding of JSON that uses the given coding instead of the client's coding. Such a decoding suits an endpoint
+    /// whose dates or names have another form.
     ///
     /// ```swift
     /// Endpoint<Audit>(.get, "/audit", decoding: .json(coding: JSONCoding(dates: .secondsSince1970)))
@@ -176,8 +177,8 @@ extension ResponseDecoding where Output: Decodable {
     /// - more than 128 levels;
     /// - XML that is not UTF-8;
     /// - a binary list that refers twice to one array or dictionary;
-    /// - a binary list whose objects, counted once for each reference, are longer than 64 MiB, or longer than both 1 MiB and 100 times
-    ///   the list;
+    /// - a binary list whose objects, counted once for each reference, exceed 64 MiB, or exceed both 1 MiB and 100 times the list's
+    ///   size;
     /// - a name of more than 256 bytes that is not ASCII;
     /// - a date whose year does not have four digits.
     public static var propertyList: Self {
@@ -212,7 +213,7 @@ extension ResponseDecoding where Output: Decodable {
 }
 
 extension ResponseDecoding where Output == Void {
-    /// No value: the body is not needed.
+    /// A decoding without a value. The body is not needed.
     public static var none: Self {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },

@@ -188,7 +188,7 @@ extension ResponseDecodingError {
         }
     }
 
-    /// Returns the start of a decoder's text, because the text may end with a long value of the body.
+    /// Returns only the start of a decoder's text, because the text may end with a long value of the body.
     private static func start(of context: DecodingError.Context) -> String {
         String(decoding: context.debugDescription.utf8.prefix(1024), as: UTF8.self)
     }

@@ -36,9 +36,9 @@ public protocol ResponseEnvelope: Decodable, Sendable {
     /// The error that the response describes; `nil` if the call succeeded.
     var failure: ServiceError? { get }
 
-    /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, the member `response_data` is
-    /// `responseData`. `["data"]` by default. Empty if the members of the data are on the same level as the members of the envelope. The
-    /// output then declares the members that it needs.
+    /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, write `responseData` for the
+    /// member `response_data`. `["data"]` by default. Empty if the members of the data are on the same level as the members of the
+    /// envelope. The output then declares the members that it needs.
     static var dataPath: [String] { get }
 }
 

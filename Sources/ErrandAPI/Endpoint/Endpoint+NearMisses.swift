@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// This file declares endpoints that do not exist, but that newcomers wrote. For these endpoints, the compiler's own errors did not name
-// the remedy. None of these functions can be called.
+// Newcomers wrote endpoints with functions that do not exist. This file declares these functions. For these endpoints, the compiler's
+// own errors did not say how to fix the endpoint. None of these functions can be called.
 
 extension Endpoint where Output: Decodable {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
@@ -15,7 +15,7 @@ extension Endpoint where Output: Decodable {
         as type: Output.Type = Output.self
     ) -> Self { Self(.get, PathTemplate(verbatim: path), decoding: .json) }
 
-    /// Not available: a value as a body is `.json(value)`.
+    /// Not available: to send a value as a body, pass `.json(value)`.
     @available(*, unavailable, message: "write body: .json(value), or .data(data), .text(text) or .file(url)")
     @_disfavoredOverload
     public static func post(

@@ -20,8 +20,8 @@ public import ErrandCore
 ///
 /// ## Modules whose default isolation is the main actor
 ///
-/// In new apps of Xcode 26, all code runs on the main actor by default. Bodies are decoded on other threads. Therefore mark models
-/// `nonisolated`:
+/// In an app that was created with Xcode 26, all code runs on the main actor by default. Bodies are decoded on other threads.
+/// Therefore mark models `nonisolated`:
 ///
 /// ```swift
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
@@ -33,8 +33,8 @@ public import ErrandCore
 /// main actor-isolated conformance of 'Repository' to 'Decodable' cannot satisfy conformance requirement for a 'Sendable' type parameter
 /// ```
 ///
-/// If the `options` closure of a verb sets your own option, the compiler may report that a *main actor-isolated property 'tenant' can not
-/// be mutated from a Sendable closure*. To fix this error, declare the option in a `nonisolated extension RequestOptions { … }`.
+/// If the `options` closure of a verb sets your own option, the compiler may report this error: *main actor-isolated property 'tenant'
+/// can not be mutated from a Sendable closure*. To fix this error, declare the option in a `nonisolated extension RequestOptions { … }`.
 ///
 /// Namespaces of endpoints, clients that consist of closures, middleware and validators need no annotation. Mark a namespace
 /// `nonisolated` if code outside of the main actor uses it without `await`.
@@ -45,7 +45,8 @@ public struct Endpoint<Output: Sendable>: Sendable {
     public var path: PathTemplate
     /// The query.
     public var query: URLQuery
-    /// The header fields of the call, which replace the fields of the body, the decoding and `server`.
+    /// The header fields of the call. These fields replace fields of the same name that the body, the decoding or `server`
+    /// sets.
     public var headers: HTTPFields
     /// The body.
     public var body: EndpointBody

@@ -30,7 +30,7 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: any JSON.
-    ///   - coding: the rules for encoding. Default: `nil`, the client's ``/ErrandCore/JSONCoding``.
+    ///   - coding: the rules for encoding. Default: `nil`, which means the client's ``/ErrandCore/JSONCoding``.
     ///   - contentType: the value of the field `Content-Type`. Default: `application/json`.
     public static func json(
         _ value: JSONValue, coding: JSONCoding? = nil, contentType: String = "application/json"
@@ -42,7 +42,7 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: the value.
-    ///   - coding: the rules for encoding. Default: `nil`, the client's ``/ErrandCore/JSONCoding``.
+    ///   - coding: the rules for encoding. Default: `nil`, which means the client's ``/ErrandCore/JSONCoding``.
     ///   - contentType: the value of the field `Content-Type`. Default: `application/json`.
     public static func json(
         _ value: some Encodable & Sendable, coding: JSONCoding? = nil, contentType: String = "application/json"
@@ -50,8 +50,8 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType, of: Swift.type(of: value)) { .data(try (coding ?? $0).encode(value)) }
     }
 
-    /// Returns a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)), with the type `application/merge-patch+json`: the
-    /// members to change, and `null` for each member to remove.
+    /// Returns a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)), with the type `application/merge-patch+json`. The
+    /// patch has the members to change, and `null` for each member to remove.
     ///
     /// ```swift
     /// try await client.patch("/users/7", body: .mergePatch(["name": "Ada", "nickname": nil]))
@@ -78,8 +78,9 @@ public struct EndpointBody: Sendable {
     /// try await client.post("/login", body: .form(Login(user: "joe", remember: true)))     // user=joe&remember=true
     /// ```
     ///
-    /// Property names, dates and data are written as in the client's ``/ErrandCore/JSONCoding``. The value must have named members that
-    /// are not nested: see `FormURLEncoded.encode(_:)`. For any other value, building the request throws a ``RequestEncodingError``.
+    /// The client's ``/ErrandCore/JSONCoding`` determines how property names, dates and data are written. The value must have named
+    /// members that are not nested: see `FormURLEncoded.encode(_:)`. For any other value, building the request throws a
+    /// ``RequestEncodingError``.
     ///
     /// - Parameters:
     ///   - value: a structure or a dictionary whose members are plain values or arrays of plain values.
@@ -143,16 +144,16 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType) { _ in .data(data) }
     }
 
-    /// Returns a file as a body, which is read while it is sent. Building the request opens the file, and throws a
-    /// ``/ErrandCore/FileReadError`` if the file is missing or `url` is not a file URL.
+    /// Returns a body that is a file. The file is read while the body is sent. Building the request opens the file, and throws
+    /// a ``/ErrandCore/FileReadError`` if the file is missing or `url` is not a file URL.
     public static func file(_ url: URL, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in try .file(url) }
     }
 
-    /// Returns any given body, such as a stream.
+    /// Returns a body from the given ``/ErrandCore/RequestBody``, such as a stream.
     ///
-    /// - Parameter contentType: the value of the field `Content-Type`. `nil`, the default: the media type of `body`, if `body` has a
-    ///   type.
+    /// - Parameter contentType: the value of the field `Content-Type`. `nil`, the default, uses the media type of `body`, if `body`
+    ///   has a type.
     public static func raw(_ body: RequestBody, contentType: String? = nil) -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in body }
     }

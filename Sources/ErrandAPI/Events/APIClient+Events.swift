@@ -17,13 +17,13 @@ extension APIClient {
     ///   - endpoint: the call, with any method and body. The output that the call declares is ignored. A body that can be read only once
     ///     is never sent again.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
-    ///     the default: the `Last-Event-ID` field of the call, if present.
-    ///   - policy: the rules for connecting again, and the limits. Default: ``EventStreamPolicy/standard``.
-    ///   - clock: measures the waits and the silence.
+    ///     the default, uses the `Last-Event-ID` field of the call, if present.
+    ///   - policy: the rules for connecting again, and the limits of the stream. Default: ``EventStreamPolicy/standard``.
+    ///   - clock: the clock that measures the waiting times and the silence timeout.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     ///   - onComment: called with the text of each comment, in order with the events. The closure must not block. `nil` by default.
-    ///   - onState: called with each new state of the connection, in the reading task, or where the iterator is released. The closure must
-    ///     not block. `nil` by default.
+    ///   - onState: called with each new state of the connection, by the code that reads or releases the iterator. The closure must not
+    ///     block. `nil` by default.
     public func events<Output>(
         _ endpoint: Endpoint<Output>, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
@@ -36,8 +36,8 @@ extension APIClient {
         }
     }
 
-    /// Returns the events of any request. The stream connects again when a connection ends. For the other parameters, see the events of an
-    /// endpoint.
+    /// Returns the events of any request. The stream connects again when a connection ends. For the other parameters, see the function
+    /// that takes an endpoint.
     ///
     /// ```swift
     /// var request = try Request(.get, "/prices", query: ["symbol": "AAPL"])
@@ -67,8 +67,8 @@ extension APIClient {
     ///   - query: the query of the call. Default: empty.
     ///   - headers: the header fields of the call. Default: none.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
-    ///     the default: the `Last-Event-ID` field in `headers`, if present.
-    ///   - policy: the rules for connecting again, and the limits. Default: ``EventStreamPolicy/standard``.
+    ///     the default, uses the `Last-Event-ID` field in `headers`, if present.
+    ///   - policy: the rules for connecting again, and the limits of the stream. Default: ``EventStreamPolicy/standard``.
     ///   - onState: called with each new state of the connection. The closure must not block. `nil` by default.
     public func events(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), lastEventID: String? = nil,
@@ -77,8 +77,8 @@ extension APIClient {
         events(Endpoint<Void>.get(path, query: query, headers: headers), lastEventID: lastEventID, policy: policy, onState: onState)
     }
 
-    /// Returns the events of a call, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the events of an
-    /// endpoint.
+    /// Returns the events of a call, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the function
+    /// that takes an endpoint and does not decode.
     ///
     /// ```swift
     /// let chat = Endpoint<Void>.post("/v1/chat/completions", body: .json(question))
@@ -87,7 +87,8 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - type: the type of each event's payload.
-    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default: no payload ends the sequence.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, if no payload ends the
+    ///     sequence.
     public func events<Output, Value: Decodable & Sendable>(
         _ endpoint: Endpoint<Output>, as type: Value.Type, terminator: String? = nil, lastEventID: String? = nil,
         policy: EventStreamPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
@@ -100,7 +101,7 @@ extension APIClient {
     }
 
     /// Returns the events of a GET request, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the
-    /// events of a path.
+    /// function that takes a path and does not decode.
     ///
     /// ```swift
     /// for try await story in client.events("/news", as: Story.self) { show(story) }
@@ -108,7 +109,8 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - type: the type of each event's payload.
-    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default: no payload ends the sequence.
+    ///   - terminator: the payload that ends the sequence, such as `[DONE]`; `nil`, the default, if no payload ends the
+    ///     sequence.
     public func events<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), as type: Value.Type,
         terminator: String? = nil, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
@@ -118,8 +120,8 @@ extension APIClient {
         return DecodedEventStream(events: events, terminator: terminator)
     }
 
-    /// Returns the events of any request, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the decoded
-    /// events of an endpoint.
+    /// Returns the events of any request, each decoded from JSON by the client's ``jsonCoding``. For the other parameters, see the
+    /// function that takes an endpoint and decodes the events.
     ///
     /// - Parameter request: a request with any method and body. A body that can be read only once is never sent again.
     public func events<Value: Decodable & Sendable>(

@@ -10,10 +10,10 @@ internal import ErrandFormats
 /// }
 /// ```
 ///
-/// The sequence reads an ``EventStream``. The payloads of events of all types are decoded. Events with an empty payload are skipped. With
-/// a terminator, the event whose payload equals that text ends the sequence. If the stream ends permanently before the terminator, the
-/// sequence throws an ``EventStreamError``. Therefore an incomplete result is never mistaken for a complete result. After the status 204,
-/// the sequence ends without an error.
+/// The sequence reads an ``EventStream``. The payloads of events of all types are decoded. Events with an empty payload are skipped. If a
+/// terminator is set, the sequence ends at the event whose payload equals the terminator. If the stream ends permanently before the
+/// terminator, the sequence throws an ``EventStreamError``. Therefore an incomplete result is never mistaken for a complete result. After
+/// the status 204, the sequence ends without an error.
 public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = any Error
@@ -34,7 +34,7 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
         /// The number of received events with a payload.
         private var count = 0
 
-        /// The last event ID so far; empty without an ID. See ``EventStream/Iterator/lastEventID``.
+        /// The last event ID so far; empty if there is no ID. See ``EventStream/Iterator/lastEventID``.
         public var lastEventID: String { events.lastEventID }
 
         init(events: EventStream.Iterator, terminator: String?, coding: JSONCoding) {

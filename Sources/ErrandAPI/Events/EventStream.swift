@@ -15,22 +15,22 @@ public import ErrandFormats
 /// - The request has `Accept: text/event-stream` and `Cache-Control: no-cache`, unless the call sets these fields. The response must have
 ///   the status 200 and the media type `text/event-stream`. The stack follows redirects.
 /// - The stream connects again when the server ends the stream, when the connection is lost, and after a response with 429 or 5xx. Before
-///   each new connection, the stream waits as its ``EventStreamPolicy`` says. The new request has the last event ID as `Last-Event-ID`.
-///   The status 204 ends the sequence. Any other status is an error.
-/// - A request that is not idempotent, such as a POST, is sent again only if the stream has a last event ID, or if the server has not
-///   processed the request. The server has not processed a request whose ``/ErrandCore/Delivery`` is `notSent`, or whose response has the
-///   status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After` ([RFC 9110, section
-///   15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the sequence ends when the
-///   server ends the stream. The sequence throws an error if the connection is lost or silent, or if the response has the status 503
-///   without `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request that is not idempotent is
-///   sent again.
+///   each new connection, the stream waits for the time that its ``EventStreamPolicy`` determines. The new request has the last event ID
+///   as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
+/// - A request that is not idempotent, such as a POST, is sent again only in two cases. Either the stream has a last event ID, or the
+///   server has not processed the request. The server has not processed a request whose ``/ErrandCore/Delivery`` is `notSent`, or whose
+///   response has the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
+///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the
+///   sequence ends when the server ends the stream. The sequence throws an error if the connection is lost or silent, or if the
+///   response has the status 503 without `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request
+///   that is not idempotent is sent again.
 ///
-/// Timeouts for a call or an attempt, from the stack or the endpoint, do not apply, because a stream may last for days. The
-/// `phaseTimeouts` of the stack apply. `retry` and `hedge` do not repeat the requests, unless the options of the endpoint say so: the
-/// stream itself connects again. `coalesce` never shares the requests. If `circuitBreaker` or `rateLimit` refuses a connection, the
-/// stream connects again after the wait that the error names. If TLS or the proxy fails after a connection has worked, the stream
-/// connects again. An open stream holds its slot of a `concurrencyLimit`. To limit the whole stream, cancel the task, or set a
-/// deadline of the request.
+/// A stream may last for days. Therefore the timeouts for a call or an attempt do not apply, even if the stack or the endpoint sets
+/// such a timeout. The `phaseTimeouts` of the stack apply. The stream itself connects again. `retry` and `hedge` repeat its requests
+/// only if the options of the endpoint turn on these layers. `coalesce` never shares the requests. If `circuitBreaker` or
+/// `rateLimit` refuses a connection, the stream connects again after the wait that the error names. If TLS or the proxy fails after
+/// a connection has worked, the stream connects again. An open stream holds its slot of a `concurrencyLimit`. To limit the whole
+/// stream, cancel the task, or set a deadline of the request.
 ///
 /// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. The connections
 /// are closed when the iterator is released (`break` is enough) or its task is cancelled. The connection receives no more events while
@@ -41,7 +41,8 @@ public struct EventStream: AsyncSequence, Sendable {
 
     let client: APIClient
     let policy: EventStreamPolicy
-    /// The ID of the event after which the stream resumes. `nil`: the ID of the request. Empty: from the start.
+    /// The ID of the event after which the stream resumes. If the value is `nil`, the `Last-Event-ID` field of the request is
+    /// used. Empty: from the start.
     let lastEventID: String?
     let clock: any Clock<Duration>
     let random: @Sendable () -> Double
@@ -73,9 +74,9 @@ public struct EventStream: AsyncSequence, Sendable {
 
         /// Returns the next event; `nil` at the end, and after an error.
         ///
-        /// - Throws: ``EventStreamError``, ``/ErrandCore/TransportError``, `CancellationError`, or an error of making the request. If
-        ///   the status is final, or if no further connection is allowed: `StatusError`, or the error that the client's `mapError`
-        ///   returns.
+        /// - Throws: ``EventStreamError``, ``/ErrandCore/TransportError``, `CancellationError`, or an error from building the
+        ///   request. If the status is final, or if no further connection is allowed: `StatusError`, or the error that the client's
+        ///   `mapError` returns.
         public mutating func next() async throws -> ServerSentEvent? {
             guard !isOver else { return nil }
             do {

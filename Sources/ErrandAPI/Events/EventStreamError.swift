@@ -15,7 +15,7 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
         public let description: String
         /// Creates a code.
         ///
-        /// - Parameter description: the code in words; it begins the description of the error.
+        /// - Parameter description: the code in words, as the start of the error's description.
         public init(_ description: String) { self.description = description }
 
         /// The status is 2xx but neither 200 nor 204, or the media type is not `text/event-stream`.
@@ -28,10 +28,10 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
 
     /// The kind of the failure.
     public let code: Code
-    /// The details in words, without secrets.
+    /// The details in words. The text contains no secrets.
     public let message: String
     public var request: Request?
-    /// The head of the response; `nil` without a response.
+    /// The head of the response; `nil` if there was no response.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord]
 
@@ -85,7 +85,7 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
         return EventStreamError(.incomplete, "it ended again after \(count) in a row without an event", request: request, head)
     }
 
-    /// The request, code and message, and the status of a response.
+    /// The request, the code, the message, and the status if a response arrived.
     public var description: String {
         "\(shownRequest)\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)"
     }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 
-/// The decisions of an event stream: whether the stream connects again after the end of a connection, and after which wait. The machine
-/// performs no action itself.
+/// The rules that decide whether an event stream connects again, and how long the stream waits first. The machine performs no action
+/// itself.
 struct EventStreamMachine: Sendable {
     /// The end of a connection, or of an attempt to connect.
     enum End: Sendable, Hashable {
@@ -20,7 +20,7 @@ struct EventStreamMachine: Sendable {
     }
 
     enum Decision: Sendable, Hashable {
-        /// Connect again, after this wait.
+        /// Connect again after this time.
         case connect(after: Duration)
         /// The sequence ends.
         case finish

@@ -1,14 +1,14 @@
 public import ErrandCore
 public import ErrandFormats
 
-/// The conditions of reconnecting and the limits of an event stream.
+/// The conditions under which an event stream connects again, and the limits of the stream.
 ///
 /// ```swift
 /// client.events("/prices", policy: EventStreamPolicy(maxReconnects: 10, silenceTimeout: .seconds(45)))
 /// ```
 ///
 /// The wait before a connection is the reconnection time plus the backoff with its jitter. If the server sends `Retry-After`, the wait is
-/// at least that long, up to ``maxRetryAfter``.
+/// at least the time in this field, up to ``maxRetryAfter``.
 public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The largest number of successive reconnects without an event. `nil`: the number is not limited. An event resets the count.
     ///
@@ -23,24 +23,24 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var backoff: Backoff
     /// The random part of the backoff. Jitter keeps the clients of a restarted server from connecting at the same time.
     public var jitter: Backoff.Jitter
-    /// The longest time without a byte, starting with the request. `nil`: the time is not limited.
+    /// The longest time without a byte from the server, measured from the request or the last byte. `nil`: the time is not limited.
     ///
     /// A stream that becomes silent connects again. If no byte has ever arrived, the stream fails with an ``EventStreamError``. Servers
     /// send comments to show that a stream without events is alive
     /// ([HTML, section 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
     public var silenceTimeout: Duration?
-    /// The largest size of an event in bytes. A larger event fails the stream with a ``/ErrandCore/TransportError`` with the code
-    /// `bodyTooLarge`.
+    /// The largest size of an event in bytes. If an event is larger, the stream fails with a ``/ErrandCore/TransportError`` of
+    /// the code `bodyTooLarge`.
     public var eventLimitBytes: Int
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect
     /// again. Any other status 2xx, such as 202, fails the stream even if the rule accepts the status.
     public var statuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property matters if the server may
-    /// have processed the request, and the stream has no event ID after which the server could continue.
+    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property has an effect if the
+    /// server may have processed the request, and the stream has no event ID to resume after.
     ///
     /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only if the server
-    /// certainly has not processed the request. This is certain if the request was not sent, if the server reported this over
-    /// HTTP/2, or if the response has the status 429, or 503 with `Retry-After`.
+    /// certainly has not processed the request. This is certain in three cases: the request was not sent; the server reported
+    /// over HTTP/2 that it did not process the request; the response has the status 429, or 503 with `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

@@ -12,7 +12,7 @@ struct EventStreamReader: Sendable {
     private var parser = EventStreamParser()
     /// The last response.
     private(set) var response: Response?
-    /// The sent request of the last response. Before the first response, the request that is being sent.
+    /// The request that got the last response. Before the first response, this is the request that is being sent.
     var sentRequest: Request { response?.request ?? request }
     /// Whether the last response has the status 204.
     private(set) var hasNoContent = false

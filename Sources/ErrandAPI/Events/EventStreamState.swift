@@ -7,7 +7,7 @@ public enum EventStreamState: Sendable, CustomStringConvertible {
     case connecting
     /// The server responds with an event stream.
     case open
-    /// The connection has ended, with the error if it failed. The stream connects again after this time.
+    /// The connection has ended. If the connection failed, `after` is the error. The stream connects again after the duration.
     case waiting(Duration, after: (any Error)?)
     /// The stream does not connect again: it has ended or failed, its reader was cancelled, or its iterator was released.
     case closed

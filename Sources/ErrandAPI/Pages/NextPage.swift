@@ -45,7 +45,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item. Default: `page`.
-    ///   - first: the number of the first page, if the query of the call has no page number. Default: 1.
+    ///   - first: the number of the first page. The value is used only if the query of the call has no page number. Default: 1.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
@@ -55,9 +55,9 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item. Default: `offset`.
-    ///   - step: the distance between the offsets of two pages: the number of elements that the call requests, at least 1. If the server
-    ///     sends fewer elements in a page that is not the last, some elements of the list are not read.
-    ///   - first: the offset of the first page if the query of the call has no offset. Default: 0.
+    ///   - step: the difference between the offsets of two successive pages, at least 1. The step equals the number of elements that the
+    ///     call requests. If the server sends fewer elements in a page that is not the last, some elements of the list are not read.
+    ///   - first: the offset of the first page. The value is used only if the query of the call has no offset. Default: 0.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
@@ -81,11 +81,11 @@ public struct NextPage<Output: Sendable>: Sendable {
         }
     }
 
-    /// Reads the next page from the `Link` field of the response ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)), as GitHub
-    /// sends it.
+    /// Reads the next page from the `Link` field of the response ([RFC 8288](https://www.rfc-editor.org/rfc/rfc8288)). GitHub,
+    /// for example, sends this field.
     ///
-    /// If no link has the relation, the list ends. If no link has the relation and a part of the field is unreadable, the list fails
-    /// with ``PaginationError``, because the unreadable part may name the next page.
+    /// If no link has the relation, the list ends. If the relation is missing and a part of the field is unreadable, the list fails
+    /// with ``PaginationError``. The unreadable part may name the next page.
     ///
     /// - Parameter relation: the relation of the link. Default: `next`.
     public static func link(_ relation: String = "next") -> NextPage {
@@ -111,7 +111,7 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// Reads the URL of the next page from the page.
     ///
-    /// - Parameter url: returns the URL in a page, which may be relative; `nil` or empty at the end of the list.
+    /// - Parameter url: returns the absolute or relative URL in a page; `nil` or empty at the end of the list.
     public static func url(_ url: @escaping @Sendable (Output) -> String?) -> NextPage {
         NextPage { page in
             guard let url = url(page.value), !url.isEmpty else { return nil }
@@ -121,7 +121,7 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// Reads the URL of the next page from the page, as a `URL` of Foundation.
     ///
-    /// - Parameter url: returns the URL in a page, which may be relative; `nil` at the end of the list.
+    /// - Parameter url: returns the absolute or relative URL in a page; `nil` at the end of the list.
     @_disfavoredOverload
     public static func url(_ url: @escaping @Sendable (Output) -> URL?) -> NextPage { .url { url($0)?.relativeString } }
 }

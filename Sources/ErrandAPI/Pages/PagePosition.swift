@@ -3,9 +3,10 @@ internal import ErrandFormats
 
 /// The position of a page in a list: the changes that turn the call into the request for the page.
 ///
-/// To continue a list later, even in another run of the app, save ``ResultPage/next`` of the last page that you have read, and pass the
-/// saved position as `from`. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url": "https://a.example/items?cursor=a"}`.
-/// A position contains the cursor or the URL that the server sent: store a position like other data of the account.
+/// To continue a list later, save ``ResultPage/next`` of the last page that you have read, and pass the saved position as `from`. The
+/// list may continue in another run of the app. A position is `Codable`, as `{"query": {"cursor": "a"}}` or `{"url":
+/// "https://a.example/items?cursor=a"}`. A position contains the cursor or the URL that the server sent. Therefore store a position
+/// like other data of the account.
 public struct PagePosition: Sendable, Hashable {
     private enum Kind: Sendable, Hashable {
         case query([String: String])
@@ -14,7 +15,7 @@ public struct PagePosition: Sendable, Hashable {
 
     private let kind: Kind
 
-    /// The first page: the unchanged call.
+    /// The position of the first page, which leaves the call unchanged.
     public static let first = PagePosition.query([:])
 
     /// Returns a position with query items, which replace the items of the same names in the call.
@@ -61,7 +62,7 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
-    /// Returns the query items or the URL, without the values that `sensitivity` declares secret.
+    /// Returns the query items or the URL, with the values replaced that `sensitivity` declares secret.
     func shown(by sensitivity: Sensitivity) -> String {
         switch kind {
         case .query(let items):

@@ -23,7 +23,8 @@ struct PageSequence: Sendable {
 
     init(maxPages: Int) { self.maxPages = maxPages }
 
-    /// Records a page, and returns the next step. The page itself is valid. Therefore an error is thrown only after the page.
+    /// Records a page, and returns the next step. The page itself is valid. Therefore an error is thrown only after the page
+    /// was returned.
     mutating func next<Output>(after found: PageStep<Output>) -> Step {
         let page = found.page
         let (request, head) = (page.response.request, page.response.head)

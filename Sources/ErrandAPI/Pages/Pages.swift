@@ -10,14 +10,14 @@ extension APIClient {
     /// ```
     ///
     /// The first page is requested when it is read. Each page is a separate call, with the fields and the options of `endpoint`. A list
-    /// ends when there is no next page. The sequence fails if a page was read already, is at another origin, or exceeds the limit of
-    /// ``PaginationPolicy``.
+    /// ends when there is no next page. The sequence fails if the next page was read already, is at another origin, or exceeds the
+    /// number of pages in ``PaginationPolicy``.
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.
     ///   - next: the rule that finds the next page.
     ///   - position: the position to begin at, such as ``ResultPage/next`` of the last page that was read. The first page by default.
-    ///   - policy: the limits of the list. Default: ``PaginationPolicy/standard``.
+    ///   - policy: the allowed number of pages, the allowed origins, and the prefetch. Default: ``PaginationPolicy/standard``.
     public func pages<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, from position: PagePosition = .first, policy: PaginationPolicy = .standard
     ) -> Pages<Output> {
@@ -156,6 +156,6 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 }
 
 extension Pages: CustomStringConvertible, HidesStorage {
-    /// The call and its first position, without secrets: `pages of GET /items?size=2 from the first page`.
+    /// The call and its first position, with secrets replaced: `pages of GET /items?size=2 from the first page`.
     public var description: String { "pages of \(endpoint) from \(start.shown(by: endpoint.options.sensitivity))" }
 }

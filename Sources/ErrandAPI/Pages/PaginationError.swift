@@ -12,7 +12,7 @@ public struct PaginationError: RequestFailure, NumberedFailure {
         public let description: String
         /// Creates a code.
         ///
-        /// - Parameter description: the code in words; it begins the description of the error.
+        /// - Parameter description: the code in words, as the start of the error's description.
         public init(_ description: String) { self.description = description }
 
         /// The next page was read already.
@@ -27,7 +27,7 @@ public struct PaginationError: RequestFailure, NumberedFailure {
 
     /// The problem.
     public let code: Code
-    /// The details in words, without secrets.
+    /// The details in words. The text contains no secrets.
     public let message: String
     /// The request for the last page that was read, or the call itself if no page was read.
     public var request: Request?
@@ -56,6 +56,6 @@ public struct PaginationError: RequestFailure, NumberedFailure {
         }
     }
     public var failureReason: String? { "\(code): \(message)".asSentence }
-    /// `nil`: only a developer can help.
+    /// `nil`, because only a developer can fix the problem.
     public var recoverySuggestion: String? { nil }
 }

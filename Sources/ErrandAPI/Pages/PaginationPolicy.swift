@@ -1,14 +1,14 @@
 public import ErrandCore
 
-/// The limits of reading a list.
+/// The limits for reading a list.
 public struct PaginationPolicy: Sendable, Hashable {
-    /// The largest number of pages: at least 1, 1,000 by default. A longer list fails with ``PaginationError``, so that an incomplete
-    /// list is not mistaken for a complete one.
+    /// The largest number of pages, at least 1; 1,000 by default. A longer list fails with ``PaginationError``, so that an incomplete
+    /// list does not look complete.
     public var maxPages: Int
     /// Whether the next page is requested while the app uses the current page; false by default. At most one page is prefetched.
     ///
-    /// The iterator owns the prefetched page. If the task is cancelled while it uses a page, the request continues until `next()` is
-    /// called or the iterator is released, such as at the end of the loop.
+    /// The iterator owns the prefetched page. If the task is cancelled while the task uses a page, the request continues. The
+    /// request ends when `next()` is called or the iterator is released, such as at the end of the loop.
     public var prefetches: Bool
     /// Further origins from which pages may be requested, besides the origins of the call and of the previous page; none by default.
     /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.

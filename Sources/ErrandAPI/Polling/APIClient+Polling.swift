@@ -11,24 +11,24 @@ extension APIClient {
     /// let report = try await client.poll(Endpoint<Report>.post("/reports", body: .json(query)))
     /// ```
     ///
-    /// - The status 202 means that the work is not done, unless the body is an envelope of the client with an error. The next request is
-    ///   a GET for the `Location` of the response ([RFC 9110, section 15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3));
-    ///   without a `Location`, a GET or HEAD is repeated.
+    /// - The status 202 means that the work is not done, unless the body is in the client's envelope and describes an error. The next
+    ///   request is a GET for the `Location` of the response ([RFC 9110, section
+    ///   15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)); without a `Location`, a GET or HEAD is repeated.
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
-    /// - The next request is sent after `Retry-After`, or else after the backoff. If the timeout would pass before the next
-    ///   request, the call fails immediately.
+    /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
+    ///   If the timeout would pass before the next request, the call fails immediately.
     /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. A first
-    ///   request that is not idempotent is repeated only if no part of it was sent.
+    ///   request that is not idempotent is repeated only if no part of the request was sent.
     ///
     /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
-    ///   - policy: the waits and the timeout. Default: ``PollingPolicy/standard``.
+    ///   - policy: the waiting times and the timeout. Default: ``PollingPolicy/standard``.
     ///   - isDone: returns whether the work is done. If the work has failed, throw an error: the call fails with that error. Default: the
-    ///     first response with another status than 202 ends the polling.
-    ///   - clock: measures the waits and the timeout.
+    ///     first response with a status other than 202 ends the polling.
+    ///   - clock: the clock that measures the waiting times and the timeout.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     /// - Throws: ``PollingError``; the errors of ``value(_:)``; `CancellationError`.
     @concurrent public func poll<Output>(

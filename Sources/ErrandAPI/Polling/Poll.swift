@@ -6,7 +6,7 @@ internal import ErrandFormats
 struct Poll: Sendable {
     /// The number of requests made so far.
     private(set) var count = 0
-    /// The sent request of the last response; `nil` before the first response.
+    /// The request that got the last response; `nil` before the first response.
     private(set) var sent: Request?
     /// The head of the last response; `nil` before the first response.
     private(set) var head: HTTPResponse?
@@ -31,7 +31,7 @@ struct Poll: Sendable {
 
     /// Returns the next request.
     ///
-    /// - Parameter call: the request of the call, which is created anew for each call of this function.
+    /// - Parameter call: the request of the call. Each use of this function creates the request anew.
     mutating func request(from call: Request) throws(InvalidURLError) -> Request {
         var request = call
         if let statusURL {

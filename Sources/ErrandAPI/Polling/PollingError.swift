@@ -12,7 +12,7 @@ public struct PollingError: RequestFailure, NumberedFailure {
         public let description: String
         /// Creates a code.
         ///
-        /// - Parameter description: the code in words; it begins the description of the error.
+        /// - Parameter description: the code in words, as the start of the error's description.
         public init(_ description: String) { self.description = description }
 
         /// The work was not done within the policy's timeout.
@@ -28,10 +28,10 @@ public struct PollingError: RequestFailure, NumberedFailure {
 
     /// The problem.
     public let code: Code
-    /// The details in words, without secrets.
+    /// The details in words. The text contains no secrets.
     public let message: String
     public var request: Request?
-    /// The head of the last response; `nil` without a response.
+    /// The head of the last response; `nil` if there was no response.
     public let response: HTTPResponse?
     /// The last tolerated failure; `nil` if the last request succeeded.
     public let underlying: (any Error)?

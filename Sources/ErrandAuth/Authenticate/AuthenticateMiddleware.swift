@@ -15,18 +15,18 @@ internal import ErrandFormats
 /// the new proof. This second request requires a body that can be sent again. The challenge is then one of the `attempts` in the
 /// metadata.
 ///
-/// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` says why. A refused proof is never
-/// sent twice in a call. A call responds to at most 20 challenges.
+/// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` has the reason. A refused proof is
+/// never sent twice in a call. A call responds to at most 20 challenges.
 ///
-/// **Origins that get the credentials:** the origins in `origins`, if there are any. Otherwise, the origin that each request
-/// itself names. Without `origins`, these origins get no credentials:
+/// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. Otherwise, each origin
+/// that a request itself names gets the credentials. Without `origins`, these origins get no credentials:
 /// - the target of a redirect to another origin
-/// - an absolute URL of another origin than the origin of the outer ``/ErrandMiddleware/ServerMiddleware``
+/// - the origin of an absolute URL, if the outer ``/ErrandMiddleware/ServerMiddleware`` has another origin
 ///
 /// A request that already has the scheme's field (`Authorization`) is sent unchanged, and its response is returned.
 ///
-/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop gets new credentials. Outside `cache` and
-/// `coalesce`, which distinguish accounts by `request.options.credentialIdentity`.
+/// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop gets new credentials. The place is also
+/// outside `cache` and `coalesce`, which distinguish accounts by `request.options.credentialIdentity`.
 ///
 /// **Per request:** with `request.options.authenticate = .off`, a request carries no credentials. With `.use(.basic(…))`, a
 /// request carries other credentials. If all requests have `.use`, the stack needs no scheme: ``HTTPSender/authenticate()``. The
@@ -43,7 +43,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - scheme: authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
-    ///   - origins: the only origins that get credentials. `nil`, the default: the origin that each request itself names.
+    ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
+    ///     names.
     ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
     public init(_ scheme: (any AuthenticationScheme)?, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
@@ -173,7 +174,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Runs `work`, and adds the request and the head of the challenge to an ``AuthenticationError`` that lacks them.
+    /// Runs `work`. If an ``AuthenticationError`` lacks the request or the head of the challenge, adds the missing parts.
     private func attributeErrors<Result>(
         to request: Request, _ head: HTTPResponse? = nil, _ work: () async throws -> Result
     ) async throws -> Result {
@@ -216,7 +217,7 @@ extension Request {
 }
 
 extension Response {
-    /// Records the reason for which the challenge is returned.
+    /// Records why the challenge is returned to the caller.
     fileprivate mutating func record(
         _ stop: AuthenticationStop, by scheme: (any AuthenticationScheme)? = nil, _ challenge: ServerChallenge? = nil
     ) {
@@ -254,7 +255,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - scheme: authenticates all requests.
-    ///   - origins: the only origins that get credentials. `nil`, the default: the origin that each request itself names.
+    ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
+    ///     names.
     ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
     public func authenticate(
         _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -10,7 +10,7 @@ public import ErrandCore
 public struct AuthenticationError: RequestFailure, NumberedFailure {
     /// The kind of a failure. An open set: new codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code, by which codes are compared.
+        /// The name of the code. Codes with equal names are equal.
         private let name: String
         /// The code in words.
         public let description: String
@@ -37,7 +37,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         public static let storeFailed = Code("storeFailed", "the token could not be loaded or saved")
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
         public static let accountChanged = Code("accountChanged", "another account has signed in meanwhile")
-        /// The code that refreshes or stores a token has requested the same token.
+        /// The function that refreshes or stores a token has requested the same token.
         public static let withinRefresh = Code("withinRefresh", "the refresh of the token requested the same token")
 
         /// Returns whether the names of two codes are equal.
@@ -48,7 +48,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
 
     /// The reason for which the request can't be authenticated.
     public let code: Code
-    /// The error of the refresh or of the store; `nil` if there is none.
+    /// The error of the refresh or of the store; `nil` if there is no such error.
     public let underlying: (any Error)?
     public var request: Request?
     public var response: HTTPResponse?
@@ -59,8 +59,9 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     ///
     /// - Parameters:
     ///   - code: the reason for which the request can't be authenticated.
-    ///   - underlying: the error of the refresh or of the store; `nil` if there is none. A description shows the text of this
-    ///     library's errors. For other errors, the description shows only the type, because their texts may have secrets.
+    ///   - underlying: the error of the refresh or of the store; `nil` if there is no such error. A description shows the text
+    ///     of this library's errors. For other errors, the description shows only the type, because their texts may have
+    ///     secrets.
     ///   - request: the request in its last form.
     ///   - response: the head of the response that asked for credentials.
     public init(_ code: Code, underlying: (any Error)? = nil, request: Request? = nil, response: HTTPResponse? = nil) {
@@ -79,11 +80,11 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
 
-    /// A hint about the option that a sign-in through the same client must set, because its request has no credentials yet.
+    /// A hint about the option for a sign-in through the same client. The request of the sign-in has no credentials yet.
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// The number of the code. If a request that obtains the credentials failed, such as a refresh, the number of the failure of
-    /// that request. The sentence for people then describes the same failure: `Could not connect to the server.`
+    /// The number of the code. If a request for the credentials failed, such as a refresh, the value is the number of that
+    /// failure. The sentence for people then describes the same failure: `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }
         return switch code {
@@ -99,8 +100,8 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         }
     }
     public var failureReason: String? { SafeText.sentence(code.description) }
-    /// The step that a person can take; `nil` if only a developer can help. If a request that obtains the credentials failed, such
-    /// as a refresh, the value is the step for that failure.
+    /// The step that a person can take; `nil` if only a developer can help. If a request for the credentials failed, such as a
+    /// refresh, the value is the step for that failure.
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
         return switch code {

@@ -5,7 +5,7 @@ public import ErrandCore
 public enum ChallengeDisposition: Sendable {
     /// The scheme of the stack responds, as without a handler.
     case useScheme
-    /// This scheme responds, only for this challenge.
+    /// This scheme responds, but only to this challenge.
     case use(any AuthenticationScheme)
     /// The response is returned to the caller.
     case returnResponse

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The rule that decides which requests may carry credentials.
 struct CredentialScope: Sendable {
-    /// The only origins that get credentials. `nil`: any origin that the app's request names.
+    /// The only origins that get credentials. `nil` allows any origin that the app's request names.
     let origins: Set<Origin>?
 
     /// Returns whether a request may carry credentials. With a list, the origin must be in the list. Without a list, the origin

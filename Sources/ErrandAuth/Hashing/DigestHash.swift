@@ -2,7 +2,7 @@
 internal import Crypto
 internal import ErrandHashing
 
-/// A hash function of Digest, which takes the bytes piece by piece. Only Digest uses MD5 and SHA-512/256.
+/// A hash function for Digest authentication, which accepts the bytes in pieces. Only Digest uses MD5 and SHA-512/256.
 enum DigestHash: Sendable {
     case md5(Insecure.MD5)
     case sha512256(SHA512T256)

@@ -39,14 +39,14 @@ struct EchoedSecrets: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the text without the secrets.
+    /// Returns the text, with the secrets replaced.
     func hidden(in text: String) -> String {
         let bytes = Array(text.utf8)
         let isWord = secrets.contains { $0.utf8.count < Self.shortestBytes && Self.isWord(Array($0.utf8), in: bytes) }
         return isWord ? Sensitivity.urlPlaceholder : hiddenLong(in: text)
     }
 
-    /// Returns the text without the secrets of at least ``shortestBytes`` octets.
+    /// Returns the text, with each secret of at least ``shortestBytes`` octets replaced.
     func hiddenLong(in text: String) -> String {
         var bytes = Array(text.utf8)
         let candidates = secrets.filter { $0.utf8.count >= Self.shortestBytes && $0.utf8.count <= bytes.count }

@@ -16,7 +16,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// - Parameters:
     ///   - algorithm: the name of the algorithm.
     ///   - keyID: the identifier of the key (`kid`). `nil`, the default: the token has no `kid`.
-    ///   - sign: returns the signature of the bytes, in the form of RFC 7518: for ES256, 64 bytes.
+    ///   - sign: returns the signature of the bytes in the form of RFC 7518. For ES256, the signature has 64 bytes.
     public init(algorithm: String, keyID: String? = nil, sign: @escaping @Sendable (Data) async throws -> Data) {
         (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
     }
@@ -54,7 +54,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     public var issuer: String
     /// The account that the token is for: `sub`. By default, the issuer.
     public var subject: String
-    /// The server that reads the assertion: `aud`; `nil`, the default: the token endpoint.
+    /// The server that reads the assertion: `aud`; `nil`, the default, names the token endpoint.
     public var audience: String?
     /// The time for which the assertion is valid: 1 s to 1 h.
     public let lifetime: Duration
@@ -66,8 +66,8 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     ///
     /// - Parameters:
     ///   - issuer: the signer's name: `iss`.
-    ///   - subject: the account that the token is for: `sub`; `nil`, the default: the issuer.
-    ///   - audience: the server that reads the assertion: `aud`; `nil`, the default: the token endpoint.
+    ///   - subject: the account that the token is for: `sub`; `nil`, the default, names the issuer.
+    ///   - audience: the server that reads the assertion: `aud`; `nil`, the default, names the token endpoint.
     ///   - lifetime: the time for which the assertion is valid. Default: 5 minutes. Values below 1 s become 1 s, and values above 1
     ///     h become 1 h.
     ///   - claims: further claims, such as `scope`. A claim with the name of a standard claim is ignored.

@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A sign-in in a browser that has begun: see ``OAuthClient/authorization(redirectURI:scopes:parameters:)``. Use each authorization
+/// A sign-in that has begun in a browser: see ``OAuthClient/authorization(redirectURI:scopes:parameters:)``. Use each authorization
 /// once.
 ///
 /// The description shows no secret.
@@ -15,7 +15,7 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorag
     let verifier: String
     let scopes: [String]
 
-    /// Returns whether a redirect of the browser belongs to this sign-in: whether the redirect's URL has the `state` of this
+    /// Returns whether a redirect of the browser belongs to this sign-in. The URL of such a redirect has the `state` of this
     /// sign-in.
     ///
     /// A program that gets several URLs waits for the URL of its sign-in, and ignores the others.
@@ -102,9 +102,9 @@ extension OAuthClient {
     /// Polls the server at the interval that the server sent: 5 s if the server sent no interval. The interval grows
     /// ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)):
     /// - by 5 s, after each `slow_down`
-    /// - to its double, after each lost connection, and after each response with the status 429 or 5xx
+    /// - to twice its length, after each lost connection, and after each response with the status 429 or 5xx
     ///
-    /// - Parameter clock: measures the waits.
+    /// - Parameter clock: the clock that measures the waiting times.
     /// - Throws: ``OAuthError`` if the person refuses, or with `expiredToken` if the codes expire; any other error of the sender,
     ///   such as a certificate that is not valid; `CancellationError`.
     public func token(for authorization: DeviceAuthorization, clock: any Clock<Duration> = ContinuousClock()) async throws -> AccessToken {

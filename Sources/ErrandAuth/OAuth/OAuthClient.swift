@@ -29,7 +29,7 @@ public struct OAuthClient: Sendable {
 
     /// The proof of the client's identity at the token endpoint.
     public enum Authentication: Sendable, CustomStringConvertible, HidesStorage {
-        /// No proof: a public client, such as an app (`none`).
+        /// No proof (`none`), for a public client, such as an app.
         case none
         /// A secret in `Authorization: Basic`, form-encoded first
         /// ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
@@ -41,7 +41,7 @@ public struct OAuthClient: Sendable {
         /// servers expect their issuer as the audience.
         case assertion(JWTSigner, audience: String? = nil)
 
-        /// The name of the proof, without secrets.
+        /// The name of the proof. The name contains no secrets.
         public var description: String {
             switch self {
             case .none: "none"
@@ -97,8 +97,8 @@ public struct OAuthClient: Sendable {
 
     // MARK: A person in a browser
 
-    /// Begins a sign-in in a browser: an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)), always
-    /// with S256.
+    /// Begins a sign-in in a browser, for an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)).
+    /// The method is always S256.
     ///
     /// - Parameters:
     ///   - redirectURI: the URL to which the server redirects the browser at the end of the sign-in. The URL must be registered at
@@ -161,11 +161,12 @@ public struct OAuthClient: Sendable {
         return try await token(pairs, scopes: scopes)
     }
 
-    /// Gets a token for a signed assertion, for example of a service account
-    /// ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    /// Gets a token in exchange for a signed assertion, for example the assertion of a service account ([RFC 7523, section
+    /// 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// - Parameters:
-    ///   - assertion: names the client and the account. If the assertion has no audience, its audience is the token endpoint.
+    ///   - assertion: names the client and the account. If the assertion names no audience, the token endpoint becomes the
+    ///     audience.
     ///   - scopes: the scopes that the token must have. Some servers expect the scopes in the assertion's claims.
     /// - Throws: ``OAuthError``; the errors of the signer and of the sender.
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {
@@ -178,7 +179,7 @@ public struct OAuthClient: Sendable {
 
     // MARK: Refresh and revocation
 
-    /// Gets a new token by the refresh token of an old token ([RFC 6749, section
+    /// Gets a new token with the refresh token of an old token ([RFC 6749, section
     /// 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
     /// A server may replace the refresh token, and may revoke all tokens if the old refresh token is used again. Therefore, use a
@@ -194,9 +195,11 @@ public struct OAuthClient: Sendable {
         return new
     }
 
-    /// Revokes a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): the refresh token, or, if there is none, the access token.
+    /// Revokes the refresh token of a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)). If there is no refresh token, revokes
+    /// the access token.
     ///
-    /// Most servers revoke the access tokens of a refresh token too. At other servers, the access tokens are valid until they expire.
+    /// Most servers then also revoke the access tokens that belong to the refresh token. At other servers, the access tokens
+    /// stay valid until they expire.
     ///
     /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; the errors of the sender.
     public func revoke(_ token: AccessToken) async throws {
@@ -223,7 +226,7 @@ public struct OAuthClient: Sendable {
 
     /// Posts a form with the client's identity, and reads the response.
     ///
-    /// - Parameter needsBody: whether a truncated body of a response with the status 2xx is an error.
+    /// - Parameter needsBody: whether a truncated body is an error if the response has the status 2xx.
     /// - Throws: the errors of `read`, and of sending the request.
     func post<Result>(
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
@@ -328,8 +331,8 @@ public struct OAuthClient: Sendable {
         return divided.contains { part in scopes.contains { $0.isExactly(part) } } ? divided : parts
     }
 
-    /// Runs work that sends an assertion. If the server refuses the assertion, and its response changes the measured difference of
-    /// the clocks by at least 30 s, runs the work once more.
+    /// Runs work that sends an assertion. Runs the work once more if the server refuses the assertion, and the response changes
+    /// the measured clock difference by at least 30 s.
     private func withCorrectedClock<Result>(after refusal: OAuthError.Code, _ work: () async throws -> Result) async throws -> Result {
         let before = skew.seconds
         do {

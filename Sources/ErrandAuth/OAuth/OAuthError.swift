@@ -9,8 +9,8 @@ internal import ErrandFormats
 /// POST https://auth.example/token: OAuth 2: invalid_grant: the refresh token has expired
 /// ```
 public struct OAuthError: NumberedFailure, CustomStringConvertible, HidesStorage {
-    /// The reason for which the request failed: the server's `error` code, or a code of this library if the response is unusable.
-    /// Other codes may be added.
+    /// The reason why the request failed: the server's `error` code, or a code of this library if the response is unusable. Other
+    /// codes may be added.
     ///
     /// Codes are compared octet by octet.
     public struct Code: Sendable, Hashable, CustomStringConvertible, HidesStorage {
@@ -67,7 +67,7 @@ public struct OAuthError: NumberedFailure, CustomStringConvertible, HidesStorage
         public static let unsupported = Code("unsupported")
     }
 
-    /// The reason for which the request failed.
+    /// The reason why the request failed.
     public let code: Code
     /// The server's explanation (`error_description`), or the reason for which the response is unusable. Empty if the server sent
     /// no explanation. A description shows at most 200 characters of the message.
@@ -75,10 +75,10 @@ public struct OAuthError: NumberedFailure, CustomStringConvertible, HidesStorage
     /// The URL of a page about the error (`error_uri`); `nil` if the server sent no URL.
     public let uri: String?
 
-    /// The method and the URL of the refused request, without secrets: `POST https://auth.example/token`. `nil` if the error
-    /// belongs to no request, such as the error in a redirect.
+    /// The method and the URL of the refused request, with secrets replaced: `POST https://auth.example/token`. `nil` if the
+    /// error belongs to no request, such as the error in a redirect.
     public internal(set) var request: String?
-    /// The purpose of the request, which decides the sentence for people.
+    /// The purpose of the request. The purpose determines the sentence that people read.
     var purpose = Purpose.signIn
 
     enum Purpose: Sendable { case signIn, signOut }

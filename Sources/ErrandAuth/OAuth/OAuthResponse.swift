@@ -29,7 +29,7 @@ struct OAuthResponse: Sendable {
     /// The error for the status; `nil` for 2xx.
     private let failure: StatusError?
     private let sent: EchoedSecrets
-    /// The method and the URL of the request, without secrets.
+    /// The method and the URL of the request, with secrets replaced.
     let request: String?
 
     /// Creates a response with the status 2xx.
@@ -76,7 +76,7 @@ struct OAuthResponse: Sendable {
     /// The error in the body.
     private var refusal: OAuthError? {
         guard body.count <= Self.errorLimitBytes, let read = read(ErrorResponse.self) else { return nil }
-        // The code is compared as the server sent it, and shown without secrets.
+        // The code is compared as the server sent it. A shown code has its secrets replaced.
         let code = OAuthError.Code(read.error, shownAs: sent.hiddenLong(in: read.error))
         return OAuthError(code, sent.hidden(in: read.description ?? ""), uri: read.uri.map(sent.hidden))
     }

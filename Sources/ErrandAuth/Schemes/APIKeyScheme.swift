@@ -8,8 +8,8 @@ public import ErrandCore
 /// stack.authenticate(.apiKey(key, in: .query("appid")))
 /// ```
 ///
-/// The field or the item is sensitive in each request that carries the key, under any name. If the server accepts both, prefer a field,
-/// because servers and proxies log URLs.
+/// The field or the item is sensitive in each request that carries the key, whatever its name is. If the server accepts the key in
+/// both places, prefer the header field, because servers and proxies log URLs.
 public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, HidesStorage {
     /// The place of the key in a request.
     public struct Location: Sendable, Hashable {
@@ -37,7 +37,7 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Hides
     /// - Parameters:
     ///   - key: the key. If the key is for a header field and has control characters, each request fails with ``AuthenticationError``.
     ///   - location: the place of the key in a request.
-    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the
+    ///   - account: the name of the account. All runs of the app must use this name for this account only. Stores keep the
     ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is
     ///     kept in memory only.
     public init(_ key: String, in location: Location, account: String? = nil) {
@@ -45,10 +45,10 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Hides
     }
 
     public var label: String { "apiKey" }
-    /// False: the scheme sends no request.
+    /// `false`, because the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof with the key, which each request carries.
+    /// Returns the proof that contains the key. Each request carries this proof.
     ///
     /// - Throws: ``AuthenticationError``.
     public func proof(for request: Request) throws -> AuthenticationProof? {

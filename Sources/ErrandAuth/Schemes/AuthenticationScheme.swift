@@ -21,7 +21,8 @@ internal import ErrandFormats
 /// let stack = HTTPStack.default.authenticate(TicketScheme(tickets: tickets))
 /// ```
 public protocol AuthenticationScheme: Sendable {
-    /// The scheme in the description of a stack, without secrets: `digest`. By default the name of the type.
+    /// The text, without any secret, that shows this scheme in the description of a stack: `digest`. By default, the text is
+    /// the name of the type.
     var label: String { get }
 
     /// Returns the proof that a request carries before any challenge; `nil` to send the request without a proof and wait for a
@@ -38,8 +39,8 @@ public protocol AuthenticationScheme: Sendable {
     /// - Throws: an error if the proof can't be made. The call fails with the error, and the response is not returned.
     func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof?
 
-    /// Returns whether a response asks for a proof, or refuses the proof of the request. By default, whether the status is 401
-    /// ([RFC 9110, section 15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
+    /// Returns whether a response asks for a proof, or refuses the proof of the request. By default, this function checks
+    /// whether the status is 401 ([RFC 9110, section 15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
     func isChallenge(_ response: HTTPResponse) -> Bool
 
     /// Whether the scheme may send a request, or wait for a request, before it responds to a challenge. An example is the refresh
@@ -53,14 +54,14 @@ public protocol AuthenticationScheme: Sendable {
     /// streaming body.
     var sendsRequests: Bool { get }
 
-    /// Records a response that accepts a proof of this scheme: a response that is not a challenge. By default, does nothing.
+    /// Records a response that is not a challenge, and therefore accepts a proof of this scheme. By default, does nothing.
     func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
 }
 
 extension AuthenticationScheme {
     /// The name of the type.
     public var label: String { "\(Self.self)" }
-    /// Returns `nil`: the scheme responds to no challenge.
+    /// Returns `nil`, because the scheme responds to no challenge.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? { nil }
     /// Returns whether the status is 401.
     public func isChallenge(_ response: HTTPResponse) -> Bool { response.status == .unauthorized }
@@ -80,7 +81,7 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     public let query: URLQuery
     /// The account that the proof is for.
     public let identity: CredentialIdentity
-    /// The value by which proofs are compared. By default, the values of the fields and items.
+    /// The value by which proofs are compared. By default, the fingerprint consists of the values of the fields and items.
     ///
     /// If the server has refused a proof in this call, no proof with the same fingerprint is sent again. A scheme whose fields
     /// differ each time, such as Digest, needs its own fingerprint.
@@ -102,7 +103,8 @@ public struct AuthenticationProof: Sendable, CustomStringConvertible, HidesStora
     ///   - headers: the header fields.
     ///   - query: the query items.
     ///   - identity: the account that the proof is for.
-    ///   - fingerprint: the value by which proofs are compared. `nil`, the default: the values of the fields and items.
+    ///   - fingerprint: the value by which proofs are compared. `nil`, the default, compares the values of the fields and
+    ///     items.
     public init(
         headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery(), identity: CredentialIdentity,
         fingerprint: AuthenticationFingerprint? = nil
@@ -137,7 +139,7 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
     public let challenges: [AuthenticationChallenge]
     /// The head of the response.
     public let response: HTTPResponse
-    /// The proof that the request carried, which the server refused; `nil` if the request carried no proof.
+    /// The proof that the request carried and the server refused; `nil` if the request carried no proof.
     public let refused: AuthenticationProof?
     /// The number of challenges in this call, including this challenge: 1 for the first challenge.
     public let round: Int

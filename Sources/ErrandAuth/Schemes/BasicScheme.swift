@@ -25,9 +25,9 @@ public struct BasicScheme: AuthenticationScheme {
     ///   - isPreemptive: whether the first request carries the password. Default: `true`, which saves a round trip. If false, the
     ///     password is sent only to a server that asks for the password.
     ///   - account: the name under which stores keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``), such as the
-    ///     user. All runs of the app use the name for this account and for no other. `nil`, the default: the account's data is kept
-    ///     in memory only. Pass a name only if a server has accepted the password: with any password, this name gives access to the
-    ///     stored data.
+    ///     user. All runs of the app must use this name for this account only. `nil`, the default: the account's data is kept in
+    ///     memory only. Pass a name only if a server has accepted the password. The name gives access to the stored data, even with
+    ///     a wrong password.
     public init(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) {
         self.user = user
         self.password = password
@@ -36,7 +36,7 @@ public struct BasicScheme: AuthenticationScheme {
     }
 
     public var label: String { "basic" }
-    /// False: the scheme sends no request.
+    /// `false`, because the scheme sends no request.
     public var sendsRequests: Bool { false }
 
     /// Returns the proof that a request carries before any challenge; `nil` if `isPreemptive` is false.

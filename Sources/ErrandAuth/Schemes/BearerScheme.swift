@@ -29,7 +29,7 @@ public struct BearerScheme: AuthenticationScheme {
     ///
     /// - Parameters:
     ///   - token: the token. If the token is empty or has control characters, each request fails with ``AuthenticationError``.
-    ///   - account: the name of the account, which all runs of the app use for this account and for no other. Stores keep the
+    ///   - account: the name of the account. All runs of the app must use this name for this account only. Stores keep the
     ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is
     ///     kept in memory only.
     public init(_ token: String, account: String? = nil) {
@@ -41,7 +41,8 @@ public struct BearerScheme: AuthenticationScheme {
     ///
     /// - Parameters:
     ///   - source: holds and refreshes the token.
-    ///   - isRefused: returns whether a response means that the token is no longer valid. By default, whether the status is 401.
+    ///   - isRefused: returns whether a response means that the token is no longer valid. By default, the closure checks whether
+    ///     the status is 401.
     public init(_ source: TokenSource, isRefused: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status == .unauthorized }) {
         (token, self.isRefused) = (.source(source), isRefused)
     }
@@ -53,8 +54,8 @@ public struct BearerScheme: AuthenticationScheme {
     /// Returns whether the response means that the token is no longer valid.
     public func isChallenge(_ response: HTTPResponse) -> Bool { isRefused(response) }
 
-    /// Returns the proof with the token, which each request carries. With a source, `nil` if the request has its own
-    /// `Authorization`, or belongs to a refresh of the source.
+    /// Returns the proof that contains the token. Each request carries this proof. With a source, the result is `nil` if the
+    /// request has its own `Authorization`, or belongs to a refresh of the source.
     ///
     /// - Throws: ``AuthenticationError``; ``/ErrandCore/TransportError`` if the deadline passes.
     public func proof(for request: Request) async throws -> AuthenticationProof? {

@@ -26,7 +26,7 @@ struct DigestResponse: Sendable {
 
         private init(function: Function, isSession: Bool) { (self.function, self.isSession) = (function, isSession) }
 
-        /// - Parameter name: the name in a challenge, in any case, and with or without hyphens.
+        /// - Parameter name: the name in a challenge. Case and hyphens are ignored.
         init?(_ name: String) {
             guard name.utf8.count <= Self.nameBytes else { return nil }
             var plain = name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map(\.asciiLowercased)
@@ -42,7 +42,7 @@ struct DigestResponse: Sendable {
         ]
 
         /// Returns the strongest algorithm in a challenge's list, with its name in the list. If two algorithms are equally strong,
-        /// returns the first.
+        /// returns the first of the two.
         static func strongest(in list: String) -> (algorithm: Algorithm, name: String)? {
             DigestResponse.words(of: list).reduce(nil) { best, word in
                 guard let algorithm = Algorithm(word) else { return best }
@@ -122,7 +122,7 @@ struct DigestResponse: Sendable {
     var isStale: Bool { says("true", for: "stale") }
 
     /// Returns the response to the strongest usable challenge. If two challenges are equally strong, returns the response to the
-    /// first ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
+    /// first of the two ([RFC 7616, section 3.7](https://www.rfc-editor.org/rfc/rfc7616#section-3.7)).
     ///
     /// - Parameter hashesBody: whether a response to `auth-int` is possible. Default: `true`.
     static func strongest(of challenges: [AuthenticationChallenge], hashesBody: Bool = true) -> DigestResponse? {
@@ -146,7 +146,8 @@ struct DigestResponse: Sendable {
     ///   - target: the target of the request, exactly as it is sent.
     ///   - count: the number of requests with this nonce, including this request; at least 1.
     ///   - clientNonce: a random text, which must be new for each nonce.
-    ///   - bodyDigits: the hash of the body as hexadecimal digits, needed only for `auth-int`. `nil`: the hash of an empty body.
+    ///   - bodyDigits: the hash of the body as hexadecimal digits, needed only for `auth-int`. `nil` selects the hash of an
+    ///     empty body.
     func field(
         user: String, password: String, method: String, target: String, count: Int, clientNonce: String, bodyDigits: String? = nil
     ) -> String {

@@ -57,7 +57,7 @@ public struct DigestScheme: AuthenticationScheme {
     }
 
     public var label: String { "digest" }
-    /// False: the scheme sends no request.
+    /// `false`, because the scheme sends no request.
     public var sendsRequests: Bool { false }
 
     /// Returns the proof that a request carries before any challenge. `nil` if the origin has not accepted a proof yet, or if
@@ -118,7 +118,7 @@ extension DigestScheme: CustomStringConvertible, HidesStorage {
 }
 
 extension AuthenticationScheme where Self == DigestScheme {
-    /// A user and a password, proved without sending the password. See ``DigestScheme``.
+    /// A user and a password, which the scheme proves to the server. The password itself is not sent. See ``DigestScheme``.
     ///
     /// - Parameters:
     ///   - user: the name of the user, without control characters.

@@ -20,7 +20,8 @@ internal import Synchronization
 public struct PasswordScheme: AuthenticationScheme {
     private let digest: DigestScheme
     private let basic: BasicScheme
-    /// For each origin, whether it has offered Digest. The value is `false` for an origin that has asked only for Basic.
+    /// For each origin, whether the origin has offered Digest. The value is `false` for an origin that has asked only for
+    /// Basic.
     private let offers: DigestOffers
 
     /// Creates the scheme.
@@ -39,7 +40,7 @@ public struct PasswordScheme: AuthenticationScheme {
     }
 
     public var label: String { "digest or basic" }
-    /// False: the scheme sends no request.
+    /// `false`, because the scheme sends no request.
     public var sendsRequests: Bool { false }
 
     /// Returns the proof that a request carries before any challenge. `nil` if the origin has neither accepted a Digest proof nor

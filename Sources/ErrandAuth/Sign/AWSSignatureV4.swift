@@ -38,12 +38,12 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Hides
 /// **Added:** `X-Amz-Date`, `Authorization`, `X-Amz-Security-Token` for temporary credentials, and `X-Amz-Content-Sha256` for S3.
 ///
 /// **Bodies:** a body that is not in memory, but can be read again, is read one more time for its hash. If a body can be read only
-/// once, S3 gets `UNSIGNED-PAYLOAD` in place of the hash, which S3 accepts over TLS. For other services, the request fails with
-/// ``AuthenticationError``.
+/// once, S3 gets `UNSIGNED-PAYLOAD` in place of the hash. S3 accepts this value over TLS. For other services, the request fails
+/// with ``AuthenticationError``.
 ///
 /// A request that already has `Authorization` is sent unchanged.
 ///
-/// A signature is valid for a few minutes: the clock of the machine must be right.
+/// A signature is valid for only a few minutes. Therefore the clock of the machine must be right.
 public struct AWSSignatureV4: RequestSigner {
     private let credentials: @Sendable () async throws -> AWSCredentials
     private let region: String
@@ -156,7 +156,7 @@ public struct AWSSignatureV4: RequestSigner {
     }
 
     /// Returns the target with strict percent-encoding: in the query, and for S3 in the path, only unreserved characters stay
-    /// unencoded. The signature covers this form, and some servers compare it with the received target octet by octet.
+    /// unencoded. The signature covers this form. Some servers compare this form with the received target octet by octet.
     private func strictlyEncoded(_ target: String) -> String {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         func encoded(_ text: Substring, between separator: Character) -> String {

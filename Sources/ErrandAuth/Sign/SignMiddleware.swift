@@ -16,7 +16,8 @@ public import ErrandCore
 /// }
 /// ```
 public protocol RequestSigner: Sendable {
-    /// The signer in the description of a stack, without secrets: `awsV4`. By default the name of the type.
+    /// The text, without any secret, that shows this signer in the description of a stack: `awsV4`. By default, the text is the
+    /// name of the type.
     var label: String { get }
     /// Adds the signature.
     ///
@@ -44,8 +45,8 @@ extension RequestSigner {
 ///
 /// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that the time in the signature is right.
 ///
-/// **Origins that get a signature:** the origins in `origins`, or else the origin that each request itself names, as with
-/// ``AuthenticateMiddleware``.
+/// **Origins that get a signature:** the origins in `origins`; if `origins` is `nil`, the origin that each request itself
+/// names. ``AuthenticateMiddleware`` has the same rule.
 ///
 /// **Per request:** with `request.options.sign = .off`, a request is not signed. With `.use(signer)`, the given signer signs
 /// the request.
@@ -57,7 +58,8 @@ public struct SignMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - signer: signs all requests.
-    ///   - origins: the only origins whose requests are signed; `nil`, the default: the origin that each request itself names.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default, allows the origin that each request itself
+    ///     names.
     public init(_ signer: any RequestSigner, origins: Set<Origin>? = nil) {
         (self.signer, scope) = (signer, CredentialScope(origins: origins))
     }
@@ -120,7 +122,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - signer: signs all requests.
-    ///   - origins: the only origins whose requests are signed; `nil`, the default: the origin that each request itself names.
+    ///   - origins: the only origins whose requests are signed; `nil`, the default, allows the origin that each request itself
+    ///     names.
     public func sign(with signer: some RequestSigner, origins: Set<Origin>? = nil) -> HTTPStack {
         wrapped(by: SignMiddleware(signer, origins: origins))
     }

@@ -11,14 +11,15 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public var value: String
     /// The date when the access token expires; `nil` if the date is not known.
     public var expiresAt: Date?
-    /// The token that gets the next access token; `nil` if the server sent none. An empty text is `nil`.
+    /// The token that gets the next access token; `nil` if the server sent no refresh token. An empty text is `nil`.
     public var refreshToken: String? { didSet { refreshToken = Self.present(refreshToken) } }
     /// The scopes of the access token; empty if the scopes are not known.
     ///
-    /// A server separates scopes by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)), and
-    /// GitHub by commas. An ``OAuthClient`` separates at commas if the response has no space and names a requested scope.
+    /// Servers separate scopes by spaces ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). GitHub
+    /// separates scopes by commas. An ``OAuthClient`` separates at commas if the response has no space and names a requested
+    /// scope.
     public var scopes: [String]
-    /// The ID token of OpenID Connect; `nil` if the server sent none. An empty text is `nil`.
+    /// The ID token of OpenID Connect; `nil` if the server sent no ID token. An empty text is `nil`.
     public var idToken: String? { didSet { idToken = Self.present(idToken) } }
     /// The date when the access token was obtained; `nil` if the date is not known.
     public var obtainedAt: Date?
@@ -28,10 +29,11 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// token that it saves, and ignores the identifiers of other tokens. A store must keep the identifier. A store that encodes the
     /// whole token keeps the identifier.
     ///
-    /// `nil` in the tokens that a source returns, and in tokens that an earlier version of this library has stored.
+    /// The identifier is `nil` in the tokens that a source returns, and in tokens that an earlier version of this library has
+    /// stored.
     ///
-    /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that was signed in. To compare
-    /// only the access tokens, compare ``value``.
+    /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that the app passed to the
+    /// sign-in. To compare only the access tokens, compare ``value``.
     public var signInID: String?
 
     /// Creates a token.
@@ -39,7 +41,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// - Parameters:
     ///   - value: the access token, in the form that requests carry.
     ///   - expiresAt: the date when the access token expires; `nil` if the date is not known.
-    ///   - refreshToken: the token that gets the next access token; `nil` if the server sent none.
+    ///   - refreshToken: the token that gets the next access token; `nil` if the server sent no refresh token.
     ///   - scopes: the scopes of the access token.
     ///   - idToken: the ID token of OpenID Connect.
     ///   - obtainedAt: the date when the access token was obtained. The token's lifetime is the time from this date to

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The time and the rate at which a ``TokenSource`` refreshes its token.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The lead time: how long before its expiry date a valid token is refreshed. 60 s by default.
+    /// The time between the refresh of a valid token and the token's expiry date. 60 s by default.
     ///
     /// - If a token's life is longer than 10 × `leadTime`, the token is refreshed after nine tenths of its life.
     /// - If a token's life is shorter than 2 × `leadTime`, the token is refreshed after half of its life.
@@ -11,7 +11,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// With zero, no token is refreshed before a server refuses the token or the token expires. Use zero for a program that may end
     /// at any moment: if the program ended during a refresh, the new token would be lost.
     public var leadTime: Duration
-    /// The largest part of the lead time by which a refresh is randomly moved forward: 0 to 1, 0.5 by default. The jitter keeps the
+    /// The largest part of the lead time by which a refresh randomly begins earlier: 0 to 1, 0.5 by default. The jitter keeps the
     /// processes of a service from refreshing at the same time.
     public var jitter: Double
     /// The maximum number of refreshes within ``window``, successful or not: at least 1, 5 by default. If a request needs another

@@ -11,7 +11,7 @@ public enum TokenChange: Sendable, CustomStringConvertible, HidesStorage {
     /// error of that refresh.
     case signedOut(because: (any Error)?)
 
-    /// The change in words, without secrets.
+    /// The change in words. The text contains no secrets.
     public var description: String {
         switch self {
         case .signedIn: "signed in"

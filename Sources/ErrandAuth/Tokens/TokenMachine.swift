@@ -75,7 +75,7 @@ struct TokenMachine: Sendable {
     /// Decides whether a request uses the token, waits for a refresh, or fails.
     ///
     /// - Parameters:
-    ///   - refused: the token with which the server has refused the request; `nil` before the first attempt.
+    ///   - refused: the token of the request that the server has refused; `nil` before the first attempt.
     ///   - requester: the account for which the request began; `nil` before the first decision. The request gets no token of
     ///     another account.
     mutating func decision(refusing refused: Issued?, for requester: Int?, at now: Date) -> Decision {
@@ -87,7 +87,8 @@ struct TokenMachine: Sendable {
         let isRefused = refused.map { $0.generation == generation } ?? false
         if isRefused { refusedGeneration = generation }
         if isRefused || hasExpired(token, at: now) {
-            // A request that was sent before a refresh failed fails with the error of that refresh, and begins no other refresh.
+            // If a refresh failed after a request was sent, the request fails with the error of that refresh, and begins no
+            // other refresh.
             if let failure, !failure.isFinal, let refused, failure.refresh > refused.refreshes {
                 return .fail(.refreshFailed, underlying: failure.error)
             }

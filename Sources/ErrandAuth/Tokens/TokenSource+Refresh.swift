@@ -39,7 +39,7 @@ extension TokenSource {
 
     /// Decides how a refresh begins.
     ///
-    /// - Parameter stored: the token of the store, which another process may have refreshed or replaced.
+    /// - Parameter stored: the token in the store. Another process may have refreshed or replaced this token.
     private func begin(_ id: TokenMachine.RefreshID, stored: AccessToken?) -> Beginning {
         state.withLock { state in
             // The refresh has already ended.
@@ -137,7 +137,7 @@ extension TokenSource {
     /// Begins to use a token. Returns `false` if the account has changed.
     func use(_ new: AccessToken, account: Int, _ state: inout State) -> Bool {
         guard state.machine.end(new, account: account, at: now(), random: random()) else { return false }
-        // The change is reported under the lock, so that observers get the changes in their order.
+        // The change is reported under the lock, so that observers get the changes in the right order.
         observers.yield(.refreshed(new))
         return true
     }

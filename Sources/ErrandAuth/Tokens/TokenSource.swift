@@ -17,19 +17,20 @@ internal import Synchronization
 ///
 /// **Refresh:** a token is refreshed when a server refuses the token, or when the token has expired. In the background, a token is
 /// refreshed shortly before it expires (``RefreshPolicy``). All requests wait for the same refresh.
-/// - A call refreshes the token at most once. If the server refuses the new token too, the call ends with that response.
+/// - A call refreshes the token at most once. If the server refuses the new token too, the call ends with the server's
+///   response.
 /// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a
 ///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
-/// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with that error too,
-///   if the server refuses their token.
+/// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with the same error
+///   if the server refuses the token.
 /// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. Then
 ///   nobody is signed in.
 /// - If the expiry date of a new token is already in the past, that date or the clock of this machine is wrong. The token is
 ///   used until a server refuses it.
 ///
-/// **Within a refresh:** requests through a stack that authenticates with the same source are sent without its token. Therefore, a
-/// refresh and a store may use the same client. Within a refresh, ``token(by:)`` throws.
+/// **Within a refresh:** requests through a stack that authenticates with the same source are sent without the source's token.
+/// Therefore, a refresh and a store may use the same client. Within a refresh, ``token(by:)`` throws.
 ///
 /// **Store:** the first request loads the token. A new token is saved before any request uses it. If the store can't save the new
 /// token, no refresh begins until the save succeeds. Each request tries to save the new token. A request that needs the new token
@@ -113,9 +114,9 @@ public final class TokenSource: Sendable {
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
     ///     store is empty, nobody is signed in.
     ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - account: the name of the account, such as `github/1234`. All runs of the app use the name for this account and for no
-    ///     other. Stores keep the account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). No other account
-    ///     may sign in with this source or with its store. `nil`, the default: the account's data is kept in memory only.
+    ///   - account: the name of the account, such as `github/1234`. All runs of the app must use this name for this account only.
+    ///     Stores keep the account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). No other account may
+    ///     sign in with this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
     ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
     ///     expired or was refused is dropped, and requests fail with the code `refreshRefused`. By default
@@ -210,8 +211,8 @@ public final class TokenSource: Sendable {
     /// Returns whether the error of a refresh means that a person must sign in again.
     ///
     /// True for these errors:
-    /// - any failure whose ``/ErrandCore/isUnauthorized`` is true: a ``/ErrandCore/StatusError`` with the status 401, and a
-    ///   ``/ErrandCore/ServiceError`` with that status or that `equivalentStatus`
+    /// - any failure whose ``/ErrandCore/isUnauthorized`` is true: a ``/ErrandCore/StatusError`` with the status 401, or a
+    ///   ``/ErrandCore/ServiceError`` whose status or `equivalentStatus` is 401
     /// - an ``OAuthError`` whose ``OAuthError/isFinal`` is true
     ///
     /// False for an ``AuthenticationError``: the refresh itself could not be authenticated, and a later refresh may succeed.
@@ -227,8 +228,8 @@ public final class TokenSource: Sendable {
 
     /// Returns the token; `nil` if nobody is signed in. The first call loads the token from the store.
     ///
-    /// This function sends no request: the token may have expired. Call this function when an app starts, to show whether somebody
-    /// is signed in.
+    /// This function sends no request. Therefore the token may have expired. Call this function when an app starts, to show
+    /// whether somebody is signed in.
     ///
     /// - Throws: ``AuthenticationError`` with the code `storeFailed`; `CancellationError`.
     public func load() async throws -> AccessToken? {
@@ -257,7 +258,7 @@ public final class TokenSource: Sendable {
         return CredentialIdentity(scheme: "bearer", "\(number)", "\(account)")
     }
 
-    /// - Parameter refused: the token with which a server has refused the request.
+    /// - Parameter refused: the token of the request that a server has refused.
     func issue(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
         -> TokenMachine.Issued
     {
@@ -329,8 +330,9 @@ public final class TokenSource: Sendable {
 
     // MARK: Observers
 
-    /// The changes of the account from now on, in their order. Each access returns a new sequence, so that any number of observers
-    /// can read the changes. For the token before the first change, read ``current`` after you have got the sequence.
+    /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so
+    /// that any number of observers can read the changes. For the token before the first change, read ``current`` after you have
+    /// got the sequence.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.add() }

@@ -34,8 +34,8 @@ public protocol TokenStore: Sendable {
     /// - Throws: any error if the store can't keep a token, for example because the disk is full. The requests fail with
     ///   ``AuthenticationError`` and the code `storeFailed`, and the source keeps its token.
     func prepareToSave() async throws
-    /// Runs `work`, a whole refresh, while no other process refreshes. By default, runs `work` without a lock. Within `work`, the
-    /// source also calls ``prepareToSave()`` and ``atomically(_:)``.
+    /// Runs `work`, which is a whole refresh, while no other process refreshes the token. By default, runs `work` without a lock.
+    /// Within `work`, the source also calls ``prepareToSave()`` and ``atomically(_:)``.
     ///
     /// A store that several processes share waits here until the refreshes of other processes have ended. If two processes use the
     /// same refresh token, a server that rotates refresh tokens may end the session.
@@ -46,7 +46,7 @@ public protocol TokenStore: Sendable {
     /// By default, `work` runs without a lock.
     ///
     /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes.
-    /// Use a different lock than in ``exclusively(_:)``.
+    /// Use a lock that differs from the lock of ``exclusively(_:)``.
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func atomically(_ work: @Sendable () async throws -> Void) async throws
@@ -61,7 +61,7 @@ extension TokenStore {
     public func atomically(_ work: @Sendable () async throws -> Void) async throws { try await work() }
 }
 
-/// A token store in memory, for tests and for tokens that no other run needs.
+/// A token store in memory, for tests and for tokens that no later run of the app needs.
 public final class MemoryTokenStore: TokenStore {
     private let token: Mutex<AccessToken?>
 
@@ -109,7 +109,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. The file may be missing. Its folder must exist.
+    ///   - path: the path of the file. The file need not exist. Its folder must exist.
     ///   - clock: measures the wait for other processes.
     public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) { (self.path, self.clock) = (path, clock) }
 
@@ -190,7 +190,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 public struct TokenFileError: NumberedFailure, CustomStringConvertible {
     /// The path of the file.
     public let path: String
-    /// The reason for which the file can't be used.
+    /// The reason why the file can't be used.
     public let reason: String
     /// Whether the file has no valid token. If the value is false, another process keeps the file busy.
     var isCorrupt = false

@@ -25,10 +25,10 @@ internal import ErrandHashing
 /// | A refresh that the server permanently refuses | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
 ///
 /// **The comparison.**
-/// - A record of the same sign-in is the source's own. If the record has a newer token, the source uses the newer token.
+/// - A record of the same sign-in belongs to the source. If the record has a newer token, the source uses the newer token.
 /// - A record of another sign-in belongs to another account. The source follows the record, and signs in with the record's token.
 /// - If the source has loaded or saved a record, and the record is missing, another process has signed out. The source signs out,
-///   and does not save.
+///   and saves no token.
 ///
 /// **The consequences:**
 /// - A token of one sign-in is never used for a request of another sign-in.

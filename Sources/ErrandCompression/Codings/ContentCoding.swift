@@ -19,8 +19,8 @@ enum ContentCoding: String, CaseIterable, Sendable {
     /// The value of `Accept-Encoding`: every coding that is compiled in.
     static let accepted = allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// - Parameter name: the name of a coding, in any case. `x-gzip` is `gzip`
-    ///   ([RFC 9110, section 8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
+    /// - Parameter name: the name of a coding. The comparison ignores case. `x-gzip` is `gzip` ([RFC 9110, section
+    ///   8.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.4.1)).
     init?(named name: some StringProtocol) {
         if name.isExactlyIgnoringCase("x-gzip") {
             self = .gzip
@@ -48,7 +48,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
     /// Returns a new decoder.
     ///
-    /// - Parameter input: the first bytes, at least ``bytesToBegin``.
+    /// - Parameter input: the first bytes of the body; at least ``bytesToBegin`` bytes.
     /// - Throws: `.corrupt` if a body can't begin with these bytes, or if there is not enough memory for the decoder.
     func decoder(for input: Data) throws(ContentDecodingError.Code) -> any Codec {
         guard let decoder = try newDecoder(for: input) else { throw .corrupt(self, "there is not enough memory") }

@@ -1,8 +1,8 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Compresses the bodies of requests, for servers that are known to decode them
-/// ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
+/// Compresses the bodies of requests, for servers that are known to decode compressed bodies ([RFC 9110, section
+/// 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
 ///
 /// ```swift
 /// let stack = HTTPStack.default.compressRequests(nil).retry()         // none, unless a request asks for it

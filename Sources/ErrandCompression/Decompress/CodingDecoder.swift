@@ -2,10 +2,10 @@ internal import ErrandCore
 
 /// Decodes one content coding, piece by piece. Each step produces at most 64 KiB.
 ///
-/// A gzip body may have several members, and a Zstandard body several frames. Zeros after the last member of gzip are padding, as for
-/// gzip(1).
+/// A gzip body may have several members, and a Zstandard body several frames. Zeros after the last member of gzip are padding, which
+/// the program gzip(1) also ignores.
 struct CodingDecoder: Sendable {
-    /// The largest number of members in a row without content. An empty member has few bytes, but decoding it takes a long
+    /// The largest number of successive members without content. An empty member has few bytes, but decoding it takes a long
     /// time.
     static let emptyMemberLimit = 1_000
 
@@ -16,7 +16,7 @@ struct CodingDecoder: Sendable {
     private(set) var isAtEnd = false
     /// The number of decoded bytes.
     private(set) var decodedBytes = 0
-    /// The number of members in a row without content, and whether the current member has content.
+    /// The number of successive members without content, and whether the current member has content.
     private var emptyMembers = 0
     private var memberHasContent = false
     /// Whether there were zeros after the end. Only further zeros may follow.

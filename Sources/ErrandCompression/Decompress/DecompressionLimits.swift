@@ -1,17 +1,18 @@
 /// Limits that protect against decompression bombs: bodies that are small on the wire and huge when they are decoded.
 ///
-/// Two more limits are fixed: the window of Brotli and Zstandard, and at most 1,000 members or frames in a row without content.
+/// Two more limits are fixed: the window of Brotli and Zstandard, and at most 1,000 successive members or frames without
+/// content.
 public struct DecompressionLimits: Sendable, Hashable {
-    /// The default limits: 100 decoded bytes for each received byte, checked from 1 MiB of decoded bytes on. No size limit. At most 5
-    /// codings.
+    /// The default limits: 100 decoded bytes for each received byte, if the body exceeds 1 MiB when it is decoded. No size limit. At
+    /// most 5 codings.
     public static let standard = DecompressionLimits()
 
-    /// The largest number of bytes that each coding of a body may produce: at least 0. `nil`, the default: no limit.
+    /// The largest number of bytes that each coding of a body may produce: at least 0. `nil`, the default, sets no limit.
     public var limitBytes: Int?
     /// The largest number of decoded bytes for each received byte: 100 by default, at least 1. `nil`: no limit.
     public var maxRatio: Int?
-    /// The number of decoded bytes up to which ``maxRatio`` is not checked, because small bodies may be compressed very well: 1 MiB by
-    /// default, at least 0.
+    /// The number of decoded bytes up to which ``maxRatio`` is not checked: 1 MiB by default, at least 0. Small bodies may be
+    /// compressed very well.
     public var ratioThresholdBytes: Int
     /// The largest number of content codings of one body: 5 by default, at least 1.
     public var maxCodings: Int

@@ -24,8 +24,8 @@ public enum EventGrammar {
     ///
     /// - Parameters:
     ///   - events: all events of one call, in the order in which they were reported.
-    ///   - isCall: whether the events are of a whole call, from `callStart` to `callEnd`. Default: `true`. If false, the events are
-    ///     of single exchanges.
+    ///   - isCall: whether the events belong to a whole call, from `callStart` to `callEnd`. Default: `true`. If false, the events
+    ///     belong to single exchanges.
     public static func violations(_ events: [ExchangeEvent], isCall: Bool = true) -> [String] {
         var found: [String] = []
         let kinds = events.map(\.kind)
@@ -93,7 +93,7 @@ public enum EventGrammar {
         return found
     }
 
-    /// Returns the violations of the instants, which are reported together at the end of an exchange.
+    /// Returns the violations in the instants. The instants are reported together at the end of an exchange.
     private static func violations(ofTimings events: [ExchangeEvent]) -> [String] {
         var found: [String] = []
         let indices = events.indices.filter { events[$0].kind == .timings }

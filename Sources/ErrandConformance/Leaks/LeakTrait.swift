@@ -21,9 +21,9 @@ public import Testing
 /// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress
 ///
 /// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the resources
-/// of other tests that run at the same time are reported as leaks. Of the tests with this trait, only one runs at a time, and a test's
-/// wait for its start counts towards the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. All
-/// processes of the machine share the temporary folders.
+/// of other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The time for
+/// which a test waits to start counts towards the test's `.timeLimit`. Tests of other suites may run at the same time: see
+/// `inParallelRuns`. All processes of the machine share the temporary folders.
 ///
 /// If a test shares something with later tests on purpose, such as a server, put a trait that starts the server before this trait.
 ///
@@ -33,7 +33,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
     let inParallelRuns: Bool
     let scope: OpenThings.Scope
 
-    /// True: the trait of a suite applies to each test of the suite.
+    /// `true`, because the trait of a suite applies to each test of the suite.
     public var isRecursive: Bool { true }
 
     /// Creates the trait.

@@ -14,7 +14,8 @@ package struct OpenThings: Sendable {
         }
     }
 
-    /// The number of descriptors of each socket, pipe and file, by the system's name for it: `socket:[123]`, `/a/path`.
+    /// The number of descriptors of each socket, pipe and file. The key is the system's name for the object: `socket:[123]`,
+    /// `/a/path`.
     package let descriptors: [String: Int]
     /// The paths of the entries in the temporary folders.
     let temporaryEntries: Set<String>

@@ -199,7 +199,7 @@ extension MiddlewareBehavior {
 
     private static func names(_ request: Request) -> Set<String> { Set(request.head.headerFields.map(\.name.canonicalName)) }
 
-    /// Returns the names of the fields that a transport without middleware receives, because the stack itself adds some fields.
+    /// Returns the names of the fields that a transport without middleware receives. The stack itself adds some fields.
     private static func namesAtABareTransport(_ request: Request) async throws -> Set<String> {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         var request = request

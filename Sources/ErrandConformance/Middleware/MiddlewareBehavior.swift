@@ -70,7 +70,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
         public static let responseFields = Changes(rawValue: 1 << 4)
         /// The body of the response, including its length and trailers.
         public static let responseBody = Changes(rawValue: 1 << 5)
-        /// Resends: a request that may have reached the server is sent again, with any method.
+        /// Resends. The middleware sends a request again with any method, even if the request may have reached the server.
         public static let resends = Changes(rawValue: 1 << 6)
         /// Request header fields that the caller did not set, such as an id or a trace context.
         public static let addedFields = Changes(rawValue: 1 << 7)
@@ -90,7 +90,7 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     ///   - name: the middleware's name, for test reports.
     ///   - changes: the changes that the middleware makes on purpose. Default: none.
     ///   - request: returns a request on which the middleware acts. If the server responds with the status 200, the middleware must
-    ///     send the request once. By default, a GET of `https://a.example/x`.
+    ///     send the request once. By default, the closure returns a GET request for `https://a.example/x`.
     ///   - switchOff: sets the request option that switches the middleware off.
     ///   - wrap: adds the middleware to a sender.
     public init(

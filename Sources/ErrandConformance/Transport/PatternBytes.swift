@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// Returns bytes without an early repetition.
+/// Returns pseudorandom bytes, which do not repeat after a short period.
 func patternBytes(_ count: Int) -> Data {
     var state: UInt64 = 0x2545_F491_4F6C_DD1D
     var bytes = [UInt8]()

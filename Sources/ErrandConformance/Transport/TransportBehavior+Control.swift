@@ -57,7 +57,7 @@ extension TransportBehavior {
         },
     ]
 
-    /// Reads as many bytes as `expected` has, and returns whether they are equal.
+    /// Reads as many bytes as `expected` has, and returns whether the read bytes equal `expected`.
     private static func read(_ expected: String, from iterator: inout ResponseBody.Iterator) async throws -> Bool {
         var found = Data()
         while found.count < expected.utf8.count {

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Rules about sending: a request is sent once, and a failure reports that it may have been sent.
+    /// Rules about sending: a request is sent once, and a failure reports that the request may have been sent.
     static let sentOnce: [TransportBehavior] = [
         TransportBehavior("PostIsSentOnce", "Each request reaches the server once, even a POST or a request that the server rejects.") {
             let arrivals = Counter()
@@ -64,7 +64,7 @@ extension TransportBehavior {
         }
     }
 
-    /// Rules about contents: requests are sent, and responses are returned, unchanged.
+    /// Rules about contents: requests and responses pass unchanged.
     static let asTheyAre: [TransportBehavior] = [
         TransportBehavior(
             "MethodsAsTheyAre", "Every method arrives unchanged, with its body (RFC 9110, section 9.1).",

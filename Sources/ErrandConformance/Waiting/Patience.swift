@@ -53,7 +53,7 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
     }
 }
 
-/// Runs `operation` in its own task, and cancels it when `moment` is signaled.
+/// Runs `operation` in its own task, and cancels the task when `moment` is signaled.
 ///
 /// If the operation does not end soon with `CancellationError`, records an issue. If the operation does not end at all, the
 /// function does not wait for its end.

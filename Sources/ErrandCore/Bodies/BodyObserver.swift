@@ -7,7 +7,8 @@ public enum BodyEvent: Sendable {
     case opened(at: Int64)
     /// The next bytes, never empty.
     case chunk(Data)
-    /// The body has ended, has failed, or was abandoned. Trailer fields are reported only for a complete body that has any.
+    /// The body has ended, has failed, or was abandoned. Trailer fields are reported only if the body is complete and has such
+    /// fields.
     ///
     /// A cancelled read fails the body with `CancellationError`. A body that is not read is abandoned.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
@@ -56,7 +57,7 @@ final class BodyObserver: Sendable {
         if let end { handler(end) }
     }
 
-    /// Ends the observation, and returns true for the first end. Later ends are ignored.
+    /// Ends the observation. Returns true if the observation had not ended before. Later ends are ignored.
     @discardableResult
     func end(_ end: ExchangeLifetime.Outcome, trailers: HTTPFields? = nil) -> Bool {
         let event = BodyEvent.end(end, trailers: trailers)

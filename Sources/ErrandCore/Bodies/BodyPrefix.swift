@@ -27,8 +27,8 @@ package struct BodyPrefix: Sendable {
         return kept.count
     }
 
-    /// Continues the body at `offset`, and drops the kept bytes from `offset` on. If `offset` is greater than the number of kept bytes, the
-    /// prefix is truncated.
+    /// Continues the body at `offset`, and drops the kept bytes at and after `offset`. If `offset` is greater than the number of kept
+    /// bytes, the prefix is truncated.
     package mutating func restart(at offset: Int) {
         bytes = bytes.prefix(offset)
         totalBytes = offset

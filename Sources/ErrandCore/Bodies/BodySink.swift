@@ -7,8 +7,8 @@ protocol BodySink: Sendable {
     /// Writes the next bytes, at least one byte, before the reader gets them. The next call begins after this call has
     /// returned.
     ///
-    /// - Throws: the error that fails the body. If the body is useful without the sink, the function returns without an error,
-    ///   and the sink ignores all later bytes.
+    /// - Throws: the error that fails the body. If the body is useful even without the sink, return without an error, and
+    ///   ignore all later bytes.
     func write(_ chunk: Data) async throws
 
     /// Ends the sink after all bytes were written. The reader gets the end of the body afterwards. Called once, and not after

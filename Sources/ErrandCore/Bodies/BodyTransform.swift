@@ -30,14 +30,14 @@ public protocol BodyTransform: Sendable {
     /// - Parameter input: the bytes that are not used yet.
     /// - Returns: at most 64 KiB; `nil` if the transform needs more input. Larger output reaches the reader in pieces, but is in
     ///   memory as a whole.
-    /// - Throws: an error that fails the body, and that the reader gets. If the exchange has not ended on the wire, the exchange
+    /// - Throws: an error, which fails the body and reaches the reader. If the exchange has not ended on the wire, the exchange
     ///   fails with this error.
     mutating func next(_ input: inout Data) throws -> Data?
 
     /// Returns the last bytes of the new body, after the end of the old body. The default implementation returns `nil`.
     ///
     /// The method is called until it returns `nil`. Empty output is treated as `nil`, unless the method removed some of `input`. If
-    /// the input is incomplete, the transform throws here.
+    /// the input is incomplete, the transform throws an error here.
     ///
     /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all these bytes: bytes that remain at the
     ///   end fail the body with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.

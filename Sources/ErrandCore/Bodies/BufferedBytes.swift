@@ -6,7 +6,7 @@ struct BufferedBytes: Sendable {
     let trailers: HTTPFields?
     /// The observers, and the bytes for each of them, innermost first.
     let taps: [BodyTap]
-    /// How far the bytes were read; `nil` for an empty body without trailers or observers.
+    /// The state of reading; `nil` for an empty body without trailers or observers.
     private let use: Use?
 
     init(_ data: Data, trailers: HTTPFields? = nil, taps: [BodyTap] = []) {
@@ -35,7 +35,7 @@ struct BufferedBytes: Sendable {
             current.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
         }
 
-        /// Abandons the body. Returns false if the reader had reached the end, or the body was already given up.
+        /// Abandons the body. Returns false if the reader had reached the end, or the body was already abandoned or replaced.
         func giveUp() -> Bool {
             while true {
                 let phase = phase

@@ -6,7 +6,7 @@ public struct DownloadedFile: Sendable {
     public let bytes: Int64
     /// The status and the header fields of the response.
     public let head: HTTPResponse
-    /// The request as it was finally sent: after redirects, the last request.
+    /// The request as it was finally sent. After redirects, this is the last request.
     public let request: Request
     /// The metadata of the transport and the middleware, such as the number of attempts and the timings.
     public let metadata: ResponseMetadata
@@ -18,7 +18,7 @@ public struct DownloadedFile: Sendable {
 }
 
 extension DownloadedFile: CustomStringConvertible, HidesStorage {
-    /// The path, the length, the status and the request, without secrets.
+    /// The path, the length, the status and the request, with secrets replaced.
     public var description: String { "\(url.path.shownSafely()) (\(bytes) bytes), \(head.status.code) to \(request)" }
 }
 
@@ -44,18 +44,19 @@ extension HTTPSender {
     /// print(file.bytes)
     /// ```
     ///
-    /// The file appears when it is complete. After a failure, no file remains: see ``ResponseBody/write(to:options:)``. An error
-    /// page is not written: a status outside 2xx throws, unless `validateStatus` accepts the status, or is `.off` for this request.
+    /// The file appears when the body is complete. After a failure, no file remains: see ``ResponseBody/write(to:options:)``. An
+    /// error page is not written. A status outside 2xx throws a ``StatusError``, unless `validateStatus` accepts the status, or
+    /// is `.off` for this request.
     ///
-    /// If the body breaks off, there is no further attempt, because `retry` ends when the head of the response has arrived.
+    /// If the body ends too early, there is no further attempt, because `retry` ends when the head of the response has arrived.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.
     ///   - options: the options for writing. Default: ``FileWriteOptions/standard``, which replaces an existing file, and lets
     ///     only the owner read and write the file.
-    ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body.
-    ///     A slow closure does not slow the download, but the call returns after the last report. The total of a compressed body is not
-    ///     known.
+    ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body. A
+    ///     slow closure does not slow the download, but the call returns only after the last report. For a compressed body, the total
+    ///     number of bytes is not known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``StatusError``; ``FileWriteError`` (if `url` is not a file URL, before anything is sent); ``TransportError``,
     ///   also if the body is longer than ``FileWriteOptions/limitBytes``; `CancellationError`; the errors of ``send(_:)``.

@@ -15,8 +15,8 @@ public struct FileWriteOptions: Sendable, Hashable {
     /// The new file does not inherit the permissions of a replaced file. On a file system without permissions, the default has no
     /// effect, and other permissions may throw a ``FileWriteError``.
     public let permissions: UInt16
-    /// Whether the bytes and the name are forced to the disk (`fsync`) before the call returns, so that they survive a loss of
-    /// power; `false` by default.
+    /// Whether the bytes and the name are forced to the disk (`fsync`) before the call returns; `false` by default. Forced data
+    /// survives a loss of power.
     public var synchronizesToDisk: Bool
     /// The maximum number of bytes that are written; `nil`, the default, means no limit. A longer body throws a ``TransportError``
     /// with the code `bodyTooLarge`. If the body declares a larger length, the error is thrown before anything is read.

@@ -66,20 +66,20 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - data: the bytes.
         ///   - fileName: the name that the server gets; `nil` for a field that is not a file.
-        ///   - contentType: the media type. `nil`, the default: the media type of the extension of `fileName`, or
+        ///   - contentType: the media type. `nil`, the default, uses the media type of the file name's extension, or
         ///     `application/octet-stream`.
         public static func data(_ data: Data, fileName: String?, contentType: String? = nil) -> Content {
             .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
         }
 
-        /// Returns the content of a file, which is read while it is sent. If the file does not exist when the form becomes a
-        /// body, ``MultipartForm/body()`` throws a ``FileReadError``.
+        /// Returns the content of a file. The file is read while the part is sent. If the file does not exist when the form
+        /// becomes a body, ``MultipartForm/body()`` throws a ``FileReadError``.
         ///
         /// - Parameters:
-        ///   - url: a file URL. If the length of the file changes before it is sent, the request fails.
+        ///   - url: a file URL. If the length of the file changes before the file is sent, the request fails.
         ///   - fileName: the name that the server gets; `nil`, the default, means the file's own name, without its folder.
-        ///   - contentType: the media type. `nil`, the default: the media type of the extension of `fileName`, or else of the
-        ///     file's own name, or `application/octet-stream`.
+        ///   - contentType: the media type. `nil`, the default, uses the media type for the extension of `fileName`, or else of
+        ///     the file's own name, or `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) {
@@ -87,7 +87,7 @@ public struct MultipartForm: Sendable {
             }
         }
 
-        /// Returns the content of a file, which is read while it is sent. See ``file(_:fileName:contentType:)``.
+        /// Returns the content of a file. The file is read while the part is sent. See ``file(_:fileName:contentType:)``.
         public static func file(atPath path: String, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = URL(fileURLWithPath: path).lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) { path }

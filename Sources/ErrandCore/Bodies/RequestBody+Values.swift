@@ -51,7 +51,8 @@ extension RequestBody {
     ///   - bools: the style of Boolean values. Default: `true` or `false`.
     ///   - nils: the style of members that are `nil`. Default: they are omitted.
     ///   - coding: the form of property names, dates and data. Default: ``JSONCoding/standard``.
-    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error of `value`.
+    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; any error that the encoding of
+    ///   `value` throws.
     @_disfavoredOverload
     public static func form(
         _ value: some Encodable, arrays: URLQuery.ArrayStyle = .repeated, bools: FormURLEncoded.BoolStyle = .words,

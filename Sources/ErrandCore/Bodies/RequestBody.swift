@@ -86,7 +86,7 @@ public struct RequestBody: Sendable {
         return RequestBody(base, length: length, replay: replay, opened: opened)
     }
 
-    /// Returns the same body with a media type; with `nil`, this body.
+    /// Returns the same body with a media type. If the type is `nil`, returns this body unchanged.
     func typed(as contentType: String?) -> RequestBody {
         guard let contentType else { return self }
         return RequestBody(.typed(untyped.storage, contentType: contentType), length: length, replay: replay, opened: opened)
@@ -102,7 +102,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// No body: its length is zero.
+    /// No body, with a length of zero.
     public static let empty = RequestBody(.empty, length: 0, replay: .seekable)
 
     /// Returns a body of bytes in memory.
@@ -126,9 +126,9 @@ public struct RequestBody: Sendable {
     /// The body reads 128 KiB of the file at a time. The reads do not block Swift's cooperative threads.
     ///
     /// - Parameters:
-    ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when it is sent, the
-    ///     request fails.
-    ///   - range: the bytes to send; `nil`, the default, means all.
+    ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when the body is sent,
+    ///     the request fails.
+    ///   - range: the bytes to send; `nil`, the default, means the whole file.
     ///   - contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not set the
     ///     field.
     /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after the end of the file.
@@ -153,12 +153,12 @@ public struct RequestBody: Sendable {
         try file(atPath: FileReadError.path(of: url), range: range, contentType: contentType)
     }
 
-    /// Returns a body that is a stream, which can be sent only once.
+    /// Returns a body from a stream. The body can be sent only once.
     ///
     /// - Parameters:
     ///   - sequence: the chunks; empty chunks are skipped.
     ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as
-    ///     Foundation's -1, also means an unknown length. If the stream has a different number of bytes than `length`, the
+    ///     Foundation's -1, also means an unknown length. If the number of bytes in the stream differs from `length`, the
     ///     request fails.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ sequence: Chunks, length: Int64? = nil
@@ -166,7 +166,7 @@ public struct RequestBody: Sendable {
         RequestBody(.stream { _ in SequenceBodySource(sequence) }, length: length, replay: .oneShot)
     }
 
-    /// Returns a body that is a stream, which is opened anew each time it is sent.
+    /// Returns a body from a stream. The stream is opened anew each time the body is sent.
     ///
     /// - Parameters:
     ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as
@@ -214,9 +214,9 @@ public struct RequestBody: Sendable {
             observing { WatchedBodySource(base: try await body.open(from: $0), watch: watch) }, length: length, replay: replay)
     }
 
-    /// Opens a source of the body's bytes from `offset` on. For transports.
+    /// Opens a source of the body's bytes that begins at `offset`. For transports.
     ///
-    /// - Parameter offset: the offset, in bytes; 0, unless the body is ``Replay/seekable``.
+    /// - Parameter offset: the offset in bytes, which must be 0 unless the body is ``Replay/seekable``.
     /// - Throws: ``BodyAlreadyUsedError`` for a one-shot body that was opened before; the error of opening a file or a stream.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body with the replay \(replay) (is \(offset))")

@@ -11,7 +11,8 @@ extension ResponseBody {
     ///
     /// The file is written atomically. The bytes go to a temporary file (`.errand-*.part`) in the same folder. When the body is
     /// complete, the temporary file is renamed to the name in `url`. Until then, an existing file with that name stays unchanged.
-    /// A symbolic link is replaced, not followed. If the path names a device or a pipe, or a link to one, the call fails.
+    /// A symbolic link is replaced, not followed. If the path names a device, a pipe, or a link to a device or a pipe, the call
+    /// fails.
     ///
     /// If anything fails, or the task is cancelled, the temporary file is removed. The temporary file remains only if the process
     /// is killed.
@@ -24,8 +25,8 @@ extension ResponseBody {
     ///   - options: the options for writing. Default: ``FileWriteOptions/standard``, which replaces an existing file, and lets
     ///     only the owner read and write the file.
     /// - Returns: the number of bytes written, after content decoding.
-    /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` if the body breaks off, or is longer than
-    ///   ``FileWriteOptions/limitBytes``; ``BodyAlreadyUsedError``; `CancellationError`.
+    /// - Throws: ``FileWriteError``, also if `url` is not a file URL; ``TransportError`` if the body ends too early, or is longer
+    ///   than ``FileWriteOptions/limitBytes``; ``BodyAlreadyUsedError``; `CancellationError`.
     @discardableResult
     @concurrent public func write(to url: URL, options: FileWriteOptions = .standard) async throws -> Int64 {
         let path: String

@@ -32,8 +32,8 @@ extension ResponseBody {
     /// Bytes in memory stay in memory. A reader gets these bytes as one chunk. If only ``bufferedData`` is used, no chunk is
     /// read.
     ///
-    /// - Parameter observe: called with one event at a time, in the reader's task or where the body is released. It must not block.
-    ///   The end is reported exactly once, and nothing follows it.
+    /// - Parameter observe: called with one event at a time, by the code that reads or releases the body. The closure must not block. The
+    ///   end is reported exactly once, as the last event.
     public consuming func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> ResponseBody {
         let observer = BodyObserver(observe)
         let length = expectedLength

@@ -8,8 +8,8 @@ internal import Synchronization
 /// for try await line in response.body.lines { … }                // text, empty lines kept
 /// ```
 ///
-/// Bytes in memory can also be read only once, so that code that works with a small body works with a large body. ``bufferedData``
-/// returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
+/// Bytes in memory can also be read only once. Therefore code that works with a small body also works with a large body.
+/// ``bufferedData`` returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
 ///
 /// A stream releases its connection as soon as one of these is true:
 /// - the reader has reached the end
@@ -33,7 +33,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     let storage: Storage
     /// The length in bytes that the head of the response declares; `nil` if the length is unknown. For a body created from bytes,
-    /// the number of bytes.
+    /// the value is the number of bytes.
     public let expectedLength: Int64?
 
     init(_ storage: Storage, expectedLength: Int64?) { (self.storage, self.expectedLength) = (storage, expectedLength) }
@@ -43,7 +43,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// - Parameters:
     ///   - data: the bytes. Default: none.
     ///   - trailers: the trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil`, the default,
-    ///     if there are none.
+    ///     if there are no trailer fields.
     public init(_ data: Data = Data(), trailers: HTTPFields? = nil) {
         storage = .buffered(BufferedBytes(data, trailers: trailers))
         expectedLength = Int64(data.count)
@@ -68,7 +68,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     ///
     /// - Parameters:
     ///   - source: the bytes.
-    ///   - expectedLength: the length in bytes; `nil`, the default, if it is unknown.
+    ///   - expectedLength: the length in bytes; `nil`, the default, if the length is unknown.
     ///   - request: the request to which the errors of the body itself refer.
     public init(_ source: some BodySource, expectedLength: Int64? = nil, request: Request? = nil) {
         storage = .stream(StreamOwner(source, request: request), [])
@@ -97,7 +97,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)), after the body was read to
-    /// its end; `nil` before the end, and if there are none.
+    /// its end; `nil` before the end, and if there are no trailer fields.
     public var trailers: HTTPFields? {
         switch storage {
         case .buffered(let bytes): bytes.isRead ? bytes.trailers : nil

@@ -32,7 +32,7 @@ extension RequestBody {
     }
 }
 
-/// A source that reads several bodies one after the other. Each body is opened when the body before it has ended.
+/// A source that reads several bodies one after the other. Each body is opened when the previous body has ended.
 private final class SectionedBodySource: BodySource {
     private struct State {
         var rest: ArraySlice<BodySection>

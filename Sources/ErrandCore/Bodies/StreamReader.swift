@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The input of a body's stages: reads the chunks of a stream from its source.
+/// The input of a body's stages, which reads the chunks of a stream from the stream's source.
 struct StreamPull: Sendable, BodyInput {
     private let owner: StreamOwner
     private let source: (any BodySource)?

@@ -14,7 +14,7 @@ internal import Synchronization
 public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     /// The bytes of the body that were sent or received so far. For a download, the bytes are counted after content decoding.
     public let bytes: Int64
-    /// The total number of bytes; `nil` if it is not known.
+    /// The total number of bytes; `nil` if the total is not known.
     ///
     /// The total is not known if the body is sent in chunks without a length, or was compressed. When the transfer is complete,
     /// `total` equals `bytes`.
@@ -38,7 +38,7 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
 /// Runs `operation`, and calls `progress` with each report of the operation, in order, on the caller's actor.
 ///
 /// - Parameters:
-///   - progress: gets each report; `nil`: nothing is reported.
+///   - progress: gets each report. If `nil`, nothing is reported.
 ///   - operation: gets a function that takes a report and never waits. If `progress` is `nil`, the operation gets `nil`.
 package func withProgress<Value: Sendable>(
     _ progress: ((TransferProgress) -> Void)?,
@@ -79,7 +79,7 @@ final class ProgressMeter: Sendable {
 
     /// Returns `interval`, and stops the process if `interval` is negative.
     ///
-    /// Call this function where the app passes the interval, because the meter of a request begins later.
+    /// The meter of a request begins later. Therefore call this function at the place where the app passes the interval.
     static func checked(_ interval: Duration) -> Duration {
         precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
         return interval
@@ -137,12 +137,12 @@ extension ResponseBody {
     /// ```
     ///
     /// Use the returned body; this body can't be read any more. The first report comes immediately, with 0 bytes. The last report
-    /// comes at the end of the body, even if the body breaks off. Other reports come at most once in each `interval`.
+    /// comes at the end of the body, even if the body ends too early. Other reports come at most once in each `interval`.
     ///
     /// - Parameters:
     ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
     ///   - clock: the clock that measures the interval.
-    ///   - report: called in the reader's task; it must not block.
+    ///   - report: called in the reader's task. The closure must not block.
     /// - Precondition: `interval` is at least zero.
     public consuming func reportingProgress(
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),
@@ -162,8 +162,8 @@ extension RequestBody {
     /// ```
     ///
     /// Each time the body is sent, the reports begin again with the offset of that sending: a retry or a redirect begins at 0. The
-    /// last report comes at the end, even if the request breaks off. Other reports come at most once in each `interval`. An empty
-    /// body reports nothing.
+    /// last report comes at the end, even if the request ends too early. Other reports come at most once in each `interval`. An
+    /// empty body reports nothing.
     ///
     /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
     /// of both sendings. `coalesce` does not share a request whose body reports its progress.
@@ -171,7 +171,7 @@ extension RequestBody {
     /// - Parameters:
     ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
     ///   - clock: the clock that measures the interval.
-    ///   - report: called in the task that sends the body; it must not block.
+    ///   - report: called in the task that sends the body. The closure must not block.
     /// - Precondition: `interval` is at least zero.
     public func reportingProgress(
         every interval: Duration = .milliseconds(100), clock: any Clock<Duration> = ContinuousClock(),

@@ -16,9 +16,9 @@ extension FormURLEncoded {
     public struct NilStyle: Sendable, Hashable, CustomStringConvertible {
         /// The member is left out. The default.
         public static let omitted = NilStyle(description: "omitted", text: nil)
-        /// The name with an empty value: `note=`.
+        /// The name is written with an empty value: `note=`.
         public static let empty = NilStyle(description: "empty", text: "")
-        /// The name with the word `null`: `note=null`.
+        /// The name is written with the word `null`: `note=null`.
         public static let null = NilStyle(description: "null", text: "null")
 
         /// The name of the style.
@@ -40,11 +40,12 @@ extension FormURLEncoded {
     ///   - value: a structure or a dictionary. Its members must be plain values, or arrays of plain values.
     ///   - arrays: the form in which an array is written. Default: the name of the array occurs once for each element.
     ///   - bools: the form in which a Boolean value is written. Default: `true` or `false`.
-    ///   - nils: the form in which a `nil` member is written. Default: the member is left out. The value must encode
-    ///     the member: by `encodeIfPresent`, which the compiler generates, or by `encode`.
+    ///   - nils: the form in which a `nil` member is written. Default: the member is left out. The style applies only if the
+    ///     value encodes the member with `encode` or `encodeIfPresent`. Code that the compiler generates calls
+    ///     `encodeIfPresent`.
     ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are in
     ///     ISO 8601 (`2026-11-21T12:36:00Z`), and data is Base64.
-    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error of `value`.
+    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error that `value` throws.
     public static func encode(
         _ value: some Encodable, arrays: URLQuery.ArrayStyle = .repeated, bools: BoolStyle = .words, nils: NilStyle = .omitted,
         coding: JSONCoding = .standard

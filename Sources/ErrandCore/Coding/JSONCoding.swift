@@ -1,13 +1,13 @@
 package import ErrandFormats
 
-/// The rules for encoding values as JSON and for decoding JSON: dates, names of members, or coders of your own.
+/// The rules by which values are encoded as JSON and decoded from JSON.
 ///
 /// ```swift
 /// let client = APIClient(stack, json: JSONCoding(dates: .secondsSince1970, keys: .snakeCase))
 /// ```
 ///
-/// All of these use the coding of a client: the bodies of its calls, `error.json(as:)` of a ``StatusError``,
-/// `response.json(as:)`, and the stubs and mock servers of its tests. The default is ``standard``.
+/// A client's coding applies to the bodies of its calls, `error.json(as:)` of a ``StatusError``, and `response.json(as:)`. The
+/// stubs and mock servers of the client's tests use the same coding. The default is ``standard``.
 public struct JSONCoding: Sendable {
     /// The form in which a `Date` is written and read.
     public struct Dates: Sendable, CustomStringConvertible {
@@ -23,18 +23,18 @@ public struct JSONCoding: Sendable {
         public let description: String
 
         /// Text in the form of [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as
-        /// `2026-11-21T12:36:00Z`. Fractions of a second are read, and not written.
+        /// `2026-11-21T12:36:00Z`. Fractions of a second are accepted when a date is read, but are not written.
         ///
         /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date without a
-        /// time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. A second of 60 is
-        /// accepted only at the end of a month in UTC, and is read as the first second of the next month. A text of more than 128 bytes
+        /// time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. The seconds may be 60
+        /// only at the end of a month in UTC. Such a time is read as the first second of the next month. A text of more than 128 bytes
         /// is refused.
         public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
 
         /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.
         ///
-        /// Dates are written with the time zone `Z`. If a change to winter time repeats an hour, a time in that hour means the
-        /// second occurrence.
+        /// Dates are written with the time zone `Z`. If a change to winter time repeats an hour, a time in that hour is read as
+        /// the second occurrence.
         ///
         /// ```swift
         /// let client = APIClient(stack, json: JSONCoding(dates: .iso8601(assuming: .gmt)))
@@ -99,7 +99,7 @@ public struct JSONCoding: Sendable {
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
 
-    /// The storage is a class, which is cheap to copy: each request of a client carries the coding.
+    /// The storage is a class, because each request of a client carries the coding, and a reference is cheap to copy.
     private final class Storage: Sendable {
         let coders: Coders
         let description: String
@@ -161,7 +161,7 @@ public struct JSONCoding: Sendable {
         storage = Storage(.made(encoder: encoder, decoder: decoder), "coders of the app")
     }
 
-    /// ISO 8601 dates, and members named as the properties.
+    /// Dates in ISO 8601, and members with the names of the properties.
     public static let standard = JSONCoding()
 
     /// Returns the JSON of a value. The names of members are sorted, unless the encoder is your own.
@@ -177,15 +177,15 @@ public struct JSONCoding: Sendable {
 
     /// Returns the value that `data` contains.
     ///
-    /// - Throws: `DecodingError`. In addition to the texts that the decoder refuses, these texts are refused:
+    /// - Throws: `DecodingError`. These texts are refused, in addition to the texts that the decoder refuses:
     ///   - Text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), because recursive types need stack for
     ///     each level.
     ///   - Text that is slow to compare: a member's name that is longer than 256 bytes and not ASCII, or a string with more than
     ///     128 combining marks in a row.
     ///   - Text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
-        // A `JSONValue` is parsed directly, because the settings of the decoder don't matter. A decoder would be slow, because it
-        // would try each kind of value. The parser has its own checks.
+        // A `JSONValue` is parsed directly, because the settings of the decoder have no effect on a `JSONValue`. A decoder would
+        // be slow, because it would try each kind of value. The parser has its own checks.
         if isShared, type == JSONValue.self {
             do {
                 if let value = try JSONValue(parsing: data) as? Value { return value }
@@ -199,7 +199,7 @@ public struct JSONCoding: Sendable {
 
     /// Returns the name that the encoder writes for a property: `user_name` for `userName`, with ``Keys/snakeCase``.
     ///
-    /// - Throws: any error of an encoder of the app.
+    /// - Throws: any error that the app's own encoder throws.
     package func name(of key: any CodingKey) throws -> String {
         try JSONValue(parsing: encode(OneMember(key: key))).objectValue?.keys.first ?? key.stringValue
     }
@@ -279,7 +279,7 @@ extension JSONCoding.Dates {
 }
 
 extension JSONEncoder.DateEncodingStrategy {
-    /// Writes the text that `text` returns; `nil` is an error.
+    /// Writes the text that `text` returns, and throws an error if `text` returns `nil`.
     fileprivate static func writing(_ text: @escaping @Sendable (Date) throws -> String?) -> JSONEncoder.DateEncodingStrategy {
         .custom { date, encoder in
             var container = encoder.singleValueContainer()

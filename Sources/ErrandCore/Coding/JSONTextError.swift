@@ -1,4 +1,4 @@
-/// The error for a JSON text of a body, if the text can't be decoded as its type.
+/// The error for a JSON text that can't be decoded as the expected type.
 ///
 /// The description shows the place, the type and the path within the text, but no part of the body:
 ///
@@ -54,10 +54,10 @@ public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible,
         codingPath = shownPath(path, named: path.map(\.stringValue))
     }
 
-    /// The place, the type, the path, and the problem there.
+    /// The place, the type, the path and the problem.
     public var description: String { "\(place): cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
     public var failureNumber: FailureNumber { .jsonText }
-    /// The place, the type, the path, and the problem there.
+    /// The place, the type, the path and the problem.
     public var failureReason: String? { description.asSentence }
 }
 

@@ -14,7 +14,7 @@ struct EncodedPair: Sendable, Hashable {
 
     /// Returns the members of `value`.
     ///
-    /// - Throws: `EncodingError` if `value` has no named members, or if a member is nested; also any error of `value`.
+    /// - Throws: `EncodingError` if `value` has no named members, or if a member is nested; also any error that `value` throws.
     static func pairs(
         of value: some Encodable, coding: JSONCoding, bools: FormURLEncoded.BoolStyle = .words, nils: FormURLEncoded.NilStyle = .omitted
     ) throws -> [EncodedPair] {
@@ -38,12 +38,12 @@ private final class PairStorage {
     enum Position {
         case top
         case member(String)
-        /// An element of the array at this index of the pairs.
+        /// An element of an array. The array's pair has this index.
         case element(Int)
     }
 
     var pairs: [EncodedPair] = []
-    /// The indices of the pairs that are members of a dictionary. The order of a dictionary differs in each process.
+    /// The indices of the pairs that are members of a dictionary. The order of a dictionary is different in each process.
     private var ofDictionaries: [Int] = []
     /// The type of the keys of the last container.
     private(set) var keyType: ObjectIdentifier?
@@ -51,7 +51,7 @@ private final class PairStorage {
     /// The type of the keys with which a dictionary encodes itself: an internal type of the standard library.
     private static let dictionaryKeyType: ObjectIdentifier? = {
         let storage = PairStorage(coding: .standard)
-        // The dictionary is empty, because encoding a member would read this property before it has a value.
+        // The dictionary is empty, because encoding a member would read this property before its initialization.
         try? [String: String]().encode(to: PairEncoder(storage: storage, position: .top, codingPath: []))
         return storage.keyType
     }()

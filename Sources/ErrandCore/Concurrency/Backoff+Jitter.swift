@@ -2,14 +2,14 @@ extension Backoff {
     /// The random part of a wait. Without jitter, clients whose requests failed at the same time would also retry at the same
     /// time.
     public struct Jitter: Sendable, Hashable, CustomStringConvertible {
-        /// The part of a wait that is random: 0 to 1.
+        /// The random part of a wait, as a fraction from 0 to 1.
         private let share: Double
         /// The jitter in words: `full jitter`.
         public let description: String
 
         /// A wait from zero to the whole wait of the backoff. The default, because it spreads load best.
         public static let full = Jitter(share: 1, description: "full jitter")
-        /// A wait from half to the whole of the wait of the backoff.
+        /// A wait from half of the backoff's wait to the whole wait.
         public static let equal = Jitter(share: 0.5, description: "equal jitter")
         /// Always the whole wait of the backoff.
         public static let none = Jitter(share: 0, description: "no jitter")

@@ -32,7 +32,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - base: the delay after the first attempt, at least zero. Default: 100 ms.
-    ///   - factor: the factor of growth, at least 1. Default: 2.
+    ///   - factor: the factor by which the delay grows, at least 1. Default: 2.
     ///   - maxDelay: the longest delay, at least zero. Default: 20 s.
     public static func exponential(
         base: Duration = .milliseconds(100), factor: Double = 2, maxDelay: Duration = .seconds(20)

@@ -1,11 +1,11 @@
 /// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
 /// All state that is stored by key (such as an origin) uses this type, so that one eviction rule applies everywhere. The bound is a
-/// number of entries and, if a weight is given, a total weight, such as a number of bytes. The entry that was used last stays, even
-/// if it alone is too heavy. The next use of another entry evicts it.
+/// number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry stays, even
+/// if its weight alone exceeds the bound. The next use of another entry evicts it.
 ///
-/// An entry whose value is pinned is never evicted, and counts toward neither bound. A pinned entry has, for example, a setting of
-/// the app, or work in progress.
+/// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned if it has a
+/// setting of the app or work in progress.
 ///
 /// Every operation takes constant time on average. The methods are inlinable, so that they are specialized for the types of each
 /// user: unspecialized methods cost thousands of instructions.
@@ -16,7 +16,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         @usableFromInline var isPinned = false
         /// The weight that counts toward the bound: 0 for a pinned entry.
         @usableFromInline var weight = 0
-        /// The neighbors in the order of use, by index. -1 if there is no neighbor, and for a pinned entry.
+        /// The neighbors in the order of use, by index. The value is -1 if there is no neighbor, and for a pinned entry.
         @usableFromInline var older = -1
         @usableFromInline var newer = -1
 
@@ -65,7 +65,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Whether the table has no entry.
     @inlinable public var isEmpty: Bool { indices.isEmpty }
 
-    /// The number of places for entries, including free places. The memory of the table is proportional to this number.
+    /// The number of slots for entries, including free slots. The memory of the table is proportional to this number.
     @inlinable public var capacity: Int { slots.count }
 
     /// The value of `key`; `nil` if the table has no such key. Reading the value here does not count as a use.

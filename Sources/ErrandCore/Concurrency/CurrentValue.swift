@@ -26,6 +26,6 @@ package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
         }
     }
 
-    /// Returns the value, and then each change. A slow reader gets only the newest value.
+    /// Returns a sequence of the current value and each later value. A slow reader gets only the newest value.
     package func values() -> AsyncStream<Value> { current.withLock { readers.add(first: $0) } }
 }

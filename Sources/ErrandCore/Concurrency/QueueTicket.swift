@@ -32,7 +32,7 @@ extension QueueTicket: Hashable {
 ///     queues the continuation and returns `nil`.
 ///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, `leave`
 ///     removes the continuation from the queue and returns the continuation; `nil` if the continuation is not queued.
-/// - Throws: `CancellationError`; the error with which the queue resumes the caller.
+/// - Throws: `CancellationError` if the caller is cancelled; otherwise the error with which the queue resumes the caller.
 public func waitInQueue<Outcome: Sendable>(
     _ enter: (QueueTicket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,
     leave: @escaping @Sendable (QueueTicket) -> CheckedContinuation<Outcome, any Error>?
@@ -43,7 +43,7 @@ public func waitInQueue<Outcome: Sendable>(
             if let result = enter(ticket, continuation) {
                 continuation.resume(with: result)
             } else if Task.isCancelled {
-                // The handler may have run before the continuation was queued.
+                // The handler for cancellation may have run before the continuation was queued.
                 leave(ticket)?.resume(throwing: CancellationError())
             }
         }

@@ -45,8 +45,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Creates an object whose runs prefer an executor.
     ///
-    /// - Parameter executor: the executor, with which a test can run the work in its own order; `nil` means the default
-    ///   executor.
+    /// - Parameter executor: the executor of the runs; `nil` means the default executor. A test can pass an executor that
+    ///   determines the order of the work.
     public init(executor: (any TaskExecutor)?) { self.executor = executor }
 
     /// The number of runs in progress.
@@ -151,7 +151,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Returns the number of a new flight, which is the number of its first waiter; `nil` if a flight was already in progress.
+    /// Returns the number of a new flight; `nil` if a flight was already in progress. The number of a flight is the number of
+    /// its first waiter.
     private func join(_ continuation: Waiter, as waiter: Int, _ key: Key, mustFinish: Bool) -> Int? {
         state.withLock { state in
             if state.flights[key] != nil {
@@ -163,8 +164,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Starts the work. This is the only unstructured task. The task belongs to its flight, which cancels the task when the last
-    /// waiter has left.
+    /// Starts the work. The task of the work is the only unstructured task of this type. The task belongs to its flight, which
+    /// cancels the task when the last waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
         LiveWork.flight.begin()

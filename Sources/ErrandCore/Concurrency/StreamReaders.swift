@@ -24,7 +24,8 @@ package final class StreamReaders<Element: Sendable>: Sendable {
 
     /// Returns a sequence for a new reader.
     ///
-    /// - Parameter first: the first element of the sequence; `nil`, the default: the sequence starts with the next element.
+    /// - Parameter first: the first element of the sequence. With `nil`, the default, the sequence starts with the next
+    ///   element.
     package func add(first: Element? = nil) -> AsyncStream<Element> {
         let (stream, reader) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(keptElements))
         let number = state.withLock { state in
@@ -43,7 +44,7 @@ package final class StreamReaders<Element: Sendable>: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // The reader is released outside the lock.
+        // The reader must be released outside the lock.
         let removed = state.withLock { $0.readers.removeValue(forKey: number) }
         _ = removed
     }

@@ -48,7 +48,8 @@
             if moves, let value = plain.removeValue(forKey: key) { important.update(key, default: value) { _ in } }
             return result
         }
-        // A new entry is added directly to its own tier. In the other tier, the entry would evict another entry before it moves.
+        // A new entry is added directly to its own tier. If the entry were first added to the other tier, the entry would evict
+        // another entry there.
         var value = value()
         let result = body(&value)
         if isImportant(value) { important.update(key, default: value) { _ in } } else { plain.update(key, default: value) { _ in } }

@@ -1,11 +1,11 @@
 /// A queue of waiters, by priority, then first in, first out. Every operation takes constant time on average.
 ///
-/// Removal is immediate. Vacated places are skipped, and compacted before they outnumber the waiters.
+/// Removal is immediate. Vacated places are skipped, and are removed before they outnumber the waiters.
 ///
-/// With priority alone, the least urgent waiter could wait forever. Therefore every tenth call of ``popNext()`` removes the longest
-/// waiter.
+/// With priority alone, the least urgent waiter could wait forever. Therefore every tenth call of ``popNext()`` removes the waiter
+/// that has waited longest.
 public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
-    /// The interval at which ``popNext()`` removes the longest waiter: every 10th call.
+    /// The interval, in calls, at which ``popNext()`` removes the waiter that has waited longest.
     package static var oldestInterval: Int { 10 }
 
     /// The number of places that were examined or moved, for tests that count steps instead of measuring time.
@@ -44,9 +44,9 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     ///
     /// - Parameters:
     ///   - waiter: the value to keep until the waiter is removed, such as a continuation.
-    ///   - lane: the lane: 0 is the most urgent lane.
+    ///   - lane: the number of the lane; 0 is the most urgent lane.
     ///   - ticket: the ticket of ``waitInQueue(_:leave:)``, with which ``cancel(_:)`` finds the waiter. The queue keeps
-    ///     ``QueueTicket/place`` up to date. `nil`, the default: the waiter has no ticket.
+    ///     ``QueueTicket/place`` up to date. With `nil`, the default, the waiter has no ticket.
     @discardableResult
     public mutating func append(_ waiter: Waiter, lane: Int, ticket: QueueTicket? = nil) -> Int {
         steps += 1
@@ -67,15 +67,15 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return entry.waiter
     }
 
-    /// Removes an entry. The place of its ticket is cleared, because another queue may issue the same number.
+    /// Removes an entry. The place of the waiter's ticket is cleared, because another queue may issue the same number.
     private mutating func forget(_ id: Int) -> Entry? {
         let entry = waiters.removeValue(forKey: id)
         entry?.ticket?.place = nil
         return entry
     }
 
-    /// Records that the caller of a ticket has left, removes its waiter, and returns it; `nil` if the caller was not queued. Call
-    /// this function in the `leave` closure of ``waitInQueue(_:leave:)``.
+    /// Records that the caller of a ticket has left, and removes and returns the ticket's waiter; `nil` if the caller was not
+    /// queued. Call this function in the `leave` closure of ``waitInQueue(_:leave:)``.
     public mutating func cancel(_ ticket: QueueTicket) -> Waiter? {
         ticket.isCancelled = true
         return ticket.place.flatMap { remove($0) }
@@ -96,7 +96,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return nil
     }
 
-    /// Removes and returns the next waiter: the most urgent waiter, and at every tenth call the longest waiter.
+    /// Removes and returns the most urgent waiter, or, at every tenth call, the waiter that has waited longest.
     public mutating func popNext() -> Waiter? {
         popsSinceOldest += 1
         guard popsSinceOldest >= Self.oldestInterval else { return popFirst() }
@@ -104,7 +104,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return popOldest()
     }
 
-    /// Removes and returns the waiter of any lane that has waited longest.
+    /// Removes and returns the waiter, among all lanes, that has waited longest.
     public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
     /// Returns the waiter that has waited longest, without removing it.

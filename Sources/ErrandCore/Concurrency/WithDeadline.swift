@@ -41,10 +41,10 @@ extension Deadline {
     ///
     /// - Parameters:
     ///   - phase: the phase of the exchange in which the deadline passed.
-    ///   - before: the remaining time at the beginning of the work, from which the error computes the duration of the work. `nil` if the
-    ///     remaining time is not known.
-    ///   - work: the end of the message, which names the work: `while waiting for a token`. `nil`, the default: the message states only the
-    ///     limit.
+    ///   - before: the remaining time at the beginning of the work. The error computes the duration of the work from this time. `nil` if
+    ///     the remaining time is not known.
+    ///   - work: the end of the message, which names the work: `while waiting for a token`. With `nil`, the default, the message states
+    ///     only the limit.
     ///   - request: the request; `nil` if no request has caused the work.
     ///   - response: the head of the response; `nil` if no head had arrived.
     ///   - delivery: whether the request was sent.
@@ -65,15 +65,16 @@ extension Request {
     /// - Parameters:
     ///   - phase: the phase of the exchange in which the operation runs.
     ///   - delivery: whether the request was sent.
-    ///   - before: the remaining time at the beginning of the work, if the operation is only a part of the work. `nil`, the default: the
-    ///     operation is the whole work.
-    ///   - work: the end of the error's message, which names the work: `while waiting for a token`. `nil`, the default: the message states
-    ///     only the limit.
+    ///   - before: the remaining time at the beginning of the work, if the operation is only a part of the work. With `nil`, the
+    ///     default, the operation is the whole work.
+    ///   - work: the end of the error's message, which names the work: `while waiting for a token`. With `nil`, the default, the message
+    ///     states only the limit.
     ///   - response: the head of the response; `nil`, the default, if no head has arrived.
     ///   - discard: releases the resources of a late result, which can't be returned. The closure is also called if the caller is
     ///     cancelled.
     ///   - operation: the work.
-    /// - Throws: ``TransportError`` with the code ``TransportError/Code/timedOut`` if the deadline passes first; the errors of `operation`.
+    /// - Throws: ``TransportError`` with the code ``TransportError/Code/timedOut`` if the deadline passes first; otherwise any error that
+    ///   `operation` throws.
     public func withinDeadline<Result: Sendable>(
         _ phase: ExchangePhase, delivery: Delivery, since before: Duration? = nil, _ work: String? = nil, response: HTTPResponse? = nil,
         discard: @escaping @Sendable (Result) -> Void, operation: @escaping @Sendable () async throws -> Result

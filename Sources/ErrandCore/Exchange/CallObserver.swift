@@ -30,8 +30,8 @@ public protocol CallObserver: Sendable {
     /// The value that the observer records at the end, such as an instant. `Void` by default.
     associatedtype Mark: Sendable = Void
 
-    /// The sink for the events of the call, in addition to the sink that the request already has. `nil`, the default: the observer
-    /// needs no events. Read once, before the request is sent.
+    /// The sink for the events of the call, in addition to the sink that the request already has. With `nil`, the default, the
+    /// observer needs no events. Read once, before the request is sent.
     var eventSink: (any EventSink)? { get }
 
     /// Records the current moment.
@@ -56,7 +56,7 @@ public protocol CallObserver: Sendable {
 }
 
 extension CallObserver {
-    /// `nil`: the observer needs no events.
+    /// Returns `nil`, so the observer gets no events.
     public var eventSink: (any EventSink)? { nil }
     /// Does nothing.
     public func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {}
@@ -94,8 +94,9 @@ public struct CallOutcome: Sendable {
     public let isCancelled: Bool
     /// The refused response; `nil` if the response is accepted, or if no response was received.
     ///
-    /// The rule of `validateStatus` decides, for a `validateStatus` inside or outside the observer. Without `validateStatus`, a response
-    /// with a status code of at least 400 is refused. A middleware can also refuse a response, with an error of the app.
+    /// The rule of `validateStatus` decides whether a response is refused. The `validateStatus` may be inside or outside the observer.
+    /// Without `validateStatus`, a response with a status code of at least 400 is refused. A middleware can also refuse a response, with
+    /// an error of the app.
     public let refusal: Refusal?
 }
 
@@ -165,7 +166,7 @@ extension HTTPSender {
     ///   - request: the request.
     ///   - observer: the observer, which observes only this call.
     /// - Returns: the response, with the changes of ``CallObserver/receive(_:isRefused:awaitsReader:)``.
-    /// - Throws: the errors of sending.
+    /// - Throws: any error that sending the request throws.
     public func send(_ request: Request, observedBy observer: some CallObserver) async throws -> Response {
         let call = ObservedCall(observer, inside: request.options.call.observation)
         var observed = request

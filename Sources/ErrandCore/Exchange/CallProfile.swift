@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// A profile of the time that one call took: a tree of the layers that the call passed, with the phases of each exchange.
+/// A profile of the time that one call took: a tree of the layers that the call passed through, with the phases of each
+/// exchange.
 ///
 /// ```swift
 /// let response = try await transport.retry().timeout(.seconds(30)).profile().send(request)
@@ -23,9 +24,10 @@ internal import Synchronization
 /// If the transport reports the steps of connecting and a connection was opened, `queue` and `dns` come before `connect`, and `tls`
 /// after `connect`. See ``ExchangeTimings/phases``.
 ///
-/// The profile is complete when the last exchange has ended: read the profile after the body. `profile()` creates a profile for
-/// each call, as `response.metadata.profile`. To get the profile of a call that fails, give the request a profile:
-/// `request.options.profile = .use(CallProfile())`. A profile is for one call, and its time begins when the profile is created.
+/// The profile is complete when the last exchange has ended. Therefore, read the profile after the body. `profile()` creates a
+/// profile for each call, as `response.metadata.profile`. To get the profile of a call that fails, give the request a profile:
+/// `request.options.profile = .use(CallProfile())`. Use a profile for one call only. The time of the call begins when the
+/// profile is created.
 public final class CallProfile: Sendable {
     private struct Entry {
         var name: String
@@ -48,7 +50,7 @@ public final class CallProfile: Sendable {
     private let start = ContinuousClock.now
     private let state = Mutex(State())
 
-    /// Creates a profile, whose time begins now.
+    /// Creates a profile that counts time from now on.
     public init() {}
 
     private var now: Duration { start.duration(to: .now) }
@@ -137,7 +139,8 @@ public final class CallProfile: Sendable {
         public let start: Duration
         /// The time from ``start`` to the layer's response or failure; `nil` while the layer is in progress.
         public let duration: Duration?
-        /// The part of ``duration`` that no inner layer took: the layer's own work and waits. `nil` while the layer is in progress.
+        /// The part of ``duration`` in which no inner layer ran: the layer's own work and waits. `nil` while the layer is in
+        /// progress.
         public let own: Duration?
         /// A status, or the failure without secrets; `nil` while the layer is in progress.
         public let result: String?

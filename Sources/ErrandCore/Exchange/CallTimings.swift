@@ -26,8 +26,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     public let method: String
     /// When the transport took the request.
     public let start: Duration
-    /// When the lookup of the host began, for a connection that was opened for this request. This time and the next five belong to
-    /// the last attempt to connect.
+    /// When the lookup of the host began, for a connection that was opened for this request. This time and the next five times
+    /// belong to the last attempt to connect.
     public internal(set) var dnsStart: Duration?
     /// When the lookup of the host ended.
     public internal(set) var dnsEnd: Duration?
@@ -51,9 +51,9 @@ public struct ExchangeTimings: Sendable, Hashable {
     public internal(set) var firstByte: Duration?
     /// When the exchange ended on the wire.
     public internal(set) var end: Duration?
-    /// The bytes of the request's body that were sent.
+    /// The number of bytes of the request's body that were sent.
     public internal(set) var sentBytes: Int64 = 0
-    /// The bytes of the response's body that were received, as the transport delivers them.
+    /// The number of received bytes of the response's body, in the form in which the transport delivers the body.
     public internal(set) var receivedBytes: Int64 = 0
     /// The connection of the exchange; `nil` if the transport does not report it.
     public internal(set) var connection: ConnectionInfo?
@@ -116,13 +116,13 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// exchange ended in the last phase of the list.
     ///
     /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. Then `queue` is the
-    /// remaining time before the request is sent:
+    /// rest of the time before the request is sent. This rest includes:
     /// - the wait for a place among the connections
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt
     ///
     /// If the connection is reused, or the exchange failed while it waited for a connection, `queue` is the whole time before the
-    /// request is sent. If the transport reports no steps, `connect` is that whole time.
+    /// request is sent. If the transport reports no steps, `connect` is the whole time before the request is sent.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -142,7 +142,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             add(first, ready)
         }
         if ready == nil, !phases.isEmpty { return phases }
-        // A response may begin before the whole request is sent. Then the rest of the sending does not delay the call.
+        // A response may begin before the whole request is sent. In that case, the rest of the sending does not delay the call.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
         let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : first
@@ -150,8 +150,8 @@ public struct ExchangeTimings: Sendable, Hashable {
         return phases
     }
 
-    /// Returns the phases before `until`: first the remaining time as `queue`, then the steps of connecting. At `until`, a
-    /// connection was available, or connecting failed.
+    /// Returns the phases before `until`: first `queue`, which is the rest of the time, then the steps of connecting. At
+    /// `until`, a connection was available, or connecting failed.
     private func connecting(until: Duration) -> [(String, Duration)] {
         func length(_ start: Duration?, _ end: Duration?) -> Duration? { start.map { max(.zero, (end ?? until) - $0) } }
         let lengths = [("dns", length(dnsStart, dnsEnd)), ("connect", length(connectStart, connectEnd)), ("tls", length(tlsStart, tlsEnd))]

@@ -4,8 +4,8 @@ internal import Synchronization
 /// Delivers events to a sink one after another, in the order in which they are made.
 ///
 /// While the sink is busy, new events wait. Two rules bound the number of waiting events:
-/// - An event of progress replaces the previous waiting event if both have the same kind and exchange, because the new event has
-///   the sum of the bytes.
+/// - A progress event replaces the previous waiting event if both events have the same kind and exchange. The new event has the
+///   total number of bytes.
 /// - If ``ExchangeEvent/waitingLimit`` events wait, progress and informational responses are left out.
 ///
 /// All other events are kept: an exchange has about ten such events. The first response with the status 104 of an exchange is also
@@ -101,7 +101,8 @@ extension ExchangeEvent.Kind {
     fileprivate var isProgress: Bool { self == .requestBytesSent || self == .responseBytesReceived }
 }
 
-/// A log of the events of one exchange: in order, one at a time, and no event after the end. For transports.
+/// A log of the events of one exchange. The events are in order and do not overlap, and no event follows the end. For
+/// transports.
 ///
 /// A transport makes a log for each exchange whose request has an event sink, and records events in the log. The log may be called
 /// from any thread.
@@ -169,7 +170,8 @@ public final class ExchangeEventLog: Sendable {
 
     /// Records that a step of connecting begins, and that the step in progress ends.
     ///
-    /// If the exchange already has a connection, nothing is recorded: another connection may have become free earlier.
+    /// If the exchange already has a connection, nothing is recorded. Such a connection may have become free before the new
+    /// connection was open.
     ///
     /// - Parameter step: the step that begins; `nil` if the attempt to connect is over.
     public func enter(_ step: ConnectStep?) {
@@ -297,7 +299,7 @@ package final class CallEventLog: EventSink, CallObserver {
 struct EventSinks: EventSink {
     private let sinks: [any EventSink]
 
-    /// Returns one sink for both sinks; if the first sink is `nil`, the second sink alone.
+    /// Returns one sink for both sinks; if the first sink is `nil`, returns the second sink alone.
     static func together(_ first: (any EventSink)?, _ second: some EventSink) -> any EventSink {
         guard let first else { return second }
         return EventSinks(sinks: [first, second])

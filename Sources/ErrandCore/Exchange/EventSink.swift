@@ -34,7 +34,7 @@ internal import Synchronization
 /// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
 /// connection, a new exchange begins, with a new number.
 public struct ExchangeEvent: Sendable {
-    /// The kind of an event. An open set: a transport or a middleware can have its own kinds.
+    /// The kind of an event. A transport or a middleware can have its own kinds.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         /// The name of the kind: `responseHead`.
         public let description: String
@@ -90,14 +90,14 @@ public struct ExchangeEvent: Sendable {
         /// An informational response was received (1xx; [RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)):
         /// ``ExchangeEvent/response`` is its head.
         public static let informationalResponse = Kind("informationalResponse")
-        /// The head of the response was received: ``ExchangeEvent/response``, if the transport reports the head.
+        /// The head of the response was received: ``ExchangeEvent/response`` is the head, if the transport reports the head.
         public static let responseHead = Kind("responseHead")
         /// A piece of the response's body was received, whether or not it was read: ``ExchangeEvent/bytes`` is the sum so far.
         public static let responseBytesReceived = Kind("responseBytesReceived")
         /// The instants of the steps that were not reported before: ``ExchangeEvent/timings``. At most once for each exchange,
         /// directly before ``end``.
         public static let timings = Kind("timings")
-        /// The exchange ended: complete, failed or abandoned. The last event of each exchange.
+        /// The exchange was completed, has failed or was abandoned. The last event of each exchange.
         public static let end = Kind("end")
     }
 
@@ -109,7 +109,7 @@ public struct ExchangeEvent: Sendable {
     public let request: RequestID
     /// The number of the event's exchange, which is unique in this process; `nil` if the event belongs to the call.
     public let exchange: Int?
-    /// The bytes of the body so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
+    /// The number of bytes of the body so far; only with ``Kind/requestBytesSent`` and ``Kind/responseBytesReceived``.
     public let bytes: Int64?
     /// The head of the response; only with ``Kind/informationalResponse`` and ``Kind/responseHead``.
     public var response: HTTPResponse? { details?.response }

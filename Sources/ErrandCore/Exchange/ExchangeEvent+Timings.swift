@@ -1,5 +1,5 @@
 extension ExchangeEvent {
-    /// The instants of the steps of an exchange, for a transport that reports all of them together at the end of the exchange
+    /// The instants of an exchange's steps, for a transport that reports all instants together at the end of the exchange
     /// (``ExchangeEvent/Kind/timings``). `URLSession` is such a transport.
     ///
     /// An instant is `nil` if the step was not needed or its instant is not known. The steps happen in the order of the properties.
@@ -50,8 +50,8 @@ extension ExchangeTimings {
     /// - Parameters:
     ///   - timings: the instants.
     ///   - end: the instant at which the timings were reported.
-    ///   - now: the same instant, counted from the beginning of the call. No step is later than `now`, and none is before
-    ///     ``start``.
+    ///   - now: the same instant, counted from the beginning of the call. No step is later than `now`, and no step is earlier
+    ///     than ``start``.
     mutating func take(_ timings: ExchangeEvent.Timings, reportedAt end: ContinuousClock.Instant, _ now: Duration) {
         func time(_ instant: ContinuousClock.Instant?) -> Duration? { instant.map { min(now, max(start, now + end.duration(to: $0))) } }
         func pair(_ first: ContinuousClock.Instant?, _ last: ContinuousClock.Instant?) -> (Duration?, Duration?) {

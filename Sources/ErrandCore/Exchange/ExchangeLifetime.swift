@@ -28,9 +28,9 @@ public struct ExchangeLifetime: Sendable {
     /// The sizes of the bodies on the wire, in bytes. A compressed body has its compressed size. Heads, framing and trailers do
     /// not count.
     public struct BodySizes: Sendable, Hashable {
-        /// The bytes that were sent; `nil` if the transport does not report them.
+        /// The number of bytes that were sent; `nil` if the transport does not report this number.
         public var requestBytes: Int64?
-        /// The bytes that were received; `nil` if the transport does not report them.
+        /// The number of bytes that were received; `nil` if the transport does not report this number.
         public var responseBytes: Int64?
 
         /// Creates the sizes of the bodies.
@@ -71,8 +71,8 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
-    /// Calls `handler` once, when the exchange ends, or immediately if it has ended. Handlers run where the end is reported, and
-    /// must not block.
+    /// Calls `handler` once, when the exchange ends, or immediately if it has ended. Handlers are called by the code that
+    /// reports the end, and must not block.
     public func onEnd(_ handler: @escaping @Sendable (Outcome) -> Void) { onEnd { end, _ in handler(end) } }
 
     /// Calls `handler` once, with the sizes of the bodies, when the exchange ends, or immediately if it has ended.
@@ -83,7 +83,7 @@ public struct ExchangeLifetime: Sendable {
         }
     }
 
-    /// Ends the exchange. Only the first call counts; later calls do nothing. For transports.
+    /// Ends the exchange. Only the first call ends the exchange; later calls do nothing. For transports.
     ///
     /// - Parameter sizes: the sizes of the bodies so far, if the transport knows them.
     public func end(_ end: Outcome, sizes: BodySizes = BodySizes()) {
@@ -124,7 +124,7 @@ public struct ExchangeLifetime: Sendable {
             for handler in handlers { handler(end, sizes) }
         }
 
-        /// Ends the exchange as abandoned, if a transport releases the exchange without an end.
+        /// Ends the exchange as abandoned, if a transport releases the exchange without reporting its end.
         deinit { end(.abandoned, BodySizes()) }
     }
 }

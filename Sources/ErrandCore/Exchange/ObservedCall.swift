@@ -8,12 +8,12 @@ protocol CallObservation: AnyObject, Sendable {
     func recordResend()
 }
 
-/// A call and one of its observers. Only this class knows all kinds of ends, and it decides once how the call has ended.
+/// A call and one of its observers. Only this class knows all kinds of ends. This class decides once how the call has ended.
 ///
 /// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a
 /// generic class.
 final class ObservedCall: CallObservation {
-    /// The kept part of a response: without the body, and without the object that ends the call.
+    /// The part of a response that is kept: everything except the body and the object that ends the call.
     private struct Head {
         let head: HTTPResponse
         let request: Request
@@ -89,7 +89,8 @@ final class ObservedCall: CallObservation {
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)),
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
                 isCancelled: failure is CancellationError, refusal: refusal)
-            // The response of a status error refers to the observers of its call, and thus to this object.
+            // The state is released, because the response of a status error refers to the observers of its call, and thus to
+            // this object.
             self = State()
             isOver = true
             return Ending(outcome: outcome, mark: mark)
@@ -145,8 +146,8 @@ final class ObservedCall: CallObservation {
         end(outcome, observer)
     }
 
-    /// Ends the call with the response of a status error, because `validateStatus` may be an inner layer or an outer layer of the
-    /// observer. The body was read or abandoned.
+    /// Ends the call with the response of a status error. The observer gets the response, whether `validateStatus` is an inner or
+    /// an outer layer. The body was read or abandoned.
     private func receiveRefusal(by error: StatusError) {
         state.withLock { state in
             state.head = Head(error.refused)

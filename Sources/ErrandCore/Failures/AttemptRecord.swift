@@ -37,7 +37,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible, HidesStorage {
     /// Returns this attempt with another number.
     fileprivate func numbered(_ number: Int) -> AttemptRecord { AttemptRecord(self, number: number) }
 
-    /// Number, outcome and wait, without secrets. A wait of zero is left out.
+    /// The number, the outcome and the wait, without secrets. A wait of zero is left out.
     public var description: String { text(without: nil) }
 
     /// - Parameter prefix: the text of the request, which is removed from the front of the failure's text.
@@ -68,7 +68,7 @@ extension [AttemptRecord] {
 private enum AttemptsKey: MetadataKey { static var defaultValue: [AttemptRecord] { [] } }
 
 extension ResponseMetadata {
-    /// The earlier attempts of the call, before the attempt of this response, oldest first.
+    /// The attempts of the call before the attempt that got this response, oldest first.
     public var attempts: [AttemptRecord] {
         get { self[AttemptsKey.self] }
         set { self[AttemptsKey.self] = newValue }

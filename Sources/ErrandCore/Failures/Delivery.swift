@@ -36,8 +36,8 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 }
 
 extension Sequence<AttemptRecord> {
-    /// Whether a server got the request in any of these attempts: the highest delivery of all attempts. `notSent` for an empty
-    /// sequence.
+    /// Whether a server got the request in any of these attempts: the highest delivery among all attempts. `notSent` for an
+    /// empty sequence.
     public var delivery: Delivery { map(\.outcome.delivery).max() ?? .notSent }
 }
 

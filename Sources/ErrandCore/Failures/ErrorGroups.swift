@@ -67,13 +67,14 @@ extension Error {
     /// Whether a server may have processed the request.
     ///
     /// False for a ``RequestFailure`` with the delivery ``Delivery/notSent``, for ``InvalidURLError`` and for
-    /// ``InvalidFieldError``, true for any other error.
+    /// ``InvalidFieldError``; true for any other error.
     public var mayHaveBeenProcessed: Bool { Delivery(of: self) != .notSent }
 
     /// Whether a deadline or a timeout of the client passed, in any phase.
     ///
-    /// True for ``TransportError`` with the code `timedOut`, and for polling whose timeout passed. Also true if a token could not
-    /// be refreshed because of such a failure. False for the statuses 408 and 504, because the server responded.
+    /// True for ``TransportError`` with the code `timedOut`, and for the error of polling after its timeout has passed. Also true
+    /// if a token could not be refreshed because of such a failure. False for the statuses 408 and 504, because the server
+    /// responded.
     public var isTimeout: Bool {
         let error = decidingError
         return (error as? TransportError)?.code == .timedOut || (error as? any TimeoutFailure)?.isFailureOfTimeout == true
@@ -90,9 +91,9 @@ extension Error {
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
     ///
-    /// True for ``StatusError`` with that status, and for ``ServiceError`` with that status or ``ServiceError/equivalentStatus``.
-    /// Also true if a token could not be refreshed because of that status. False if a token could not be refreshed because of the
-    /// network or of another status.
+    /// True for ``StatusError`` with the status 401, and for ``ServiceError`` if its status or its
+    /// ``ServiceError/equivalentStatus`` is 401. Also true if a token could not be refreshed because of that status. False if a
+    /// token could not be refreshed because of the network or of another status.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
     /// Whether a person must sign in before the call can succeed.
@@ -119,7 +120,8 @@ extension Error {
 
     /// The status that made the call fail; `nil` if the call failed for another reason.
     var refusedStatus: HTTPResponse.Status? {
-        // A transport failure can also have a head, but the status in that head is not the cause of the failure.
+        // A transport failure can also have the head of a response, but the status in that head is not the cause of the
+        // failure.
         guard let failure = decidingError as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else {
             return nil
         }

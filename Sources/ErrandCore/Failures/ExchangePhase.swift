@@ -1,5 +1,4 @@
-/// A phase of an exchange, such as connecting or reading the body. An open set: your own transports and middleware may add
-/// phases.
+/// A phase of an exchange, such as connecting or reading the body. Your own transports and middleware may add phases.
 public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     /// The name, such as `connect`.
     public let description: String
@@ -15,7 +14,7 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     public static let queue = ExchangePhase("queue")
     /// Waiting until the device has a network, before anything is sent.
     public static let connectivity = ExchangePhase("connectivity")
-    /// Looking up the host, connecting, and the handshake of TLS.
+    /// Looking up the host, connecting, and performing the TLS handshake.
     public static let connect = ExchangePhase("connect")
     /// Sending the request.
     public static let send = ExchangePhase("send")
@@ -28,7 +27,7 @@ public struct ExchangePhase: Sendable, Hashable, CustomStringConvertible {
     /// Waiting before the next attempt.
     public static let backoff = ExchangePhase("backoff")
 
-    /// The phase in words, to follow a failure in a message: `while connecting` after `timed out`.
+    /// The phase in words, as text that follows a failure in a message: `while connecting` after `timed out`.
     var activity: String {
         switch self {
         case .request: "before it was sent"

@@ -55,7 +55,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let queueTimedOut = FailureNumber(1005)
     /// A timeout passed while the request was sent or the response was received.
     public static let responseTimedOut = FailureNumber(1006)
-    /// The certificate or the handshake of the server was refused.
+    /// The certificate of the server was refused, or the handshake failed.
     public static let tls = FailureNumber(1007)
     /// The response does not conform to HTTP.
     public static let invalidResponse = FailureNumber(1008)
@@ -90,7 +90,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let proxyConnectionLost = FailureNumber(1103)
     /// A timeout passed while the client connected to the proxy.
     public static let proxyConnectTimedOut = FailureNumber(1104)
-    /// The certificate or the handshake of the proxy was refused.
+    /// The certificate of the proxy was refused, or the handshake failed.
     public static let proxyTLS = FailureNumber(1105)
     /// The proxy asks for credentials, and the settings have no credentials.
     public static let proxyNeedsCredentials = FailureNumber(1106)
@@ -138,7 +138,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let jsonTextTooLarge = FailureNumber(JSONTextTooLargeError.number)
     /// A text is not valid JSON.
     public static let invalidJSON = FailureNumber(JSONParsingError.number)
-    /// A pointer does not fit the JSON value.
+    /// A JSON pointer can't be applied to the JSON value.
     public static let jsonPointer = FailureNumber(JSONPointerError.number)
     /// The response is not an event stream.
     public static let notAnEventStream = FailureNumber(3020)
@@ -162,7 +162,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let urlReferenceInvalid = FailureNumber(3042)
     /// A URL that a response names is at an origin that is not allowed.
     public static let urlReferenceForeign = FailureNumber(3043)
-    /// A page of a list leads to an earlier page.
+    /// The next page of a list is one of the earlier pages.
     public static let pageLoop = FailureNumber(3050)
     /// A list has more pages than its policy allows.
     public static let tooManyPages = FailureNumber(3051)
@@ -296,13 +296,13 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
 
     /// No stub matches the request.
     public static let unmatchedRequest = FailureNumber(7000)
-    /// A recording has no matching exchange.
+    /// A recording has no exchange that matches the request.
     public static let unrecordedRequest = FailureNumber(7001)
     /// A registered secret is in the content of a recording.
     public static let secretInRecording = FailureNumber(7002)
     /// A file is not an HTTP archive.
     public static let invalidRecording = FailureNumber(7003)
-    /// A run failed under the torture of cancellation.
+    /// A run of `CancellationTorture` failed.
     public static let torture = FailureNumber(7010)
     /// A mock server waited for too long.
     public static let mockServerTimeout = FailureNumber(7020)

@@ -22,7 +22,7 @@ public struct FailureTexts: Sendable {
     /// The text for a number and its error; `nil` if the texts and their fallbacks have no text for the number.
     private let find: @Sendable (FailureNumber, any Error) -> String?
 
-    /// The English texts: ``englishTexts``, and the message of the back end for a ``ServiceError`` with a message.
+    /// The English texts: ``englishTexts``, or, for a ``ServiceError`` with a message, the message of the back end.
     public static let english = FailureTexts(find: { number, error in
         (error as? ServiceError)?.messageForPeople ?? englishTexts[number]
     })
@@ -67,7 +67,7 @@ public struct FailureTexts: Sendable {
         knownText(for: error) ?? (error.decidingError as? any LocalizedError)?.errorDescription ?? find(.other, error) ?? ""
     }
 
-    /// Returns the text of the number. Without a number, returns the `errorDescription` of the error; `nil` if the error has neither.
+    /// Returns the text of the number. If the error has no number, returns its `errorDescription`; `nil` if the error has neither.
     ///
     /// This function never reads the `errorDescription` of a ``NumberedFailure``, because that property calls this function.
     func knownText(for error: any Error) -> String? {

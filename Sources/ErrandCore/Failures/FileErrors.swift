@@ -8,8 +8,8 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
     public var path: String { problem.path }
     /// The failed operation, as a verb: `open` or `read`.
     public var operation: String { problem.operation }
-    /// The system's error number (`errno`). If a file is refused without a system call, the code is the error number that fits
-    /// best.
+    /// The system's error number (`errno`). If a file is refused without a system call, the code is the error number that
+    /// describes the reason best.
     public var code: Int32 { problem.code }
 
     /// Creates an error.
@@ -24,7 +24,7 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 
     private init(problem: FileProblem) { self.problem = problem }
 
-    /// - Parameter reason: the reason in words; `nil` if the system's text for `code` says enough.
+    /// - Parameter reason: the reason in words; `nil` if the system's text for `code` is sufficient.
     package init(path: String, operation: String, code: Int32, reason: String?) {
         problem = FileProblem(path: path, operation: operation, code: code, reason: reason)
     }
@@ -38,7 +38,7 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 
     /// Returns the path of a file URL.
     ///
-    /// - Throws: ``FileReadError`` for any other URL, because the path of such a URL names something on a server.
+    /// - Throws: ``FileReadError`` for any other URL, because such a URL does not name a local file.
     package static func path(of url: URL) throws -> String {
         guard url.isFileURL else { throw FileReadError(problem: FileProblem(notAFile: url, operation: "read")) }
         return url.path
@@ -68,7 +68,7 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
     /// the like.
     public var operation: String { problem.operation }
     /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must
-    /// not be replaced. If a path is refused without a system call, the code is the error number that fits best.
+    /// not be replaced. If a path is refused without a system call, the code is the error number that describes the reason best.
     public var code: Int32 { problem.code }
 
     /// Creates an error.
@@ -78,7 +78,7 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
 
     private init(problem: FileProblem) { self.problem = problem }
 
-    /// - Parameter reason: the reason in words; `nil` if the system's text for `code` says enough.
+    /// - Parameter reason: the reason in words; `nil` if the system's text for `code` is sufficient.
     package init(path: String, operation: String, code: Int32, reason: String?) {
         problem = FileProblem(path: path, operation: operation, code: code, reason: reason)
     }
@@ -127,7 +127,7 @@ private struct FileProblem: Sendable, Hashable, CustomStringConvertible {
     let path: String
     let operation: String
     let code: Int32
-    /// The reason in words; `nil` if the system's text for `code` says enough.
+    /// The reason in words; `nil` if the system's text for `code` is sufficient.
     let reason: String?
 
     var words: String { reason ?? systemErrorText(code) }

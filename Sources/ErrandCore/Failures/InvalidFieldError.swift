@@ -6,7 +6,7 @@
 /// invalid value of the header field X-Tenant: the octet 0xA at position 4 is not allowed
 /// ```
 public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStringConvertible, SafelyDescribedError {
-    /// The kind of problem. An open set: new codes may be added.
+    /// The kind of problem. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The name of the code.
         public let description: String
@@ -21,7 +21,8 @@ public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStri
 
     /// The problem.
     public let code: Code
-    /// The name of the field; `nil` if the name is invalid. The error does not keep an invalid name, which may be a misplaced secret.
+    /// The name of the field; `nil` if the name is invalid. The error does not keep an invalid name, because such a name may be a
+    /// misplaced secret.
     public let name: HTTPField.Name?
     /// The position of the first invalid octet in the text as UTF-8, from 0.
     public let position: Int

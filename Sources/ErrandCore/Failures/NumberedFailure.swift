@@ -1,12 +1,12 @@
 internal import ErrandFormats
 
-/// A failure with a stable number. Each error type of the library conforms.
+/// A failure with a stable number. Each error type of the library conforms to this protocol.
 ///
 /// As an `NSError`, the failure has the domain `Errand`, and its number is the `code`. Code that knows only `NSError`, such as a
 /// crash reporter, can group failures by this code.
 ///
-/// A failure of your own may also conform. Choose a number from 100,000. Declare ``errorDescription``, or add a text to your
-/// ``FailureTexts``:
+/// Your own error types can also conform to this protocol. Choose a number from 100,000. Declare ``errorDescription``, or add a
+/// text to your ``FailureTexts``:
 ///
 /// ```swift
 /// extension FailureNumber {
@@ -23,11 +23,12 @@ public protocol NumberedFailure: LocalizedError {
     var failureNumber: FailureNumber { get }
 }
 
-// `NSError` reads these two requirements of `Error`. `CustomNSError`, which declares names for them, is not in FoundationEssentials.
+// `NSError` reads these two requirements of `Error`. `CustomNSError`, which declares names for these requirements, is not in
+// FoundationEssentials.
 extension NumberedFailure {
     /// The domain of the failure as an `NSError`.
     public var _domain: String { FailureNumber.errorDomain }
-    /// The number of the failure, which is its code as an `NSError`.
+    /// The number of the failure, used as its code as an `NSError`.
     public var _code: Int { failureNumber.rawValue }
 
     /// A sentence for people: the English text of the number. `nil` if the number is not a number of the library.
@@ -49,7 +50,7 @@ extension RequestFailure where Self: NumberedFailure {
 }
 
 // ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, its errors become numbered failures in this file. The
-// numbers are the codes in ErrandFormats, because only the module of a conformance to `Error` can set the code.
+// number of each error is its code in ErrandFormats. Only the module that declares the conformance to `Error` can set the code.
 
 extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
     public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }

@@ -13,7 +13,8 @@
 ///
 /// A failure has texts for developers and for people:
 /// - ``description`` is for developers: request, phase, reason and attempts on one line.
-/// - `errorDescription`, which is `localizedDescription`, is a sentence for people. The sentences of the library name no host.
+/// - `errorDescription`, which `localizedDescription` returns, is a sentence for people. The sentences of the library name no
+///   host.
 /// - `failureReason` is the technical reason, for a view with details. The reason may name hosts and statuses.
 /// - `recoverySuggestion` says what a user of the app can do. The suggestion is `nil` if only a developer can help.
 ///
@@ -44,8 +45,8 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomR
     /// `retry` and response validators set the reason. If an error type does not implement this property, the reason is
     /// dropped.
     var retryStop: RetryStop? { get set }
-    /// Whether a server got the request in any attempt of the call: `notSent` only if this attempt and all of ``attempts`` have
-    /// that delivery.
+    /// Whether a server got the request in any attempt of the call. The value is `notSent` only if this attempt and all
+    /// ``attempts`` have the delivery `notSent`.
     var delivery: Delivery { get }
 }
 
@@ -66,8 +67,8 @@ extension RequestFailure {
     /// The request as text for the beginning of a description: `GET https://a.example/: `. Empty if the request is not known.
     public var shownRequest: String { request.map { "\($0): " } ?? "" }
 
-    /// The earlier attempts, and why there is no further attempt, as text for the end of a description; empty if `retry` did
-    /// nothing.
+    /// The earlier attempts and the reason why there is no further attempt, as text for the end of a description; empty if
+    /// `retry` did nothing.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 }
 
@@ -108,12 +109,13 @@ package func tryAgain(in wait: Duration?) -> String {
 
 /// An error whose description is safe in any log or message, because the description has no secret and no part of a body.
 ///
-/// A ``RequestFailure`` needs no conformance. Of any other error without this conformance, logs and messages show only the type.
+/// A ``RequestFailure`` needs no conformance. For any other error without this conformance, logs and messages show only the
+/// error's type.
 public protocol SafelyDescribedError: Error, CustomStringConvertible {}
 
 /// Returns the text of an error that is safe in a message.
 ///
-/// The text is the description of a ``RequestFailure`` or a ``SafelyDescribedError``. Of any other error, the text is only the
+/// The text is the description of a ``RequestFailure`` or a ``SafelyDescribedError``. For any other error, the text is only the
 /// type, because the description may have secrets.
 package func safeDescription(of error: any Error) -> String {
     switch error {

@@ -22,7 +22,7 @@ public import ErrandFormats
 ///
 /// If the server asks for a wait (`Retry-After`), the description ends with the wait: `…; the server asks to wait for 7 s`.
 public struct ServiceError: RequestFailure {
-    /// The back end's number or name of the error. An open set: declare the codes that your app handles.
+    /// The number or the name that the back end has for the error. Declare the codes that your app handles.
     public struct Code: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
         /// The code as text: `40012`, `insufficient_funds`.
         public let description: String
@@ -42,15 +42,15 @@ public struct ServiceError: RequestFailure {
 
     /// The code of the error.
     public let code: Code
-    /// The back end's message; empty if the back end sent none. `errorDescription` shows this message to people.
+    /// The back end's message; empty if the back end sent no message. `errorDescription` shows this message to people.
     public let message: String
-    /// The identifier of the request at the back end; `nil` if the back end sent none.
+    /// The identifier of the request at the back end; `nil` if the back end sent no identifier.
     public let requestID: String?
-    /// Further details of the back end, such as the invalid fields of a form; ``/ErrandFormats/JSONValue/null`` if there are none.
-    /// The description does not show the details.
+    /// Further details of the back end, such as the invalid fields of a form; ``/ErrandFormats/JSONValue/null`` if there are no
+    /// details. The description does not show the details.
     public let details: JSONValue
-    /// The status that the code corresponds to, for back ends that send errors with the status 200; `nil`: the status of the
-    /// response.
+    /// The status that the code corresponds to, for back ends that send errors with the status 200. If the value is `nil`, the
+    /// status of the response applies.
     ///
     /// The status decides `isUnauthorized`, `needsSignIn`, `isClientError`, `isServerError` and the suggestion for people. If the
     /// refresh of a token fails and this status is 401, `authenticate` signs out. In any other call, a 401 in this property
@@ -86,7 +86,7 @@ public struct ServiceError: RequestFailure {
     public var delivery: Delivery { .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
-    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server asks for no wait.
     public var retryAfter: Duration? { response?.headerFields.retryAfter }
 
     /// The request, the code, the message, the identifier, the status, `Retry-After` and the earlier attempts, without control characters.
@@ -99,8 +99,8 @@ public struct ServiceError: RequestFailure {
     /// The message of the back end for people, at most 500 characters; `nil` if the back end sent no message.
     var messageForPeople: String? { message.isEmpty ? nil : message.shownSafely(limit: 500) }
     public var failureReason: String? { "The server reported the error \(code.description.shownSafely(limit: 80))." }
-    /// The advice for a person, by the status that the code corresponds to, with the wait that the server asks for; `nil` if only a
-    /// developer can help.
+    /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help. The status that the
+    /// code corresponds to determines the advice.
     public var recoverySuggestion: String? {
         (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
     }

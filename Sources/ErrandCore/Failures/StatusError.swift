@@ -14,7 +14,7 @@ public struct StatusError: RequestFailure {
     /// The maximum number of bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
 
-    /// The request of the response. Never `nil`: setting `nil` has no effect.
+    /// The request of the response. The value is never `nil`, and setting `nil` has no effect.
     public var request: Request? {
         get { refused.request }
         set { if let newValue { refused.request = newValue } }
@@ -40,7 +40,8 @@ public struct StatusError: RequestFailure {
     var refused: Response
     /// Whether the body of the response was a stream.
     package let bodyWasStreamed: Bool
-    /// The error that the body describes in the client's envelope, without request and response. `nil` if the body describes no error.
+    /// The error that the body describes in the client's envelope, before the request and the response are added. `nil` if the body
+    /// describes no error.
     private let described: ServiceError?
 
     /// The status that is not accepted.
@@ -50,13 +51,13 @@ public struct StatusError: RequestFailure {
     public var delivery: Delivery { .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
-    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server does not ask.
+    /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server asks for no wait.
     public var retryAfter: Duration? { head.headerFields.retryAfter }
 
     /// Creates the error of a response: reads the beginning of the body, and abandons the rest.
     ///
     /// - Throws: `CancellationError`; ``TransportError`` if the deadline passes while the body is read. If the body breaks off for
-    ///   another reason, the error keeps the bytes read so far, because the status is the more important fact.
+    ///   another reason, the error keeps the bytes read so far, because the status is still useful.
     public init(reading response: Response) async throws {
         let limitBytes = Self.bodyLimitBytes
         var (front, isWhole) = (Data(), false)
@@ -82,7 +83,8 @@ public struct StatusError: RequestFailure {
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
         guard let end = response.metadata.callEnd else { return }
-        // The exchange refers to the observers of the call until it ends, so an observer must not refer to the exchange.
+        // Until the exchange ends, it refers to the observers of the call. Therefore, an observer must not refer to the
+        // exchange.
         var reported = self
         reported.refused = Response(
             head: head, body: ResponseBody(), request: refused.request, exchange: ExchangeLifetime(outcome: .complete))
@@ -91,7 +93,7 @@ public struct StatusError: RequestFailure {
     }
 
     /// The error of the back end; `nil` if the client of the call has no envelope, or the body describes no error. The client
-    /// throws this error, and observers get it.
+    /// throws the back end's error, and the observers of the call get the same error.
     public var serviceError: ServiceError? {
         described?.completed(request, head, attempts, retryStop)
     }
@@ -104,8 +106,8 @@ public struct StatusError: RequestFailure {
     /// }
     /// ```
     ///
-    /// - Parameter coding: the rules for decoding. `nil`, the default: the coding of the client that made the call. If the call
-    ///   had no client, ``JSONCoding/standard``.
+    /// - Parameter coding: the rules for decoding. With `nil`, the default, the coding of the client that made the call
+    ///   applies. If the call had no client, ``JSONCoding/standard`` applies.
     /// - Throws: `DecodingError` if ``bodyIsWhole`` is false, or if ``JSONCoding/decode(_:from:)`` refuses the body.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
         // The beginning of a body may be valid JSON by chance.
@@ -118,7 +120,8 @@ public struct StatusError: RequestFailure {
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
-    /// Request, status, the problem's title, `Retry-After` and the earlier attempts: no other field and no body.
+    /// The request, the status, the problem's title, `Retry-After` and the earlier attempts, but no other field and no part of
+    /// the body.
     public var description: String {
         var text = shownRequest
         text += shownStatus
@@ -160,7 +163,7 @@ extension StatusError {
         "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
-    /// The status, and the title of the problem if the server describes it.
+    /// The status, and the title of the problem if the server describes the problem.
     public var failureReason: String? {
         guard let problem, !problem.description.isEmpty else { return "The server responded with \(shownStatus)." }
         return "The server responded with \(shownStatus): \(problem.description.shownSafely())".asSentence
@@ -188,7 +191,7 @@ extension StatusError: NumberedFailure {
 
 /// Returns what a person can do after a response with an error; `nil` if only a developer can help.
 ///
-/// - Parameter retryAfter: the wait that the server asks for; `nil` if the server does not ask.
+/// - Parameter retryAfter: the wait that the server asks for; `nil` if the server asks for no wait.
 func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?) -> String? {
     switch status.code {
     case 401: "Sign in again, then try again."

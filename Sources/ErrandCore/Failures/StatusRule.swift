@@ -6,7 +6,7 @@
 /// request.options.validateStatus = .use(StatusRule("below 500") { $0.code < 500 })
 /// ```
 public struct StatusRule: Sendable, CustomStringConvertible {
-    /// The storage is a class, which is cheap to copy: each request carries the rule of its stack.
+    /// The storage is a class, because each request carries the rule of its stack, and a reference is cheap to copy.
     private final class Storage: Sendable {
         let description: String
         /// The listed codes; `nil` for a rule with a closure.
@@ -51,12 +51,12 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     public static let successful = StatusRule("2xx") { $0.kind == .successful }
     /// The rule that contains 200 to 399, for callers that handle redirects and 304 themselves.
     public static let successfulOrRedirection = StatusRule("2xx, 3xx") { $0.kind == .successful || $0.kind == .redirection }
-    /// Returns a rule that contains the statuses in `codes`, and no others.
+    /// Returns a rule that contains the statuses in `codes`, and no other statuses.
     public static func statuses(_ codes: Set<Int>) -> StatusRule { StatusRule(codes) }
 }
 
 extension StatusRule: ExpressibleByArrayLiteral {
-    /// Creates a rule that contains the listed statuses, and no others.
+    /// Creates a rule that contains the listed statuses, and no other statuses.
     public init(arrayLiteral codes: Int...) { self.init(Set(codes)) }
 }
 
@@ -78,8 +78,8 @@ private enum ValidateStatusOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's status rule for this request. `.off`: every status is accepted. Default: `.inherited`, the stack's
-    /// rule.
+    /// Replaces the stack's status rule for this request. With `.off`, every status is accepted. Default: `.inherited`, the
+    /// stack's rule.
     ///
     /// The stack must have `validateStatus`. The stack of a typed client always has `validateStatus`.
     public var validateStatus: OptionOverride<StatusRule> {
@@ -91,8 +91,8 @@ extension RequestOptions {
 extension Request {
     /// Returns whether the call's rule accepts the status of a response to this request; `nil` if there is no rule.
     ///
-    /// Observers call this function. The rule of the request's option applies. Without that rule, the rule of an outer
-    /// `validateStatus` applies. Without both rules, a response is accepted if an inner `validateStatus` has accepted the
+    /// Observers call this function. The rule of the request's option applies. If the option has no rule, the rule of an outer
+    /// `validateStatus` applies. If neither rule exists, a response is accepted if an inner `validateStatus` has accepted the
     /// response. A redirect that may be followed is always accepted.
     func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =

@@ -1,4 +1,5 @@
-// These properties find failures that may be temporary. All code that sends a request again decides by these properties.
+// These properties find failures that may be temporary. All code that sends a request again uses these properties for its
+// decision.
 
 extension HTTPResponse.Status {
     /// Whether the same request may succeed later: true for 408, 425, 429, 500, 502, 503 and 504.
@@ -9,7 +10,7 @@ extension StatusRule {
     /// The statuses after which the same request may succeed later: 408, 425, 429, 500, 502, 503 and 504.
     public static let transient: StatusRule = [408, 425, 429, 500, 502, 503, 504]
 
-    /// The statuses that are evidence that the server does not work, or has too many requests: 429, 500, 502, 503 and 504.
+    /// The statuses that count as evidence of a failing or overloaded server: 429, 500, 502, 503 and 504.
     public static let evidenceAgainstServer: StatusRule = [429, 500, 502, 503, 504]
 }
 
@@ -22,8 +23,8 @@ extension TransportError.Code {
 
     /// Whether the failure is evidence that the server, or the network path to the server, does not work.
     ///
-    /// True for a transient failure except ``notConnected``, for a failure of TLS, and for an invalid response. Any other code is the
-    /// fault of the device, of the request, of a limit of the client, or of a proxy.
+    /// True for a transient failure except ``notConnected``, for a failure of TLS, and for an invalid response. Any other code is
+    /// caused by the device, by the request, by a limit of the client, or by a proxy.
     public var isEvidenceAgainstServer: Bool { isTransient && self != .notConnected || [.tls, .invalidResponse].contains(self) }
 }
 
@@ -42,7 +43,7 @@ extension TransportError {
     /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
-    /// Whether the failure may be temporary if a request to the same server has succeeded before.
+    /// Whether the failure may be temporary, provided that an earlier request to the same server has succeeded.
     ///
     /// True for a transient failure. Also true for a failure of TLS or of a proxy before the request was sent, because TLS or the
     /// proxy worked earlier.

@@ -1,6 +1,6 @@
 extension TransportError: NumberedFailure {
-    /// The number of the code. The same failure of a proxy and of a server has two numbers. The number of a timeout depends on its
-    /// phase.
+    /// The number of the code. A failure of a proxy and the same failure of a server have different numbers. The number of a
+    /// timeout depends on its phase.
     public var failureNumber: FailureNumber {
         switch code {
         case .cannotFindHost: proxy == nil ? .cannotFindHost : .cannotFindProxy

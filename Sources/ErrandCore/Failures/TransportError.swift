@@ -8,7 +8,8 @@
 /// GET https://a.example/: connection lost while reading the body after 2.3 s: connection reset by the server (sent)
 /// ```
 public struct TransportError: RequestFailure {
-    /// The kind of a failure. An open set: match the codes that you handle, and handle all other codes in a `default` case.
+    /// The kind of a failure. New codes may be added: match the codes that you handle, and handle all other codes in a
+    /// `default` case.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words, such as `cannot connect`.
         public let description: String
@@ -56,7 +57,7 @@ public struct TransportError: RequestFailure {
     public var code: Code
     /// The phase of the exchange in which the failure happened.
     public var phase: ExchangePhase
-    /// The reason in words, without secrets, such as `connection refused`; empty if the code says enough.
+    /// The reason in words, without secrets, such as `connection refused`; empty if the code is sufficient.
     public var message: String
     /// The time since the transport took the request; `nil` if it was not measured.
     public var elapsed: Duration?
@@ -89,7 +90,7 @@ public struct TransportError: RequestFailure {
     /// - Parameters:
     ///   - code: the kind of the failure.
     ///   - phase: the phase of the exchange in which the failure happened.
-    ///   - message: the reason in words, without secrets; empty if the code says enough.
+    ///   - message: the reason in words, without secrets; empty if the code is sufficient.
     ///   - elapsed: the time since the transport took the request; `nil` if it was not measured.
     ///   - underlying: the error of the layer below; `nil` if that layer has reported no error. Texts show only the type of
     ///     this error.
@@ -97,7 +98,7 @@ public struct TransportError: RequestFailure {
     ///     known. A transport always passes the request.
     ///   - response: the head of the response; `nil` if no head had arrived.
     ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported that it
-    ///     did not process the request. Default: ``Delivery/unknown``. After this delivery, only idempotent requests are sent again.
+    ///     did not process the request. Default: ``Delivery/unknown``. With this default, only idempotent requests are sent again.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
         request: Request? = nil, response: HTTPResponse? = nil, delivery: Delivery = .unknown
@@ -115,7 +116,7 @@ public struct TransportError: RequestFailure {
     /// - Parameters:
     ///   - phase: the phase in which the deadline or the timeout passed.
     ///   - elapsed: the duration of the exchange; `nil` if the duration is not known.
-    ///   - message: the limit that passed. `nil`: the deadline of the request.
+    ///   - message: the limit that passed. `nil` means the deadline of the request.
     ///   - underlying: the error of the layer below; `nil` if that layer has reported no error.
     ///   - request: the request; `nil` if no request has caused the error.
     ///   - response: the head of the response; `nil` if no head had arrived.

@@ -8,9 +8,9 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` needs nothing. If a
-/// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Such a
-/// stack never throws this error.
+/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` requires no
+/// middleware and no capability. If a stack sends requests to a sender that is not a transport, the stack can't know the inner
+/// middleware and the transport. Such a stack never throws this error.
 public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
@@ -63,7 +63,7 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
 
     private var remedy: String {
         if !missingCapabilities.isEmpty { return "use a transport that has it" }
-        // The place of a third party's middleware is not the name of a modifier.
+        // The place of a third party's middleware does not have the name of a modifier.
         return missingMiddleware.description.contains(".")
             ? "add a middleware with that place to the stack" : "add .\(missingMiddleware) to the stack"
     }

@@ -10,11 +10,11 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         case method
         /// The cache has no response for the URL.
         case uriMiss = "uri-miss"
-        /// The cache has responses for the URL, but `Vary` allows none of them for the request.
+        /// The cache has responses for the URL, but `Vary` does not allow these responses for the request.
         case varyMiss = "vary-miss"
         /// The cache has no usable response. The cache does not report a more exact reason.
         case miss
-        /// The cache has a fresh response, but the request does not allow the cache to use the response.
+        /// The cache has a fresh response, but the request does not allow the cache to use that response.
         case request
         /// The cache has a stored response that is stale.
         case stale
@@ -61,7 +61,7 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the response comes from the cache without a request, fresh or stale.
     package var isHit: Bool { outcome == .hit }
-    /// Whether the response comes from the cache although it is stale.
+    /// Whether the response comes from the cache although the response is stale.
     package var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
     /// Whether the server has confirmed the stored response (304), and the cache has returned the stored response.
     package var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
@@ -86,7 +86,7 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus? { nil } }
 
 extension ResponseMetadata {
-    /// How a cache of the stack handled the request; `nil` without a cache. Your own cache sets this property.
+    /// How a cache of the stack handled the request; `nil` if the stack has no cache. Your own cache sets this property.
     package var cacheStatus: CacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }

@@ -17,12 +17,12 @@ package struct CallState: Sendable {
     /// The rule of the `validateStatus` middleware that the request has passed: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
     /// Whether content codings of the response are decoded although the request asks for `identity`. The reader needs the decoded
-    /// content. The request asks for `identity` only to keep proxies from delaying the body by compressing it.
+    /// content. The request asks for `identity` only because compression by a proxy would delay the body.
     package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
-    /// The phase limits of the stack; `nil` without `phaseTimeouts`. The type is a class, which is cheap to copy: each request
-    /// carries the limits.
+    /// The phase limits of the stack; `nil` without `phaseTimeouts`. The type is a class, because each request carries the
+    /// limits, and a reference is cheap to copy.
     package var phaseLimits: StackLimits?
     /// The JSON coding of the call's client, which decodes the response or the failure later; `nil` without a client.
     package var json: JSONCoding?
@@ -41,8 +41,8 @@ package struct CallState: Sendable {
     }
 }
 
-/// Reads the error that a body describes in the error envelope of a client. The type is a class, which is cheap to copy: each
-/// request carries the reader.
+/// Reads the error that a body describes in the error envelope of a client. The type is a class, because each request carries
+/// the reader, and a reference is cheap to copy.
 package final class ServiceErrorReader: Sendable {
     /// Returns the error; `nil` if the body is not an error envelope, or describes no error.
     package let read: @Sendable (Data) -> ServiceError?
@@ -50,7 +50,7 @@ package final class ServiceErrorReader: Sendable {
     package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
 }
 
-/// The limits that apply to each exchange of a stack, unless the request has limits.
+/// The limits that apply to each exchange of a stack, unless the request has its own limits.
 package final class StackLimits: Sendable {
     package let limits: PhaseTimeouts
 
@@ -68,8 +68,8 @@ extension Request {
         options.restoreCall(of: outer.options)
     }
 
-    /// Removes the deadline, the event sink and the call state. Only the coding of JSON stays, because it is needed to read the
-    /// body of a failure.
+    /// Removes the deadline, the event sink and the call state. Only the JSON coding stays, because reading the body of a
+    /// failure requires the coding.
     mutating func leaveCall() {
         deadline = nil
         options.eventSink = nil

@@ -1,7 +1,7 @@
 internal import ErrandFormats
 
 /// The account whose credentials a request carries. The identity distinguishes the exchanges of one account from the exchanges of
-/// another.
+/// another account.
 ///
 /// `authenticate` sets the identity on each request to which it adds credentials. Coalescing shares no exchange between two
 /// identities, and a cache stores the responses of each identity separately. The identity stays the same when a token is
@@ -44,7 +44,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
         self.parts = parts.map { OctetKey($0) }
     }
 
-    /// Whether the identity is the same in another run and in another process.
+    /// Whether the identity is the same in other runs and in other processes.
     public var isDurable: Bool { account != nil }
 
     /// The octets of a durable identity, the same in all runs, processes and versions of this library; `nil` for a volatile identity.

@@ -1,4 +1,4 @@
-/// An instant by which a call must end, including queues, retries, waits and the last byte of the body.
+/// An instant by which a call must end. The call includes its queues, retries and waits, and the last byte of the body.
 ///
 /// ```swift
 /// request.deadline = Deadline(after: .seconds(10))
@@ -7,9 +7,10 @@
 /// A deadline is an instant on a clock, by default the continuous clock. Tests can control time with their own clock. Every
 /// wait of a call obeys the deadline. `timeout(_:)` sets the deadline. Of two deadlines, the earlier deadline applies.
 public struct Deadline: Sendable, CustomStringConvertible {
-    /// The instant. Its cases have a layout that is known at compile time, because a deadline is copied with each request.
+    /// The instant. The cases of this type have a layout that is known at compile time, because a deadline is copied with each
+    /// request.
     private enum Kind: Sendable {
-        /// An instant of the continuous clock: this duration after ``base``.
+        /// An instant of the continuous clock that is this duration after ``base``.
         case continuous(Duration)
         case other(any ClockInstant)
     }
@@ -86,7 +87,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         if case .continuous(let sinceBase) = kind { Self.base.advanced(by: sinceBase) } else { nil }
     }
 
-    /// Returns the deadline that passes first; `nil` means never.
+    /// Returns the deadline that passes first; `nil` means no deadline.
     public static func earlier(_ first: Deadline?, _ second: Deadline?) -> Deadline? {
         guard let first else { return second }
         guard let second else { return first }

@@ -1,7 +1,7 @@
 internal import ErrandFormats
 
-// This file has the fields whose names or values come from data. `headers[name] = value` replaces each invalid octet of a value by a
-// space, and `.custom(_:)` ends the process if its name is invalid.
+// The functions in this file set or add fields whose names or values come from data. `headers[name] = value` replaces each invalid
+// octet of a value by a space, and `.custom(_:)` ends the process if its name is invalid.
 
 extension HTTPFields {
     /// Creates fields from names and values that come from data, such as a configuration file.

@@ -8,7 +8,8 @@
 ///
 /// All attempts of a call have the same key. A new call has a new key.
 ///
-/// The field has the key without quotation marks, as most servers expect it. The draft quotes the key: see ``quoted``.
+/// The field has the key without quotation marks, because most servers expect this form. The draft quotes the key: see
+/// ``quoted``.
 public struct IdempotencyKey: Sendable, Hashable {
     private let value: String?
     private var isQuoted = false
@@ -66,8 +67,9 @@ private enum IdempotencyKeyOption: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The key that `retry` attaches to this request, so that the request may be sent again. `nil`, the default: the retry policy
-    /// decides. If the request already has the field, the field stays and this option has no effect.
+    /// The key that `retry` attaches to this request, so that the request may be sent again. With `nil`, the default, the retry
+    /// policy decides whether the request gets a key. If the request already has the field, the field stays and this option has
+    /// no effect.
     ///
     /// If the stack has no `retry`, the request fails with ``UnsupportedOptionError``.
     public var idempotencyKey: IdempotencyKey? {

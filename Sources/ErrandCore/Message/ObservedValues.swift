@@ -1,5 +1,5 @@
-// Middleware sets these values, and observers read them: numbers, resend counts, redirects, sharing. The values are declared
-// here, so that neither side needs the other's module.
+// Middleware sets these values, and observers read them: request numbers, resend counts, redirects and shared exchanges. The
+// values are declared here, so that middleware and observers do not need each other's modules.
 
 /// A redirect that was followed.
 public struct RedirectRecord: Sendable, Hashable {
@@ -59,7 +59,7 @@ extension RequestOptions {
 }
 
 extension RequestOptions {
-    /// Whether an outer layer follows the redirect of a response. For a layer of your own that follows redirects.
+    /// Whether an outer layer follows the redirect of a response. Use this property in your own layer that follows redirects.
     ///
     /// A middleware that follows redirects sets this property for its inner layers, so that observers don't record a redirect as
     /// a failure. When the middleware returns, the property has its earlier value again.
@@ -88,7 +88,7 @@ extension ResponseMetadata {
         set { self[RedirectsKey.self] = newValue }
     }
 
-    /// The request whose exchange this response shares; `nil` if its own request was sent.
+    /// The request whose exchange this response shares; `nil` if the response has its own exchange.
     public var coalescedInto: RequestID? {
         get { self[CoalescedIntoKey.self] }
         set { self[CoalescedIntoKey.self] = newValue }

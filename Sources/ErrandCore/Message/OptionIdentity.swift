@@ -10,7 +10,7 @@ public enum OptionIdentity: Sendable {
 
 extension OptionIdentity {
     /// Returns the identity of an option whose middleware is an outer layer of `coalesce`. A value that replaces the stack's
-    /// setting is ignored. A request that switches the middleware off shares exchanges only with requests that switch it off too.
+    /// setting is ignored. Requests that switch the middleware off share exchanges only with one another.
     public static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .ignored
     }

@@ -41,7 +41,7 @@ public protocol OptionKey: SendableMetatype {
     /// or `.off`.
     static var requiredMiddleware: MiddlewarePlace { get }
 
-    /// The capabilities of the transport that the option requires; none by default.
+    /// The capabilities of the transport that the option requires; no capabilities by default.
     ///
     /// A request that sets the option fails with ``UnsupportedOptionError`` if the transport of the outermost stack lacks one of
     /// these capabilities. A value that requires no middleware (see ``requiredMiddleware``) requires no capability either.

@@ -70,8 +70,8 @@ extension Request {
         for name in Self.contentFields { head.headerFields[name] = nil }
     }
 
-    /// The fields that [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4) lists, the fields that
-    /// describe or announce a body in other specifications, and `Idempotency-Key`.
+    /// The fields that [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4) lists, fields for a body
+    /// from other specifications, and `Idempotency-Key`.
     private static let contentFields: [HTTPField.Name] = [
         .contentEncoding, .contentLanguage, .contentLength, .contentLocation, .contentType, .transferEncoding, .contentRange,
         .contentDisposition,

@@ -23,7 +23,7 @@ extension Request {
             let known = target
             let changed = text.isEmpty ? String(path) : "\(path)?\(text)"
             head.path = changed
-            // The path was already checked. The next check of the request finds an invalid query.
+            // The path was already checked. If the query is invalid, the next check of the request finds the error.
             guard let known, PercentEncoding.firstInvalidByte(in: text, allowing: .query) == nil else { return }
             if let origin = known.origin {
                 knownTarget = RequestTarget(origin, checkedPath: changed)

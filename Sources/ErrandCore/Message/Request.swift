@@ -15,15 +15,15 @@ internal import Synchronization
 public struct Request: Sendable {
     /// The method, scheme, authority, path and fields, as they will be sent. The transport adds `Host` and `Content-Length`.
     ///
-    /// If you write the scheme, the authority or the path, the head is checked just before the transport. An invalid head throws
-    /// ``InvalidURLError``.
+    /// If you write the scheme, the authority or the path, the head is checked just before the request reaches the transport. An
+    /// invalid head throws ``InvalidURLError``.
     public var head: HTTPRequest
     /// The body, which is sent after the head.
     ///
     /// If the head has no `Content-Type`, the head takes the media type of the body, such as the type of a `.json(_:)` body. If the
     /// body is replaced by a body with another type, the head takes the other type. A `Content-Type` that you set stays unchanged.
     public var body: RequestBody { didSet { takeContentType(replacing: oldValue.contentType) } }
-    /// The instant by which the whole call must end, including the body of the response; `nil` means never.
+    /// The instant by which the whole call must end, including the body of the response; `nil` means no deadline.
     public var deadline: Deadline? { didSet { options.callStamp &+= 1 } }
     /// The options of this request for the middleware and the transport.
     public var options: RequestOptions
@@ -91,7 +91,7 @@ public struct Request: Sendable {
     /// - Parameters:
     ///   - text: the URL, parsed as by ``HTTPURL/init(pasted:)``. A missing scheme is not added.
     ///   - query: appended to the query of the URL.
-    /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after this repair.
+    /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after percent-encoding.
     public init(
         _ method: HTTPRequest.Method, pastedURL text: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -112,8 +112,8 @@ public struct Request: Sendable {
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
-        // A query that the caller has percent-encoded may be invalid. In that case, the request is checked just before the
-        // transport.
+        // A query that the caller has percent-encoded may be invalid. In that case, the request is checked just before it
+        // reaches the transport.
         if PercentEncoding.firstInvalidByte(in: added, allowing: .query) == nil {
             knownTarget = RequestTarget(url.origin, checkedPath: target)
         }
@@ -129,8 +129,8 @@ public struct Request: Sendable {
         try self.init(method, PathTemplate(verbatim: path), query: query, headers: headers, body: body)
     }
 
-    /// Creates a request with your own head. The head is checked just before the transport. An invalid head throws
-    /// ``InvalidURLError``.
+    /// Creates a request with your own head. The head is checked just before the request reaches the transport. An invalid head
+    /// throws ``InvalidURLError``.
     public init(head: HTTPRequest, body: RequestBody = .empty) {
         self.head = head
         self.body = body
@@ -217,7 +217,7 @@ public struct RequestID: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates an identifier that no other request of this process has.
     public init() {
-        // With an odd factor, the sequence visits every number once, and successive identifiers look different in a log.
+        // With an odd factor, the sequence contains every number once, and successive identifiers look different in a log.
         rawValue = Self.start &+ Self.count.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
     }
 
@@ -234,7 +234,7 @@ public struct RequestID: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Request: CustomStringConvertible, CustomDebugStringConvertible, HidesStorage {
-    /// Method and URL, without secrets.
+    /// The method and the URL, without secrets.
     public var description: String { "\(method.rawValue) \(redactedURL)" }
     /// The description.
     public var debugDescription: String { description }

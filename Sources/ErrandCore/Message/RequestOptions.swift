@@ -24,7 +24,7 @@ public struct RequestOptions: Sendable {
     public var urlTemplate: String?
     private var ownFallbackHeaders: HTTPFields?
     /// Header fields that are added just before the transport, such as the `Accept` of a decoder. A field is added only if the
-    /// request has no field of that name by then.
+    /// request then has no field of that name.
     ///
     /// `coalesce` compares these fields like the fields of the request. A redirect to another origin removes sensitive fields.
     public var fallbackHeaders: HTTPFields {
@@ -38,14 +38,14 @@ public struct RequestOptions: Sendable {
     /// Whether there are fallback fields.
     var hasFallbackHeaders: Bool { ownFallbackHeaders != nil }
 
-    /// The value of an option; its default value if it was not set.
+    /// The value of an option; the default value if the option was not set.
     public subscript<Key: OptionKey>(_ key: Key.Type) -> Key.Value {
         get { values[key] }
         set { values[key] = newValue }
     }
 
-    /// The part of the options that must be equal in requests that share an exchange. `nil`: an option of this request forbids
-    /// sharing.
+    /// The part of the options that must be equal in requests that share an exchange. `nil` if an option of this request
+    /// forbids sharing.
     ///
     /// The identity is computed on each access. Each key determines the identity of its own value: see
     /// ``OptionKey/identity(of:)``.
@@ -85,7 +85,7 @@ public struct RequestOptions: Sendable {
 
 extension RequestOptions: CustomStringConvertible, HidesStorage {
     /// The template, the tags and the fallback fields, without secrets, and the number of options that are set. The values of the
-    /// options may hold anything, and are not shown.
+    /// options are not shown, because they may contain any data.
     public var description: String { "options (\(shown.map { "\($0.label): \($0.value)" }.joined(separator: ", ")))" }
 
     private var shown: [(label: String, value: String)] {

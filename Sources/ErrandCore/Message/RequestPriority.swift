@@ -1,4 +1,4 @@
-/// The urgency of a request: of several requests in a queue, the most urgent is sent first.
+/// The urgency of a request: of several requests in a queue, the most urgent request is sent first.
 public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The urgency, from 0 (most urgent) to 7 (least urgent)
     /// ([RFC 9218, section 4.1](https://www.rfc-editor.org/rfc/rfc9218#section-4.1)).
@@ -16,12 +16,12 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     public static let high = RequestPriority(urgency: 1)
     /// The default. Urgency 3.
     public static let normal = RequestPriority(urgency: 3)
-    /// Needed soon, but no person waits for it. Urgency 5.
+    /// The response is needed soon, but no person waits for the response. Urgency 5.
     public static let low = RequestPriority(urgency: 5)
-    /// Sent when nothing else is queued. Urgency 7.
+    /// The request is sent when no other request is queued. Urgency 7.
     public static let background = RequestPriority(urgency: 7)
 
-    /// Whether the first priority is less urgent than the second.
+    /// Whether the first priority is less urgent than the second priority.
     public static func < (first: RequestPriority, second: RequestPriority) -> Bool { first.urgency > second.urgency }
 
     /// The priority in the form of the field `Priority`: `u=1`.

@@ -4,8 +4,8 @@ public struct RequestScope: Sendable, CustomStringConvertible {
     public enum Key: Sendable, Hashable {
         /// All requests share one limit.
         case all
-        /// The requests of one origin share a limit. If the limit is an outer layer of `server`, requests have no origin yet,
-        /// and all of them share one limit.
+        /// The requests of one origin share a limit. If the limit is an outer layer of `server`, requests have no origin yet.
+        /// All requests then share one limit.
         case origin(Origin?)
         /// The requests to which the app gives the same key share a limit.
         case named(String)

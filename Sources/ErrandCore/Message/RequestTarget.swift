@@ -1,8 +1,8 @@
 /// The target of a request, parsed and checked once: the origin, if there is one, and the path with the query.
 ///
 /// `Request.init` parses the target, and `server` and redirects complete the target. If the head was written later, the
-/// transport's boundary parses the target again. A target is valid only for the texts of the head from which it was made. To find
-/// out whether the target is still valid, the texts are compared. The comparison is cheap, because head and target share their
+/// transport's boundary parses the target again. A target is valid only for the texts of the head from which it was made. A
+/// comparison of the texts shows whether the target is still valid. The comparison is cheap, because head and target share their
 /// storage. Therefore writing the head costs nothing, and no code that writes the head has to invalidate the target.
 ///
 /// A target stores a text and a reference to its origin, and allocates nothing: all targets of a `server` share the origin of
@@ -51,7 +51,8 @@ package struct RequestTarget: Sendable {
     ///
     /// - Parameter checked: the checked text, in ASCII.
     private static func areSame(_ text: String, _ checked: String) -> Bool {
-        // Swift may report texts of unequal lengths as equal: some characters equal an ASCII letter, such as the Kelvin sign and K.
+        // Swift may report texts of unequal lengths as equal, because some characters equal an ASCII letter: the Kelvin sign equals
+        // K.
         text.utf8.count == checked.utf8.count && text == checked
     }
 

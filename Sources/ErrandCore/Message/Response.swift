@@ -27,7 +27,7 @@ public struct Response: Sendable {
         metadata = ResponseMetadata()
     }
 
-    /// Creates a response that is already complete: from a cache, a stub, a fallback.
+    /// Creates a response that is already complete, such as a response from a cache, a stub or a fallback.
     public init(head: HTTPResponse, data: Data = Data(), request: Request) {
         self.init(head: head, body: ResponseBody(data), request: request, exchange: ExchangeLifetime(outcome: .complete))
     }
@@ -61,7 +61,7 @@ extension HTTPSender {
     /// }
     /// ```
     ///
-    /// - Throws: any error of sending and any error of `read`.
+    /// - Throws: any error of sending the request, and any error that `read` throws.
     public func withResponse<Result>(
         to request: Request, _ read: (Response) async throws -> Result
     ) async throws -> Result {

@@ -1,5 +1,4 @@
-/// Information from the transport and the middleware about a response, besides its head and its body: attempts, redirects,
-/// timings.
+/// Information from the transport and the middleware about a response, such as attempts, redirects and timings.
 ///
 /// ```swift
 /// print(response.metadata)        // HTTP/2, request 7, 2 earlier attempts, 1 redirect, body was gzip
@@ -47,7 +46,7 @@ private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { 
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
-    /// The content coding, such as `gzip`, from which the body was decoded. `nil`: the body was not encoded.
+    /// The content coding, such as `gzip`, from which the body was decoded. `nil` if the body was not encoded.
     public var contentCoding: String? {
         get { self[ContentCodingKey.self] }
         set { self[ContentCodingKey.self] = newValue }

@@ -19,8 +19,8 @@ private enum SiteContextKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The site from which the request is made. `nil`, the default: the app itself makes the request, which is treated as a
-    /// same-site request.
+    /// The site from which the request is made. With `nil`, the default, the app itself makes the request, which is treated as
+    /// a same-site request.
     package var siteContext: SiteContext? {
         get { self[SiteContextKey.self] }
         set { self[SiteContextKey.self] = newValue }

@@ -3,12 +3,12 @@
 struct TypedValues<Tag: Sendable>: Sendable {
     struct Entry: Sendable {
         let key: ObjectIdentifier
-        /// Information about the key from the type that owns these values.
+        /// Information about the key, which the owner of these values adds.
         let tag: Tag
         var value: any Sendable
     }
 
-    /// `nil` while no value is set. With an empty array instead, every copy of a request or a response would count a reference.
+    /// `nil` while no value is set. An empty array would require reference counting for every copy of a request or a response.
     private var storage: [Entry]?
 
     var entries: [Entry] {
@@ -32,10 +32,10 @@ struct TypedValues<Tag: Sendable>: Sendable {
 
     /// Returns the value of a key; `standard` if no value is set.
     ///
-    /// This function is separate, because it needs more of the type's metadata at run time. Every layer reads values, but most
-    /// requests have no values.
+    /// If no value is set, the subscripts do not call this function, because it needs the metadata of a type at run time. Every
+    /// layer reads values, but most requests have no values.
     func value<Value>(of key: Any.Type, or standard: @autoclosure () -> Value) -> Value {
-        // Searched first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
+        // The index is searched first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
         guard let index = index(of: key) else { return standard() }
         return entries[index].value as? Value ?? standard()
     }

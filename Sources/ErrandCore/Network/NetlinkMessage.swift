@@ -45,7 +45,7 @@ struct NetlinkMessage: Sendable, Hashable {
         case route(Route)
         /// The end of a dump.
         case done
-        /// The kernel refuses a request with this error number (`errno`). The number 0 confirms the request.
+        /// The kernel's response to a request: an error number (`errno`). The number 0 confirms the request.
         case error(Int32)
         /// The kernel has dropped messages.
         case overrun
@@ -192,7 +192,7 @@ extension NetlinkMessage.Route {
     }
 }
 
-/// Reads values of a netlink message in order. No read passes the end.
+/// Reads values of a netlink message in order. No read goes beyond the end of the message.
 private struct NetlinkReader {
     private var octets: ArraySlice<UInt8>
 

@@ -7,7 +7,7 @@
 /// A satisfied path means that the device has a route to other networks. The server may still be unreachable, for example in a network that
 /// asks for a sign-in. Therefore no layer of this library fails a request because of a path.
 public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
-    /// A kind of network interface. An open set: a monitor of your own may add kinds.
+    /// A kind of network interface. Your own monitor may add kinds.
     public struct Interface: Sendable, Hashable, CustomStringConvertible {
         /// The name, such as `wifi`.
         public let description: String
@@ -48,7 +48,7 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - isSatisfied: whether the device has a route to other networks.
     ///   - interfaces: the kinds of the interfaces that new connections use. Default: none.
-    ///   - isExpensive: whether the network is expensive. `nil`, the default: only a cellular network is expensive.
+    ///   - isExpensive: whether the network is expensive. With `nil`, the default, only a cellular network is expensive.
     ///   - isConstrained: whether the user asks apps to use less data. Default: `false`.
     public init(isSatisfied: Bool, interfaces: Set<Interface> = [], isExpensive: Bool? = nil, isConstrained: Bool = false) {
         (self.isSatisfied, self.interfaces, self.isConstrained) = (isSatisfied, interfaces, isConstrained)

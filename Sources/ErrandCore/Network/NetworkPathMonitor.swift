@@ -13,7 +13,7 @@ public protocol NetworkPathMonitor: Sendable {
     /// The current path. The property must be quick and must not block, because layers read the path for each call.
     var current: NetworkPath { get }
 
-    /// Returns the current path, and then each change.
+    /// Returns a sequence of the current path and each later path.
     ///
     /// A slow reader gets only the newest path. Each call of this function returns a new sequence, for one reader. The sequence ends
     /// if the reader's task is cancelled, or if the monitor can report no more paths.

@@ -10,7 +10,8 @@ struct ReadSchedule: Sendable {
 
     /// Records a change.
     ///
-    /// - Returns: the time until the next read, which the caller must plan now; `nil` if a read is planned already.
+    /// - Returns: the time until the next read; `nil` if a read is planned already. If the result is not `nil`, the caller must
+    ///   plan that read now.
     mutating func change(at now: Duration) -> Duration? {
         guard !isPlanned else { return nil }
         isPlanned = true

@@ -5,8 +5,8 @@ internal import Synchronization
 /// Runs blocking system calls, such as writing a file, on threads outside Swift's cooperative pool.
 ///
 /// The pool has one thread for each core, so a slow disk would block every task of the process. On Linux, concurrent queues share
-/// the threads of the pool. Therefore this type uses serial queues, each of which has its own thread while it works. The number of
-/// queues is fixed. If all queues are busy, more work waits, first in, first out.
+/// the threads of the pool. Therefore this type uses serial queues. Each serial queue has its own thread while the queue works.
+/// The number of queues is fixed. If all queues are busy, more work waits, first in, first out.
 final class BlockingWork: Sendable {
     /// The number of system calls that may block at the same time.
     static let width = 8

@@ -18,7 +18,7 @@ internal import Darwin
 ///
 /// If a process dies while it appends, a part of a frame remains. When the file is opened again, this part and all later octets
 /// are removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old
-/// records or the new records. The file has at most `limitBytes` octets: replace the records before it is full.
+/// records or the new records. The file has at most `limitBytes` octets. Replace the records before the file is full.
 ///
 /// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read it
 /// (mode 0600).
@@ -155,15 +155,16 @@ final class JournalFile: Sendable {
     /// Replaces all records, and forces the new records to the disk. After a crash, the file has either the old records or the new
     /// records.
     ///
-    /// - Throws: `FileWriteError`. If the function throws, the file has the old records, with one exception. If the operation
-    ///   of the error is `synchronize the folder of`, the file has the new records. A loss of power may bring back the old records.
+    /// - Throws: `FileWriteError`. If the function throws, the file has the old records, with one exception. If the operation of
+    ///   the error is `synchronize the folder of`, the file has the new records. After a loss of power, the file may have the old
+    ///   records again.
     func replace(with records: [Data]) throws(FileWriteError) {
         try checkRoom(records.reduce(Self.header.count) { $0 + Self.frameBytes + $1.count })
         var data = Self.header
         for record in records { Self.append(record, to: &data) }
         let newPath = Self.replacementPath(of: path)
         try state.withLock { state throws(FileWriteError) in
-            // After the journal was closed, another holder may have its lock.
+            // After the journal was closed, another holder may have the lock of the file.
             if state.isClosed { throw FileWriteError(path: path, operation: "write to", code: EBADF) }
             _ = unlink(newPath)
             let file = try PartialFile(path: newPath, .new, calls: calls)

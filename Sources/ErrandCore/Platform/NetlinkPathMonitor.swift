@@ -19,8 +19,8 @@ internal import Musl
 /// An interface is usable if the interface is up and has a carrier. The path is satisfied if a default route leads through a usable
 /// interface, and a usable interface has an address of the same family (IPv4 or IPv6).
 ///
-/// The path has the kinds of the interfaces of the routes that connections use. Linux does not report the kind of a hardware device. For a
-/// device, the kind comes from the hardware type and the name. Only a cellular network is expensive, and no network is constrained.
+/// The path has the interface kinds of the routes that connections use. Linux does not report the kind of a hardware device. For a device,
+/// the kind comes from the hardware type and the name. Only a cellular network counts as expensive, and no network counts as constrained.
 ///
 /// The state is read at most ten times in one second. After a quiet time, a change is reported immediately. Otherwise, a change is reported
 /// within 100 ms. A change that lasts less than 100 ms may not be reported. If the kernel drops notifications, the state is read again.
@@ -46,7 +46,7 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
         self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
     }
 
-    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; `nil`: the size that the system chooses. Tests use a small
+    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; with `nil`, the system chooses the size. Tests use a small
     ///   buffer, so that the kernel drops notifications.
     package init(requiresDefaultRoute: Bool = true, receiveBufferBytes: Int32?) {
         let latest = CurrentValue(NetworkPath.unknown)
@@ -65,7 +65,7 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
     /// The current path.
     public var current: NetworkPath { latest.value }
 
-    /// Returns the current path, and then each change, for one reader.
+    /// Returns a sequence of the current path and each later path, for one reader.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }
 
     /// The number of times that the state was read, for tests.
@@ -98,7 +98,7 @@ private final class NotificationSource: Sendable {
     func cancel() { source.withLock { $0.cancel() } }
 }
 
-/// The sockets of a monitor. After the initializer, all calls are on one serial queue.
+/// The sockets of a monitor. After the initializer, all calls run on one serial queue.
 private final class NetlinkReadings: Sendable {
     private struct State: Sendable {
         var schedule = ReadSchedule(every: .milliseconds(100))

@@ -67,7 +67,7 @@ package final class OutputFile: Sendable {
         if path.utf8.last == UInt8(ascii: "/") || (stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR) {
             throw FileWriteError(path: path, operation: "write", code: EISDIR)
         }
-        // A rename would replace a device or a pipe, or a link to one (such as /dev/stdout), by a regular file.
+        // A rename would replace a device, a pipe, or a link to a device (such as /dev/stdout) by a regular file.
         if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             throw FileWriteError(path: path, operation: "replace", code: EINVAL, reason: "it is not a regular file")
         }
@@ -102,7 +102,7 @@ package final class OutputFile: Sendable {
             guard rename(temporaryPath, path) == 0 else { throw failure("move the finished file to") }
             state.withLock { $0.exists = false }
         } else {
-            // Unlike a rename, a link never replaces anything.
+            // Unlike a rename, a link never replaces an existing file.
             guard link(temporaryPath, path) == 0 else { throw failure("write") }
             discard()
         }

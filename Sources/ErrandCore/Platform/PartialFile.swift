@@ -56,7 +56,7 @@ final class PartialFile: Sendable {
             throw opening == .existing
                 ? FileWriteError(path: path, operation: "open", code: code) : .creating(at: path, operation: "create", code: code)
         }
-        // The open file is checked, because another file may have replaced the path at any time.
+        // The open file is checked, because the file at the path may have been replaced at any time.
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             _ = systemClose(descriptor)
@@ -131,7 +131,7 @@ final class PartialFile: Sendable {
     /// - Throws: `FileWriteError`. If the function throws, the bytes may or may not be on the disk.
     func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
 
-    /// Forces the name of the file to the disk, after it was created or renamed.
+    /// Forces the name of the file to the disk, after the file was created or renamed.
     ///
     /// - Throws: `FileWriteError`.
     static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {

@@ -87,7 +87,7 @@ package enum PrivateFile {
     /// Waits until no other process, and no other caller of this process, has the lock of the file.
     ///
     /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
-    /// a release. Therefore the lock is tried again every 20 ms.
+    /// that it releases the lock. Therefore the lock is tried again every 20 ms.
     ///
     /// - Parameters:
     ///   - path: the path of the file.
@@ -111,7 +111,7 @@ package enum PrivateFile {
         }
     }
 
-    /// Removes the file, and the part file that a killed process has left. Does nothing if neither exists.
+    /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.
     ///
     /// - Throws: `FileWriteError`.
     package static func remove(_ path: String) async throws {

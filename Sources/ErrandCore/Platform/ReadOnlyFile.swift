@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// An open file, which is read at offsets, and closed when it is released.
+/// An open file that is read at offsets, and closed when this object is released.
 ///
 /// FoundationEssentials has no file handle, and the pages of a mapped file would count as memory of this process.
 package final class ReadOnlyFile: Sendable {
@@ -21,7 +21,7 @@ package final class ReadOnlyFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
         do {
-            // The open file is checked, because another file may have replaced the path at any time.
+            // The open file is checked, because the file at the path may have been replaced at any time.
             var status = stat()
             guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
             try Self.checkKind(status, path)
@@ -75,7 +75,7 @@ package final class ReadOnlyFile: Sendable {
 
     /// Returns the length of the regular file at `path`, in bytes.
     ///
-    /// - Throws: `FileReadError` if there is no such file, or if it has no length (a folder, a pipe).
+    /// - Throws: `FileReadError` if there is no such file, or if the file has no length (a folder, a pipe).
     static func lengthBytes(path: String) throws -> Int64 {
         try checkPath(path)
         var status = stat()

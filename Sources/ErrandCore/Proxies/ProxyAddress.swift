@@ -6,8 +6,8 @@
 public struct ProxyAddress: Sendable, Hashable {
     /// The protocol of the proxy.
     public let kind: ProxySettings.Kind
-    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the host of the settings is not only a
-    /// host, but for example a URL, which may hold a password.
+    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the host in the settings is not a
+    /// plain host, but for example a URL. Such a URL may hold a password.
     public let host: String
     /// The port of the proxy.
     public let port: Int
@@ -26,8 +26,8 @@ extension ProxyAddress: CustomStringConvertible, HidesStorage {
 
 /// The reason why a proxy refused a request because of the credentials for the proxy.
 public enum ProxyCredentialsProblem: String, Sendable, Hashable {
-    /// The proxy requires credentials, and the settings have none.
+    /// The proxy requires credentials, and the settings have no credentials.
     case missing
-    /// The proxy does not accept the credentials, or their kind.
+    /// The proxy does not accept the credentials, or does not accept credentials of their kind.
     case refused
 }

@@ -51,8 +51,8 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// Names are not resolved. An address or a network matches only if the host of the URL is an address. Any other part, such as
     /// `<local>` or `192.168.*`, matches nothing, and is shown by ``description``.
     ///
-    /// If a variable is invalid, only the requests that would use its proxy fail. Their error is a ``ProxySettingsError``, which
-    /// names the variable. ``description`` shows the reason.
+    /// If a variable is invalid, only the requests that would use its proxy fail. The error of these requests is a
+    /// ``ProxySettingsError``, which names the variable. ``description`` shows the reason.
     ///
     /// - Parameter variables: the variables by name. Default: the environment of the process. The variables are read once, when
     ///   this function is called.

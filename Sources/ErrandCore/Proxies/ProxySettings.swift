@@ -1,4 +1,4 @@
-/// The proxy through which a transport connects.
+/// The proxy through which a transport connects to servers.
 ///
 /// ```swift
 /// ProxySettings.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password))
@@ -46,14 +46,14 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     public let host: String
     /// The port of the proxy.
     public let port: Int
-    /// The credentials for the proxy; `nil` if the proxy requires none.
+    /// The credentials for the proxy; `nil` if the proxy requires no credentials.
     ///
     /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. Sending the credentials
     /// early saves a round trip, and is safe, because the credentials are for this proxy alone. Without TLS to the proxy,
     /// everybody on the path to the proxy can read the credentials.
     public let credentials: Credentials?
-    /// The authenticator for the challenges of an HTTP proxy, for schemes other than Basic; `nil`, the default: challenges get
-    /// no response. See ``ProxyAuthenticator``.
+    /// The authenticator for the challenges of an HTTP proxy, for schemes other than Basic; with `nil`, the default, challenges
+    /// get no response. See ``ProxyAuthenticator``.
     public var authenticator: ProxyAuthenticator?
 
     init(_ kind: Kind, _ host: String, _ port: Int, _ credentials: Credentials? = nil) {
@@ -76,7 +76,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy.
-    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires none.
+    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires no credentials.
     public static func http(host: String, port: Int, credentials: (user: String, password: String)? = nil) -> ProxySettings {
         ProxySettings(.http, host, port, credentials)
     }
@@ -90,7 +90,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy. Default: 443.
-    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires none.
+    ///   - credentials: the credentials for Basic authentication. Default: `nil`, for a proxy that requires no credentials.
     public static func https(host: String, port: Int = 443, credentials: (user: String, password: String)? = nil) -> ProxySettings {
         ProxySettings(.https, host, port, credentials)
     }
@@ -101,7 +101,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     ///   - host: the name or the address of the proxy.
     ///   - port: the port of the proxy. Default: 1080.
     ///   - credentials: a user and a password of 1 to 255 bytes each. Everybody on the path to the proxy can read the user and
-    ///     the password ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)). Default: `nil`, for a proxy that requires none.
+    ///     the password ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)). Default: `nil`, for a proxy that requires no
+    ///     credentials.
     public static func socks5(
         host: String, port: Int = 1080, credentials: (user: String, password: String)? = nil
     ) -> ProxySettings { ProxySettings(.socks5, host, port, credentials) }

@@ -11,8 +11,9 @@ internal import Synchronization
 /// ```
 ///
 /// The resolver of the system does not report the lifetime of an address. So all addresses are kept for the same time: 30 s by
-/// default, as in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections see a
-/// change of the DNS. To limit the age of an open connection, see `NIOTransport.Configuration.maxConnectionAge`.
+/// default, as in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections use
+/// the new addresses if the DNS has changed. To limit the age of an open connection, see
+/// `NIOTransport.Configuration.maxConnectionAge`.
 ///
 /// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.
@@ -46,7 +47,7 @@ public final class CachedHostResolver: HostResolver {
 
     /// Returns the kept addresses, or asks the other resolver.
     ///
-    /// - Throws: the error of the other resolver; `CancellationError`.
+    /// - Throws: the error of the other resolver; `CancellationError` if the caller is cancelled.
     public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
         let key = AddressCache.Key(host: host, port: port)
         let now = elapsed()

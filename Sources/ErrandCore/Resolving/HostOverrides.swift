@@ -20,8 +20,9 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     /// Creates overrides from texts in the form of curl.
     ///
     /// - Parameters:
-    ///   - entries: texts of the form `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any case and script, or `*`. The port
-    ///     is from 1 to 65535. An IPv6 address may have brackets. Of two entries with the same host and port, the last applies.
+    ///   - entries: texts of the form `HOST:PORT:ADDRESS[,ADDRESS]…`. The host is a name in any script, or `*`. The comparison
+    ///     ignores case. The port is from 1 to 65535. An IPv6 address may have brackets. Of two entries with the same host and
+    ///     port, the last entry applies.
     ///   - resolver: finds the addresses of the other hosts. Default: the resolver of the system with a cache.
     /// - Throws: ``InvalidHostOverrideError`` if a text has another form, or if a host is an address, because an address is
     ///   never looked up.
@@ -40,7 +41,7 @@ public struct HostOverrides: HostResolver, CustomStringConvertible, HidesStorage
     /// - Parameters:
     ///   - entries: the addresses by `HOST:PORT`, as in the other initializer.
     ///   - resolver: finds the addresses of the other hosts. Default: the resolver of the system with a cache.
-    /// - Throws: ``InvalidHostOverrideError``, like the other initializer.
+    /// - Throws: ``InvalidHostOverrideError``, for the same reasons as the other initializer.
     public init(
         _ entries: [String: [String]], else resolver: some HostResolver = SystemHostResolver().cached()
     ) throws(InvalidHostOverrideError) {

@@ -47,7 +47,7 @@ public protocol HostResolver: Sendable {
 }
 
 extension HostResolver {
-    /// Returns `nil`: each host must be looked up.
+    /// Returns `nil`, because each host must be looked up.
     public func knownAddresses(of host: String, port: Int) -> [IPAddress]? { nil }
 
     /// Does nothing.

@@ -44,8 +44,8 @@ public struct IPAddress: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - octets: 4 octets for IPv4, 16 octets for IPv6. For any other count, the result is `nil`.
-    ///   - interface: the number of the interface to which an IPv6 address belongs; `nil`, the default: no interface. The number
-    ///     is ignored for IPv4.
+    ///   - interface: the number of the interface to which an IPv6 address belongs; `nil`, the default, means no interface. The
+    ///     number is ignored for IPv4.
     public init?(octets: some Collection<UInt8>, interface: UInt32? = nil) {
         func number(_ octets: some Collection<UInt8>) -> UInt64 { octets.reduce(0) { $0 << 8 | UInt64($1) } }
         switch octets.count {

@@ -1,7 +1,7 @@
 /// The attempts that a middleware makes for one call.
 ///
 /// Between two attempts, ``followUp(with:after:counting:waiting:on:orUntil:onDecision:)`` releases the response of the first attempt, so
-/// that its connection is free. The function records the attempt for observers and for the caller, waits, and returns the request
+/// that its connection becomes free. The function records the attempt for observers and for the caller, waits, and returns the request
 /// to send next.
 ///
 /// ```swift
@@ -30,7 +30,7 @@ public struct CallAttempts: Sendable {
 
     /// Creates the attempts of a call.
     ///
-    /// - Parameter records: the attempts made before. Default: none.
+    /// - Parameter records: the earlier attempts. Default: none.
     public init(_ records: [AttemptRecord] = []) { self.records = records }
 
     /// Releases the response of an attempt, records the attempt, waits, and returns the request of the next attempt.
@@ -44,11 +44,12 @@ public struct CallAttempts: Sendable {
     ///     redirect, which is not an attempt.
     ///   - delay: the wait before the next attempt. Default: zero.
     ///   - clock: the clock that measures the waits.
-    ///   - wake: a closure. If the closure returns during the wait, the wait ends early. `nil`, the default: the wait has its full length.
+    ///   - wake: a closure. If the closure returns during the wait, the wait ends early. With `nil`, the default, the wait has its full
+    ///     length.
     ///   - onDecision: a closure that reports the decision. The closure runs after the attempt was recorded, and before the wait.
     ///     Nothing by default.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
-    /// - Throws: `CancellationError`; the error of `wake`.
+    /// - Throws: `CancellationError` if the task is cancelled; any error that `wake` throws.
     public mutating func followUp(
         with request: Request, after result: Result<Response, any Error>, counting counts: Bool = true,
         waiting delay: Duration = .zero, on clock: any Clock<Duration> = ContinuousClock(),
@@ -194,7 +195,7 @@ extension Request {
     /// Whether it is safe to send the request again.
     ///
     /// - After a response: ``mayBeSentAgain``.
-    /// - After a failure: ``mayBeSentAgain(after:)`` for its error.
+    /// - After a failure: ``mayBeSentAgain(after:)`` for the error of the attempt.
     public func mayBeSentAgain(after result: Result<Response, any Error>) -> Bool {
         switch result {
         case .success: mayBeSentAgain
@@ -209,8 +210,8 @@ extension Request {
     ///   - delay: the length of the wait.
     ///   - clock: the clock that measures the wait.
     ///   - wake: a closure. If the closure returns during the wait, the wait ends early. At the end of the wait, a running closure is
-    ///     cancelled. `nil`, the default: the wait has its full length.
-    /// - Throws: `CancellationError`; the error of `wake`.
+    ///     cancelled. With `nil`, the default, the wait has its full length.
+    /// - Throws: `CancellationError` if the task is cancelled; any error that `wake` throws.
     public func wait(
         for delay: Duration, on clock: any Clock<Duration> = ContinuousClock(), orUntil wake: (@Sendable () async throws -> Void)? = nil
     ) async throws {

@@ -1,5 +1,5 @@
 /// A layer around a sender. The layer sees each request before the sender and each response after the sender. The layer can
-/// change, replace or repeat both.
+/// change or replace requests and responses, and can send a request several times.
 ///
 /// ```swift
 /// struct UserAgent: HTTPMiddleware {
@@ -37,7 +37,7 @@ public protocol HTTPMiddleware: Sendable {
     /// The places whose options the middleware obeys: its own place, by default. See ``OptionKey/requiredMiddleware``.
     var supportedPlaces: Set<MiddlewarePlace> { get }
 
-    /// The rules for the order of this middleware relative to other middleware; none by default.
+    /// The rules for the order of this middleware relative to other middleware; no rules by default.
     ///
     /// A stack that sorts its layers finds the place of this layer by the rules of the layer: see
     /// ``HTTPStack/sorted(around:defaults:)``. The description of any stack reports an order that breaks a rule: see
@@ -57,8 +57,8 @@ public protocol HTTPMiddleware: Sendable {
 
     /// Whether a request that ``HTTPStack/prepared(_:)`` prepares passes through this middleware.
     ///
-    /// True by default. Return false for a middleware that changes no requests, but records, waits, stores or shares. Prepared
-    /// requests bypass such a middleware.
+    /// True by default. Return false for a middleware that does not change requests, such as a middleware that only records,
+    /// waits, or stores and shares responses. Prepared requests bypass such a middleware.
     var appliesToPreparedRequests: Bool { get }
 }
 
@@ -67,12 +67,12 @@ extension HTTPMiddleware {
     public var label: String { String(describing: Self.self) }
     /// No place.
     public var place: MiddlewarePlace { .unplaced }
-    /// The place of the middleware, if it has one.
+    /// The place of the middleware, if the middleware has a place.
     public var supportedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }
-    /// False: every request goes to `next`.
+    /// The value is false: every request goes to `next`.
     public var mayBypassInnerLayers: Bool { false }
-    /// True: prepared requests pass through the middleware.
+    /// The value is true: prepared requests pass through the middleware.
     public var appliesToPreparedRequests: Bool { true }
 }

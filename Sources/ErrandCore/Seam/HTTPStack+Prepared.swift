@@ -1,7 +1,7 @@
 internal import Synchronization
 
 extension HTTPStack {
-    /// Returns the request as the transport would get it, without sending it.
+    /// Returns the request that the transport would get, but does not send the request.
     ///
     /// ```swift
     /// let request = try Request(.get, "/users", query: ["page": 2])
@@ -13,11 +13,10 @@ extension HTTPStack {
     /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer
     /// fetches a token or another value for the request, the layer fetches the value now.
     ///
-    /// The request bypasses the layers that record, wait, store or share: `log`, `events`, `profile`, `metrics`, `trace`,
-    /// `traceCall`, `number`, `cache`, `coalesce`, `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`,
-    /// `fallback` (its first sender is used) and `record`. These layers record nothing, and the request uses up no limit. A field
-    /// that such a layer adds is missing, such as the `traceparent` of `trace`. The fields that the transport adds are missing
-    /// too, such as `Host`.
+    /// The request bypasses these layers: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`,
+    /// `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`, `fallback` (its first sender is used) and
+    /// `record`. These layers record nothing, and the request uses up no limit. A field that such a layer adds is missing, such as the
+    /// `traceparent` of `trace`. The fields that the transport adds are missing too, such as `Host`.
     ///
     /// To a middleware, the exchange looks like a call that is cancelled after the request was sent. The body of the request is
     /// not read. If a middleware makes another request, for example for a token, the other request is sent. A request that a
@@ -28,8 +27,8 @@ extension HTTPStack {
     /// prepared request has the deadline and the event sink of the original.
     ///
     /// - Returns: the request as it reaches the transport, or as it reaches your own sender in place of a transport.
-    /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError`` as ``send(_:)`` does; ``PreparationError`` if a middleware
-    ///   returns a response without passing the request on; `CancellationError`; and any error of a middleware.
+    /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError``, as ``send(_:)`` does; `CancellationError`; any error of a
+    ///   middleware. ``PreparationError`` if a middleware returns a response without passing the request on.
     @concurrent public func prepared(_ request: Request) async throws -> Request {
         try Task.checkCancellation()
         let preparation = Preparation(of: request.id)

@@ -6,7 +6,7 @@ extension HTTPStack {
     ///   - serviceErrors: reads the error of the back end in the body of a refused response; `nil` if the client has no envelope.
     ///   - read: decodes the response. If `read` throws a ``StatusError`` with an error of the back end, the call ends with the
     ///     error of the back end.
-    /// - Throws: the errors of sending; the errors of `read`.
+    /// - Throws: any error of sending the request; any error that `read` throws.
     package func value<Value>(
         of request: Request, serviceErrors: ServiceErrorReader?, by read: (Response) async throws -> Value
     ) async throws -> Value {

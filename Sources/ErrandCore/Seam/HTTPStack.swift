@@ -12,7 +12,7 @@
 /// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order in which you write the
 ///   modifiers has no effect.
 ///
-/// If the order of two layers makes one of them useless, the description of the stack reports the pair. All stacks have the same
+/// If the order of two layers makes one layer useless, the description of the stack reports the pair. All stacks have the same
 /// type, so a stack can be a stored property.
 public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     let top: any HTTPSender
@@ -24,7 +24,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         public let label: String
         /// The place of the layer; ``MiddlewarePlace/unplaced`` for a transport, and for a middleware without a place.
         public let place: MiddlewarePlace
-        /// The rules for the order of the layer relative to other layers; none for a transport.
+        /// The rules for the order of the layer relative to other layers; no rules for a transport.
         public let neighbors: [MiddlewareNeighbor]
         /// The places whose options the layer obeys.
         let supportedPlaces: Set<MiddlewarePlace>
@@ -68,7 +68,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// - Parameters:
     ///   - sender: the transport. If the sender is a stack, its layers keep their order, and are inside all added layers.
     ///   - defaults: the initial layers. A later layer of the same place replaces a layer of `defaults`. If the later layer has a
-    ///     condition, it replaces the layer for the requests that meet the condition. A layer that
+    ///     condition, the later layer replaces the default layer only for the requests that meet the condition. A layer that
     ///     ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)`` adds replaces no layer.
     public static func sorted(
         around sender: some HTTPSender, @MiddlewareBuilder defaults: () -> [any HTTPMiddleware] = { [] }
@@ -82,8 +82,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// Returns the same stack, which does not report ``orderProblems``.
     ///
-    /// At the first request, a stack with order problems reports them once: its `log` writes a warning for each problem. In debug builds, a
-    /// stack without a log writes the problems to standard error. An order problem never makes a request fail.
+    /// At the first request, a stack with order problems reports the problems once: its `log` writes a warning for each problem. In debug
+    /// builds, a stack without a log writes the problems to standard error. An order problem never makes a request fail.
     public func ignoringOrderProblems() -> HTTPStack { HTTPStack(top: top, list.ignoringOrderProblems) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }
@@ -117,7 +117,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
-    /// Reports the problems in the order of the layers. This function is separate, because only the first request needs it.
+    /// Reports the problems in the order of the layers. This function is separate, because only the first request needs this
+    /// function.
     @inline(never) private func reportOrder() { list.reportOrderProblems(writeLine: writeDebugLine) }
 
     /// Sends a request that belongs to a call of another stack. Call this function in a middleware that has its own stack. The
@@ -128,8 +129,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
-    /// Sends a request as a new call. This function is separate, because it keeps a copy of the request. Most requests have no options,
-    /// or are already in a call.
+    /// Sends a request as a new call. This function is separate, because most requests do not need the copy that it makes. Most
+    /// requests have no options, or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered = try entering(request)
         do {
@@ -188,12 +189,13 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// occur twice.
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
-    /// outermost layer apply. If rules contradict each other, so that no order satisfies them all, the contradiction is reported.
+    /// outermost layer apply. If rules contradict each other, so that no order satisfies all rules, the contradiction is
+    /// reported.
     ///
     /// A stack reports its problems at its first request: see ``ignoringOrderProblems()``.
     public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
 
-    /// The layers, outermost first, and the problems in their order.
+    /// The layers, outermost first, and the order problems.
     public var description: String {
         let list = layers.map(\.label).joined(separator: " > ")
         return orderProblems.reduce(list) { $0 + "\n  order: " + $1 }
@@ -225,7 +227,7 @@ extension HTTPSender {
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
     /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if
-    /// the middleware is not outside `place`.
+    /// the middleware is not outside the layer with the place `place`.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

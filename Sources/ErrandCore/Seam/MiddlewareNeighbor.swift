@@ -4,15 +4,16 @@
 /// Declare a rule only if the other order makes one of the two middleware useless. Don't declare a rule because the other order
 /// is unusual.
 public struct MiddlewareNeighbor: Sendable, Hashable {
-    /// The side of its neighbor on which a middleware must be.
+    /// The side of the neighbor on which a middleware must be.
     public enum Side: Sendable, Hashable {
-        /// Outside: the middleware sees the request before the neighbor does.
+        /// The middleware must be outside: it sees the request before the neighbor sees the request.
         case outside
-        /// Inside: the middleware sees the request after the neighbor does.
+        /// The middleware must be inside: it sees the request after the neighbor sees the request.
         case inside
-        /// No side: the stack must have no other middleware of the same place.
+        /// The stack must have no other middleware of the same place.
         case once
-        /// Like ``once``, but only in a stack that sorts its layers. In any other stack, several layers of the same place are valid.
+        /// The same requirement as ``once``, but only in a stack that sorts its layers. In any other stack, several layers of the
+        /// same place are valid.
         case onceWhenSorted
     }
 

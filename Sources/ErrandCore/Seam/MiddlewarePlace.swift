@@ -34,7 +34,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
-    /// No place. Only the ``HTTPMiddleware/neighbors`` of such a middleware determine its position. An option whose
+    /// No place. Only the ``HTTPMiddleware/neighbors`` of a middleware without a place determine its position. An option whose
     /// ``OptionKey/requiredMiddleware`` is this value requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.
@@ -53,7 +53,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let timeout = MiddlewarePlace("timeout")
     /// The middleware that throws an error for an unwanted status.
     public static let validateStatus = MiddlewarePlace("validateStatus")
-    /// The middleware that replaces failures.
+    /// The middleware that replaces a failure with another response.
     public static let fallback = MiddlewarePlace("fallback")
     /// The middleware that sends a failed request again.
     public static let retry = MiddlewarePlace("retry")
@@ -61,7 +61,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     public static let redirect = MiddlewarePlace("redirect")
     /// The middleware that adds credentials.
     public static let authenticate = MiddlewarePlace("authenticate")
-    /// The middleware that signs each attempt, innermost.
+    /// The innermost middleware, which signs each attempt.
     public static let sign = MiddlewarePlace("sign")
     /// The middleware that sends and stores cookies.
     public static let cookies = MiddlewarePlace("cookies")

@@ -11,7 +11,7 @@ extension LayerList {
         return base.stack?.list.reporter
     }
 
-    /// Reports the order problems of a stack, if there are any and they have not been reported.
+    /// Reports the order problems of a stack that were not reported before.
     ///
     /// - Parameter writeLine: writes a line to standard error. Release builds report nothing.
     @inline(never) func reportOrderProblems(writeLine: (String) -> Void) {

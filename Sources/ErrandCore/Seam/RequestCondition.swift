@@ -15,7 +15,7 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
         (self.description, predicate) = (description, holds)
     }
 
-    /// Returns a condition that a closure decides.
+    /// Returns a condition that holds if a closure returns true.
     ///
     /// - Parameters:
     ///   - description: the condition as text, for the stack's description.
@@ -65,7 +65,7 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
         RequestCondition(description: "(\(first) or \(second))") { first.isMet(by: $0) || second.isMet(by: $0) }
     }
 
-    /// Returns a condition that holds if `condition` does not.
+    /// Returns a condition that holds if `condition` does not hold.
     public static prefix func ! (condition: RequestCondition) -> RequestCondition {
         RequestCondition(description: "not (\(condition))") { !condition.isMet(by: $0) }
     }
@@ -75,7 +75,7 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
 }
 
 extension HTTPSender {
-    /// Wraps this sender with `middleware` for the requests to which `condition` applies. Other requests bypass the middleware.
+    /// Wraps this sender with `middleware` for the requests that meet `condition`. Other requests bypass the middleware.
     ///
     /// ```swift
     /// stack.wrapped(by: Signature(key), when: .host("*.example.com"))

@@ -103,7 +103,7 @@ enum Credentials {
             if let replacedEnd, start <= replacedEnd {
                 if let at { found.append(UserInfo(range: start..<at, replaced: nil)) }
             } else if let replacement = isDoubtful ? last : at {
-                // Parsers of URLs disagree about the octets that end an authority.
+                // Different parsers of URLs end an authority at different octets.
                 let longest = line[start...].prefix { !isSlash($0) && !"?#".utf8.contains($0) }
                 let other = longest.lastIndex(of: UInt8(ascii: "@")) ?? line[end...].firstIndex(of: UInt8(ascii: "@")) ?? last
                 found.append(UserInfo(range: start..<(at ?? other), replaced: start..<replacement))

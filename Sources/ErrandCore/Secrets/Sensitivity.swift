@@ -4,7 +4,7 @@
 /// request.options.sensitivity.formUnion(Sensitivity(fields: [HTTPField.Name("X-Card")!], queryNames: ["card"]))
 /// ```
 ///
-/// **Names decide.** These names are secret:
+/// **Names decide which values are secret.** These names are secret:
 ///
 /// - A list of known names, such as `Cookie`.
 /// - Names that contain `token`, `secret`, `password`, `passphrase`, `credential`, `authoriz`, `jwt`, `api-key`, `access-key`,
@@ -82,7 +82,8 @@ public struct Sensitivity: Sendable, Hashable {
             || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
-    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set: only its parts decide whether it is secret.
+    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of such a name determine
+    /// whether it is secret.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {  // octets: at most 256 bytes are looked up
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
@@ -131,7 +132,8 @@ public struct Sensitivity: Sendable, Hashable {
     /// Whether a name in camel case ends in `Pass`: `userPass`.
     private static func endsInPassInCamelCase(_ name: String) -> Bool { name.hasOctetSuffix("Pass") }
 
-    /// Whether the name of a field, in lower case, means that its value is a secret key. The word before `-key` decides.
+    /// Whether the name of a field, in lower case, means that its value is a secret key. The word before `-key` decides whether
+    /// the key is secret.
     private static func isKey(_ name: String) -> Bool {
         guard name.hasOctetSuffix("-key") else { return false }
         let front = name.utf8.dropLast(4)
@@ -139,8 +141,8 @@ public struct Sensitivity: Sendable, Hashable {
         return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
-    /// The words before `-key` in names that are not secret. Such keys name things, or a protocol creates them anew for each
-    /// message.
+    /// The words before `-key` in names that are not secret. Such keys name things, or are created for each message by a
+    /// protocol.
     private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",
@@ -171,8 +173,8 @@ public struct Sensitivity: Sendable, Hashable {
         return Self.urlFields.contains(field.name) ? redactedURL(field.value) : field.value
     }
 
-    /// Returns the name and the value of each field, in order, without secrets. A value longer than 8 KiB is truncated, and its
-    /// length is added.
+    /// Returns the name and the value of each field, in order, with each secret value replaced. A value longer than 8 KiB is
+    /// truncated, and its length is added.
     public func shown(_ fields: HTTPFields) -> [(name: String, value: String)] {
         fields.map { field in
             let value = shownValue(of: field)
@@ -185,8 +187,8 @@ public struct Sensitivity: Sendable, Hashable {
     /// Returns a URL, or a path and query, without credentials and without the values of secret query items. Accepts any text.
     ///
     /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If
-    /// it is unclear where a password begins or ends, more text is replaced rather than less. The time is linear in the length of
-    /// the text.
+    /// the beginning or the end of a password is unclear, all text that may belong to the password is replaced. The time is
+    /// linear in the length of the text.
     public func redactedURL(_ url: String) -> String {
         var secrets = URLSecrets(self)
         return secrets.redactedURL(url[...])
@@ -208,10 +210,10 @@ public struct Sensitivity: Sendable, Hashable {
 
 extension HTTPFields {
     /// Returns these fields with the never-index flag on every secret field
-    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)), so that no proxy keeps a secret in a
-    /// table that others can probe.
+    /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)). The flag prevents a proxy from
+    /// keeping a secret in a table that an attacker can probe.
     ///
-    /// For transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
+    /// This function is for transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
     public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {
         guard contains(where: { sensitivity.isSensitive($0) }) else { return self }
         var marked = HTTPFields()

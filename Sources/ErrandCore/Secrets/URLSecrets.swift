@@ -1,5 +1,5 @@
-/// A search for the secrets of a URL or a query, and of the percent-encoded texts within. The search replaces the secrets, and can collect
-/// the values of the secrets.
+/// A search for the secrets in a URL or a query, and in the percent-encoded texts inside it. The search replaces the secrets, and can
+/// collect their values.
 ///
 /// All comparisons are of octets, because a combining character after a separator must not hide the separator.
 struct URLSecrets {
@@ -51,7 +51,8 @@ struct URLSecrets {
         return redactedItems(of: query, levels: levels)
     }
 
-    /// Returns a path without secrets. A path may contain an encoded URL with secrets, such as the path of a proxy.
+    /// Returns a path with its secrets replaced. A path may contain an encoded URL with secrets, for example if the path
+    /// belongs to a request to a proxy.
     private mutating func redactedPath(_ path: Substring, levels: Int) -> String {
         guard levels > 0, path.utf8.contains(UInt8(ascii: "%")) else { return String(path) }
         let plain = PercentEncoding.decodedLeniently(path)
@@ -78,8 +79,8 @@ struct URLSecrets {
         return shown
     }
 
-    /// Returns a part of a query without secrets. The name of the part is not secret. The percent-encoded text of the part may contain a
-    /// URL or a query with secrets.
+    /// Returns a part of a query with its secrets replaced. The name of the part is not secret. The percent-encoded text of the part may
+    /// contain a URL or a query with secrets.
     private mutating func redactedEscapes(of part: Substring, levels: Int) -> String {
         guard levels > 0, part.utf8.contains(UInt8(ascii: "%")) else { return String(part) }
         let value = part.utf8.firstIndex(of: UInt8(ascii: "=")).map { part.utf8.index(after: $0) } ?? part.startIndex

@@ -17,7 +17,7 @@
 /// A pattern is one of these:
 /// - A host: `a.example`, `192.0.2.7`, `::1`.
 /// - `*.a.example`: exactly one label before `a.example`.
-/// - `**.a.example`: any number of labels before `a.example`, including none.
+/// - `**.a.example`: any number of labels before `a.example`, or no label.
 ///
 /// Hosts are compared in their ASCII form and lower case, without a dot at the end. A pattern has no scheme, port or path: it
 /// applies to every port of its hosts.
@@ -39,8 +39,8 @@ public struct CertificatePins: Sendable, Hashable {
 
     /// Creates pins.
     ///
-    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined, and have the pins of all these
-    ///   patterns.
+    /// - Parameter pins: the pins of each pattern. Patterns with the same meaning are combined into one pattern, which has all
+    ///   their pins.
     /// - Throws: ``TLSSettingsError`` if a pattern or a pin is invalid, if a pattern has fewer than two different pins, or if
     ///   there is no pattern.
     public init(_ pins: [String: [String]]) throws(TLSSettingsError) {

@@ -12,20 +12,22 @@
 /// ])
 /// ```
 ///
-/// Servers are always verified: the chain of certificates, its dates and the host's name. With ``/ErrandNIO/NIOTransport``, the
-/// name is compared by [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6): `*` in a certificate matches one whole
-/// label, and the common name is ignored. The only servers without verification are the hosts of
-/// ``uncheckedHostsForTesting``. If a transport does not support one of the settings, creating the transport throws
+/// The certificates of servers are always verified: the chain of certificates, the dates and the name of the host. With
+/// ``/ErrandNIO/NIOTransport``, the name is compared as [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6) requires:
+/// `*` in a certificate matches one whole label, and the common name is ignored. The only servers without verification are the
+/// hosts of ``uncheckedHostsForTesting``. If a transport does not support one of the settings, creating the transport throws
 /// ``TLSSettingsError``. Descriptions and mirrors show neither private keys nor the paths of their files.
 public struct TLSSettings: Sendable, Hashable {
     /// The certificate authorities to trust in addition to the authorities of the system: paths of PEM files with one or more
     /// certificates each. Empty by default. The files are read when the transport is created.
     public var extraRootsPEMFiles: [String] = []
-    /// The certificate to present to a server that asks for a certificate; `nil`, the default: no certificate is presented.
+    /// The certificate to present to a server that asks for a certificate. With `nil`, the default, no certificate is
+    /// presented.
     public var clientCertificate: ClientCertificate?
     /// The oldest allowed version of TLS: ``Version/tls12`` by default.
     public var minimumVersion = Version.tls12
-    /// The public keys that hosts must have, in addition to a valid certificate; `nil`, the default: no such check.
+    /// The public keys that hosts must have, in addition to a valid certificate. With `nil`, the default, the keys are not
+    /// checked.
     public var pins: CertificatePins?
     /// The hosts whose certificates are not checked; no hosts by default. **Only for tests.**
     ///

@@ -8,7 +8,7 @@ extension TLSSettings {
     ///
     /// Hosts are compared without the port, in their ASCII form and lower case, without a dot at the end.
     public struct UncheckedHosts: Sendable, Hashable {
-        /// No host: every certificate is checked.
+        /// The set is empty: every certificate is checked.
         public static let none = UncheckedHosts(names: [], includesLoopback: false)
         /// The names and the addresses of this computer: `localhost` and the names under it ([RFC 6761, section
         /// 6.3](https://www.rfc-editor.org/rfc/rfc6761#section-6.3)), `127.0.0.0/8` and `::1`.

@@ -1,4 +1,5 @@
-/// Texts for labels, errors and logs in the form that the library uses: on one line, and without secrets of errors.
+/// Texts for labels, errors and logs in the form that the library uses: on one line, and without the secrets that errors may
+/// have.
 ///
 /// ```swift
 /// SafeText.line(name)                     // control characters are escaped, at most 200 characters
@@ -10,7 +11,7 @@ public enum SafeText {
     /// Returns text from outside in a form that is safe to show: on one line, and without control characters.
     ///
     /// - Parameter limit: the maximum number of characters, at least 0. Default: 200. Each character keeps only a few combining marks.
-    ///   The work does not grow with the part that is cut off.
+    ///   The cost does not depend on the length of the removed part.
     public static func line(_ text: some StringProtocol, limit: Int = 200) -> String { text.shownSafely(limit: limit) }
 
     /// Returns the text with an uppercase first letter and a period at the end.

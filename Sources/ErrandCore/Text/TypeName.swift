@@ -1,14 +1,14 @@
-/// Returns the name of a type as a program writes it: `[User]`, `Int`, `User?`, `Order.Line`.
+/// Returns the name of a type as Swift code writes the type: `[User]`, `Int`, `User?`, `Order.Line`.
 ///
-/// The name contains no module names. If a type is private or declared in a function, the name omits the context of the type. A
-/// type without such a name, such as a tuple, is shown as Swift describes it.
+/// The name contains no module names. If a type is private or declared in a function, the name omits the context of the type.
+/// For other types, such as a tuple, the result is Swift's own description of the type.
 package func typeName(_ type: Any.Type) -> String {
     var reader = TypeNameReader(rest: String(reflecting: type)[...])
     guard let name = reader.name(), reader.rest.isEmpty else { return "\(type)" }
     return name
 }
 
-/// Reads the name with which Swift reflects a type, such as `Swift.Array<App.User>`.
+/// Parses Swift's full name of a type, such as `Swift.Array<App.User>`.
 private struct TypeNameReader {
     var rest: Substring
 
@@ -25,7 +25,7 @@ private struct TypeNameReader {
             if rest.hasPrefix("(unknown context at ") {
                 guard let end = rest.firstIndex(of: ")") else { return nil }
                 rest = rest[rest.index(after: end)...]
-                // The next type is private or local. Its name omits the context.
+                // The next type is private or local. The returned name omits the context of that type.
                 names = []
                 continue
             }

@@ -1,6 +1,6 @@
 extension HTTPRequest {
-    /// Checks a head that the caller may have written: no part of the head may contain an octet that ends a line or a word of the
-    /// message ([RFC 9112, section 3](https://www.rfc-editor.org/rfc/rfc9112#section-3)).
+    /// Checks a head that the caller may have written. An octet that ends a line or a word of the message is refused in every
+    /// part of the head ([RFC 9112, section 3](https://www.rfc-editor.org/rfc/rfc9112#section-3)).
     ///
     /// - Throws: ``InvalidURLError`` for a scheme, an authority or a path that can't be sent.
     package func checkForTransport() throws(InvalidURLError) {

@@ -1,6 +1,6 @@
 /// A closed connection of a transport.
 public struct ClosedConnection: Sendable, Hashable {
-    /// The number, as in ``ConnectionInfo``.
+    /// The number of the connection, as in ``ConnectionInfo``.
     public let number: Int
     /// The origin whose requests used the connection.
     public let origin: Origin
@@ -10,7 +10,7 @@ public struct ClosedConnection: Sendable, Hashable {
     public let httpVersion: HTTPVersion
     /// The number of exchanges that have begun on the connection.
     public let exchangesStarted: Int
-    /// The time for which the connection was open: from the end of connecting, including TLS, until it closed.
+    /// The time from the end of connecting, including TLS, until the connection closed.
     public let duration: Duration
 
     /// Creates a value.

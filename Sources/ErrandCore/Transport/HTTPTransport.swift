@@ -4,7 +4,7 @@
 /// encodes HTTP/2 must mark secret fields as never indexed, with
 /// `request.headers.markingSensitive(by: request.options.sensitivity)`.
 public protocol HTTPTransport: HTTPSender {
-    /// The abilities of the transport, for which the stack needs no replacement.
+    /// The abilities that the transport has itself, so that the stack needs no replacement.
     var capabilities: TransportCapabilities { get }
 
     /// Closes every connection. Exchanges in progress fail. Later calls of `send` throw ``TransportError`` with the code
@@ -13,8 +13,8 @@ public protocol HTTPTransport: HTTPSender {
 
     /// Lets the exchanges in progress end, and then closes every connection: see ``shutdown()``.
     ///
-    /// New requests fail immediately, as after ``shutdown()``. If the task is cancelled, the transport shuts down immediately. By default,
-    /// this function does not wait.
+    /// New requests fail immediately, as after ``shutdown()``. If the task is cancelled, the transport shuts down immediately. The default
+    /// implementation calls ``shutdown()`` without waiting.
     ///
     /// - Parameter limit: the longest time to wait, at least zero.
     func shutdown(drainingFor limit: Duration) async throws

@@ -6,8 +6,8 @@ package enum LimitSetter: String, Sendable {
     case phaseTimeoutsOption = "request.options.phaseTimeouts"
     case attemptTimeoutOption = "request.options.attemptTimeout"
 
-    /// Returns a message with the exceeded limits, and the setting or option that set the limits: `the limit firstByte is 200
-    /// ms, set by .phaseTimeouts`.
+    /// Returns the exceeded limits as text, and the setting or option that set these limits: `the limit firstByte is 200 ms,
+    /// set by .phaseTimeouts`.
     func message(_ limits: [(name: String, limit: Duration)]) -> String {
         limits.map { "the limit \($0.name) is \($0.limit.inWords)" }.joined(separator: ", ") + ", set by \(rawValue)"
     }

@@ -24,7 +24,7 @@ public struct NetworkAccess: OptionSet, Sendable, Hashable, CustomStringConverti
         (.cellular, "cellular"), (.expensive, "expensive"), (.constrained, "constrained"),
     ]
 
-    /// The names of the allowed kinds, in a fixed order. `none` for an empty set.
+    /// The names of the allowed kinds, in a fixed order. An empty set is described as `none`.
     public var description: String {
         let names = Self.names.filter { contains($0.0) }.map(\.1)
         return names.isEmpty ? "none" : names.joined(separator: ", ")

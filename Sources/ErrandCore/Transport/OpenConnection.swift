@@ -6,22 +6,22 @@
 /// }
 /// ```
 public struct OpenConnection: Sendable, Hashable {
-    /// The number, as in ``ConnectionInfo``.
+    /// The number of the connection, as in ``ConnectionInfo``.
     public let number: Int
     /// The scheme of the requests on the connection, `http` or `https`; `nil` if it is not known.
     public let scheme: String?
-    /// The host and the port, as named by the requests on the connection. `nil` before the first request, if the transport learns
-    /// the authority from the first request.
+    /// The host and the port, as named by the requests on the connection. `nil` before the first request if the transport gets
+    /// the host and the port from the first request.
     public let authority: String?
-    /// The IP address of the server or proxy; `nil` if it is not known, and for a Unix domain socket.
+    /// The IP address of the server or proxy; `nil` for a Unix domain socket, and if the address is not known.
     public let peerAddress: String?
-    /// The port of the server or proxy; `nil` if it is not known, and for a Unix domain socket.
+    /// The port of the server or proxy; `nil` for a Unix domain socket, and if the port is not known.
     public let peerPort: Int?
     /// The number of exchanges in progress on the connection; 0 if the connection is idle.
     public let exchanges: Int
     /// The number of exchanges that have begun on the connection so far.
     public let exchangesStarted: Int
-    /// The time since the connection was opened, or since the end of the TLS handshake if there is one; `nil` if it is not known.
+    /// The time since the connection was opened, or since the end of its TLS handshake; `nil` if the time is not known.
     public let age: Duration?
     /// The HTTP version, as in ``ResponseMetadata/httpVersion``; `nil` if it is not known.
     public let httpVersion: HTTPVersion?
@@ -54,9 +54,9 @@ public struct OpenConnection: Sendable, Hashable {
 }
 
 extension OpenConnection: CustomStringConvertible, HidesStorage {
-    /// The connection in one line, without unknown parts:
-    /// `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so far, 12 s old`. The address after
-    /// `through the HTTP proxy proxy.example:3128` is the address of the proxy.
+    /// The connection in one line, without unknown parts: `#1 http://a.example at 192.0.2.1:80, HTTP/1.1, 1 in progress, 7 so
+    /// far, 12 s old`. If the line contains `through the HTTP proxy proxy.example:3128`, the address after this text is the
+    /// address of the proxy.
     public var description: String {
         var text = "#\(number)"
         if let authority { text += " " + ((scheme.map { "\($0)://" } ?? "") + authority).shownSafely() }

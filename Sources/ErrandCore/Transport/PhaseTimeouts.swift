@@ -1,4 +1,5 @@
-/// The longest durations of the phases of an exchange. `nil` means no limit. More than 100 years are treated as 100 years.
+/// The longest durations of the phases of an exchange. `nil` means no limit. A limit of more than 100 years is treated as 100
+/// years.
 ///
 /// ```swift
 /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))
@@ -6,16 +7,17 @@
 /// ```
 ///
 /// These limits apply in addition to the deadline, which limits the whole call. The transport's boundary enforces the limits for
-/// every transport. If a phase takes longer than its limit, the exchange is cancelled, and fails with a ``TransportError`` with
-/// the code `timedOut` and the phase.
+/// every transport. If a phase takes longer than its limit, the exchange is cancelled. The exchange fails with a
+/// ``TransportError`` that has the code `timedOut` and names the phase.
 ///
 /// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts``, such as the
-/// SwiftNIO transport, measures the phases itself on a `ContinuousClock`. With such a transport, `delivery` is `notSent` in the queue
-/// and while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be sent at the moment when
-/// the limit is exceeded.
+/// SwiftNIO transport, measures the phases itself on a `ContinuousClock`. With such a transport, `delivery` is `notSent` if the limit
+/// is exceeded in the queue or while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be
+/// sent at the moment when the limit is exceeded.
 public struct PhaseTimeouts: Sendable {
     /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a
-    /// transport, both are one phase, ``ExchangePhase/connect``, whose limit is the sum of ``queue`` and ``connect``.
+    /// transport, both are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue`` and
+    /// ``connect``.
     public var queue: Duration?
     /// The limit for resolving the host, connecting, and the TLS handshake.
     public var connect: Duration?
@@ -80,7 +82,7 @@ public struct PhaseTimeouts: Sendable {
         return limits
     }
 
-    /// These limits, each reduced to the longest time that a clock can wait.
+    /// A copy in which no limit is longer than the longest time that a clock can wait.
     var bounded: PhaseTimeouts { map { $1?.bounded } }
 
     /// The five limits.

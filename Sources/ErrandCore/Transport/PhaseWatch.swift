@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// Tracks the phase of an exchange and its start, from the transport's events and from the transport's reads of the body.
+/// Tracks the phase of an exchange and the start of that phase. The sources are the transport's events, and the transport's
+/// reads of the body.
 final class PhaseWatch: EventSink {
     private struct State {
         var phase = ExchangePhase.queue
@@ -19,7 +20,7 @@ final class PhaseWatch: EventSink {
     /// Creates a watch that starts in the first phase.
     ///
     /// - Parameters:
-    ///   - reportsPhases: whether the transport reports when the request's head and its end were sent.
+    ///   - reportsPhases: whether the transport reports when the head was sent, and when the whole request was sent.
     ///   - sink: another sink, which receives the same events.
     init(_ limits: PhaseTimeouts, reportsPhases: Bool, sink: (any EventSink)?) {
         let limits = limits.bounded
@@ -48,7 +49,7 @@ final class PhaseWatch: EventSink {
         case .requestHeadSent:
             move(to: .send, limit: limits.idleWrite)
         case .requestBytesSent:
-            // A part of a large chunk was sent: a body in memory is one chunk.
+            // A body in memory is one large chunk, and a part of the chunk was sent.
             if isHeld { move(to: .send, limit: limits.idleWrite) }
         case .requestSent:
             move(to: .response, limit: limits.firstByte)
@@ -78,8 +79,8 @@ final class PhaseWatch: EventSink {
 
     // MARK: Waiting
 
-    /// Waits until a phase has taken too long, and returns the failure. The failure never states that nothing was sent: while
-    /// connecting, the request may be sent at the same moment, before the transport reports the event.
+    /// Waits until a phase has taken too long, and returns the failure. The `delivery` of the failure is always `unknown`,
+    /// because the request may be sent before the transport reports the event.
     ///
     /// - Throws: `CancellationError`.
     func expiry(of request: Request) async throws -> TransportError {

@@ -40,7 +40,7 @@ extension RequestOptions {
     /// Sets the limits for a transport that enforces limits itself. The limits become the request's own limits.
     mutating func limitPhases(by limits: PhaseTimeouts) { phaseTimeouts = .use(limits) }
 
-    /// Restores the limits as they are in `outer`.
+    /// Restores the limits that `outer` has.
     mutating func restorePhaseTimeouts(of outer: RequestOptions) { restore(PhaseTimeoutsKey.self, of: outer) }
 
     /// Whether the attempt or one of its phases has a limit, or a limit was switched off.
@@ -65,8 +65,8 @@ extension RequestOptions {
     /// Replaces the stack's timeout for each attempt of this request. `.off`: no timeout. Default: `.inherited`, the stack's
     /// timeout.
     ///
-    /// The `phaseTimeouts(attempt:)` middleware obeys this option. In a stack without this middleware, `.use` still applies: the
-    /// duration starts on the continuous clock when an attempt reaches the transport, and includes the body.
+    /// The `phaseTimeouts(attempt:)` middleware obeys this option. In a stack without this middleware, `.use` still applies. The
+    /// duration starts on the continuous clock when an attempt reaches the transport. The duration includes the body.
     public var attemptTimeout: OptionOverride<Duration> {
         get { self[AttemptTimeoutKey.self] }
         set { self[AttemptTimeoutKey.self] = newValue }

@@ -13,7 +13,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return try await request.restoringCall { [request] in try await sendAttempt(request) }
     }
 
-    /// Returns whether the request has no profile, and no limit except a deadline that the transport enforces.
+    /// Returns whether the request has no profile and no limits. A deadline that the transport itself enforces is allowed.
     private func isPlain(_ request: Request) -> Bool {
         let options = request.options
         guard options.call.profilePosition == nil, !options.hasLimits else { return false }
@@ -118,7 +118,7 @@ extension Request {
     /// - Throws: ``InvalidURLError`` for a request without an authority, or with a target that can't be sent.
     mutating func completeForTransport() throws {
         try readTarget()
-        // This value is read before the fallback fields are added, because these fields may include the priority.
+        // The priority is read before the fallback fields are added, because these fields may include a priority.
         let addsPriority = options.priority != .normal && !headers.contains(.priority)
         if options.hasFallbackHeaders { headers = completedFields }
         if addsPriority { headers[.priority] = options.priority.description }

@@ -7,8 +7,8 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     /// Creates a set from bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// The transport itself enforces ``Request/deadline`` to the end of the body, for deadlines on the continuous clock. Without
-    /// this flag, the stack races each step against the deadline.
+    /// The transport itself enforces a ``Request/deadline`` on the continuous clock, until the end of the body. Without this
+    /// flag, the stack stops each step at the deadline.
     public static let deadlines = TransportCapabilities(rawValue: 1 << 0)
     /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without
     /// this flag, the stack watches the phases.
@@ -17,7 +17,8 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     /// tests back-pressure.
     public static let streamingDownload = TransportCapabilities(rawValue: 1 << 2)
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
-    /// flag, the stack can't distinguish connecting from waiting for the response, and limits both by ``PhaseTimeouts/firstByte``.
+    /// flag, the stack can't distinguish connecting from waiting for the response. The limit ``PhaseTimeouts/firstByte`` then applies to
+    /// both.
     public static let phaseEvents = TransportCapabilities(rawValue: 1 << 3)
     /// The transport reports each informational response (1xx) as ``ExchangeEvent/Kind/informationalResponse``, before the final response
     /// ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).

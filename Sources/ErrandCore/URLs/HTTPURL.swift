@@ -16,18 +16,18 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// The scheme, host and port, to which credentials and connections belong
     /// ([RFC 9110, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
     public let origin: Origin
-    /// The path, percent-encoded, with its leading slash; empty only if the text had no path.
+    /// The path, percent-encoded, with its leading slash. The path is empty only if the text had no path.
     public let path: String
     /// The query, percent-encoded, without its question mark; `nil` if there is no query.
     public let query: String?
 
     /// Creates a URL from text. Nothing is repaired.
     ///
-    /// - Throws: ``InvalidURLError`` for text that is not such a URL:
+    /// - Throws: ``InvalidURLError`` in these cases:
     ///   - The scheme is not `http` or `https`, or the host is missing.
-    ///   - There are credentials, or there is a fragment.
+    ///   - The text contains credentials or a fragment.
     ///   - The port is not in 1…65535.
-    ///   - An octet must be percent-encoded.
+    ///   - The text contains an octet that must be percent-encoded.
     ///   - The text is longer than 65,535 octets.
     public init(_ text: String) throws(InvalidURLError) {
         if let plain = PlainURL(text) {
@@ -43,7 +43,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     ///
     /// When Foundation creates a `URL` from a string, it percent-encodes non-ASCII text and spaces. These escapes are kept.
     ///
-    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does, for example for a file URL or for credentials.
+    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``, for example for a file URL or for credentials.
     public init(_ url: URL) throws(InvalidURLError) {
         let text = url.absoluteString
         try self.init(String(text[..<(text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex)]))
@@ -62,20 +62,20 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     ///   not contain are percent-encoded too, as in browsers
     ///   ([WHATWG URL, section 1.3](https://url.spec.whatwg.org/#percent-encoded-bytes)). Escapes are kept. A `%` without two
     ///   hexadecimal digits becomes `%25`.
-    /// - A missing scheme is not added: a URL without a scheme is refused.
+    /// - The initializer refuses text without a scheme, and does not add the scheme.
     ///
     /// A host in another script is converted to its ASCII form, as in ``init(_:)-(String)``. If the host has no ASCII form, it is
     /// refused.
     ///
-    /// - Throws: ``InvalidURLError`` as ``init(_:)-(String)`` does; also for a control character within the text, and for a
-    ///   backslash in the path, because browsers read a backslash as a slash.
+    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. The same error is thrown for a control character
+    ///   within the text, and for a backslash in the path, which browsers read as a slash.
     public init(pasted text: String) throws(InvalidURLError) {
         try self.init(RepairedURL.encoded(text, from: .person))
     }
 
     /// Creates a URL from an absolute reference. The fragment is dropped.
     ///
-    /// - Throws: ``InvalidURLError``, as ``init(_:)-(String)`` does.
+    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``.
     public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
@@ -134,9 +134,9 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns this base URL, followed by the path of an endpoint.
     ///
-    /// There is exactly one slash between the two paths. If `target` has a leading slash, the path of the base stays. A trailing
-    /// slash of `target` is kept. The query of the base comes first, then the query of `target`. If `target` is empty, the result
-    /// is the base itself.
+    /// There is exactly one slash between the two paths. The path of the base stays, even if `target` has a leading slash. A
+    /// trailing slash of `target` is kept. The query of the base comes first, then the query of `target`. If `target` is empty,
+    /// the result is the base itself.
     ///
     /// - Parameter target: a path, percent-encoded, with or without a query.
     /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or contains an octet that
@@ -151,8 +151,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// Whether the scheme is `https`.
     public var isSecure: Bool { scheme.isExactly("https") }
 
-    /// Returns the path and query of this base URL joined with `target`, which is already checked; empty if neither has a path or
-    /// a query.
+    /// Returns the path and query of this base URL, joined with `target`; empty if neither has a path or a query. The caller has
+    /// already checked `target`.
     ///
     /// - Parameter defaults: percent-encoded query items, placed between the items of the base URL and the items of `target`.
     package func joinedTarget(_ target: String, defaults: String = "") -> String {
@@ -175,6 +175,6 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension HTTPURL: CustomDebugStringConvertible, HidesStorage {
-    /// The URL without the values of sensitive query items. ``description`` is the URL itself.
+    /// The URL, in which the values of sensitive query items are replaced. ``description`` is the URL itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
 }

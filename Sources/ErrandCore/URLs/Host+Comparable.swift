@@ -1,6 +1,6 @@
 extension Host {
-    /// Returns the form of a host for comparisons: without brackets, without the dot at the end, and with all groups of an IPv6
-    /// address.
+    /// Returns the comparable form of a host: without brackets and without the dot at the end. An IPv6 address has all eight
+    /// groups.
     ///
     /// - Parameter normal: a host in its normal form.
     static func comparable(_ normal: String) -> String {

@@ -2,8 +2,8 @@
 /// ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2);
 /// [UTS 46](https://www.unicode.org/reports/tr46/) for other scripts).
 enum Host {
-    /// The longest text that is converted to ASCII, in bytes. In every script, a host of 253 ASCII octets is shorter than this
-    /// limit.
+    /// The longest text that is converted to ASCII, in bytes. A host that has 253 octets in ASCII is shorter than this limit in
+    /// every script.
     static let limitBytes = 2048
 
     /// Returns `text` in its ASCII form.
@@ -50,9 +50,9 @@ enum Host {
         return ascii
     }
 
-    /// Returns whether `text` is an IPv6 address as in
-    /// [RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2): up to eight groups, one gap, an IPv4 address
-    /// at the end; without a zone ([RFC 9844](https://www.rfc-editor.org/rfc/rfc9844)).
+    /// Returns whether `text` is an IPv6 address as in [RFC 4291, section
+    /// 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2). The address may have up to eight groups, one gap, and an IPv4
+    /// address at the end. A zone ([RFC 9844](https://www.rfc-editor.org/rfc/rfc9844)) is not allowed.
     static func isIPv6(_ text: Substring) -> Bool {
         let halves = text.utf8.ranges(of: "::".utf8)
         guard halves.count <= 1, !text.containsOctets(":::") else { return false }

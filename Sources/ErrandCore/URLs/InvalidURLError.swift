@@ -1,8 +1,8 @@
-/// The error for text that is not a URL, path or query that can be sent. The error is thrown before anything is sent. Most errors
-/// are thrown when a request is built. A missing host is found when the request is sent.
+/// The error for an invalid URL, path or query, which can't be sent. The error is thrown before anything is sent. Most errors are
+/// thrown when a request is built. A missing host is found when the request is sent.
 ///
-/// The description shows the text without secrets, and says what to do: `invalid URL '/users': it has no host; give a whole URL, or add
-/// .server("https://…") to the stack`.
+/// The description shows the text, in which secrets are replaced, and says what to do: `invalid URL '/users': it has no host; give a
+/// whole URL, or add .server("https://…") to the stack`.
 public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The kind of problem. An open set: new codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -12,10 +12,11 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         fileprivate private(set) var problem: String
         /// The remedy for the developer; `nil` if the problem includes the remedy.
         private let remedy: String?
-        /// The problem without any part of the text, for a text that may contain credentials. The problem could otherwise show a
+        /// The problem, described without the text, because the text may contain credentials. The problem could otherwise show a
         /// part of the credentials.
         private let plain: String?
-        /// Whether the app has built the address incorrectly, so that a person who typed a part of the address can't correct it.
+        /// Whether the app built the address incorrectly. A person who typed a part of the address then can't correct the
+        /// mistake.
         fileprivate private(set) var isMistakeOfTheApp: Bool
 
         init(_ problem: String, remedy: String? = nil, plain: String? = nil, isMistakeOfTheApp: Bool = false) {
@@ -86,7 +87,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
             let hex = String(octet, radix: 16, uppercase: true)
             return Code("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
         }
-        /// The host is not a name and not an address, for the reason `why`.
+        /// The host is neither a name nor an address. The reason is `why`.
         public static func invalidHost(_ why: String) -> Code {
             Code("its host is invalid: \(why.shownSafely())", plain: "its host is invalid")
         }
@@ -96,8 +97,9 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         }
     }
 
-    /// The text without secrets, truncated to 200 characters. Credentials and a refused fragment are left out, and secret query
-    /// values are replaced. A port that is not a number is left out too, because it may be a password.
+    /// The invalid text, with its secrets removed or replaced, truncated to 200 characters. Credentials and a refused fragment
+    /// are left out, and secret query values are replaced. A port that is not a number is left out too, because the port may be
+    /// a password.
     public let text: String
     /// The problem of the text.
     public let code: Code
@@ -118,7 +120,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         self.code = code.shown(for: text)
     }
 
-    /// The text without secrets, and the reason.
+    /// The invalid text, with its secrets removed or replaced, and the problem of the text.
     public var description: String { "invalid URL '\(text)': \(code)" }
     public var failureNumber: FailureNumber { .invalidURL }
     /// The problem, without the remedy for the developer.

@@ -13,8 +13,8 @@
 ///
 /// The origin of a request is ``Request/origin``. The origin of a URL is ``HTTPURL/origin``.
 public struct Origin: Sendable {
-    /// The storage is a class, because an origin is a part of every request. A copy of an origin costs only one reference
-    /// count.
+    /// The storage is a class, because an origin is a part of every request. To copy an origin, only one reference count
+    /// changes.
     private final class Parts: Sendable {
         let scheme: String
         let host: String
@@ -77,7 +77,7 @@ public struct Origin: Sendable {
         let digits = authority[authority.utf8.index(after: colon)...]
         if digits.isEmpty { return (authority[..<colon], nil) }  // RFC 3986, section 3.2.3: an empty port counts as missing
         guard let port = Int(portDigits: digits.utf8) else {
-            // Text that is not a number may be a part of a password that contains an unescaped slash.
+            // If the port is not a number, the text may be a part of a password that contains an unescaped slash.
             throw InvalidURLError(text, .invalidPort(digits.utf8.allSatisfy(\.isASCIIDigit) ? String(digits.prefix(20)) : "…"))
         }
         return (authority[..<colon], port)

@@ -7,11 +7,12 @@
 /// ```
 ///
 /// The literal parts must be a valid path, with or without a query, percent-encoded where necessary. An interpolated value is
-/// data, and is percent-encoded: in the path as a part of one segment, and after a question mark as a part of one value.
+/// data, and is percent-encoded. In the path, the value is a part of one segment. After a question mark, the value is a part of
+/// one query value.
 ///
-/// After the values are filled in, a segment must not be empty, `.` or `..`. Such a path is refused when the request is built
-/// ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). This rule applies to the text of a
-/// segment before its first semicolon, because some servers drop the parameters of a segment.
+/// After the values are filled in, a segment must not be empty, `.` or `..`. A path with such a segment is refused when the
+/// request is built ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). This rule applies to
+/// the text of a segment before its first semicolon, because some servers drop the parameters of a segment.
 ///
 /// The second, optional argument of an interpolation names the parameter in ``template``. Logs, spans and metrics use the
 /// template as the name of the endpoint (`url.template`).
@@ -34,13 +35,13 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// The whole URL, as text; `nil` for a path.
     var urlText: String? { if kind == .url, case .literal(let text)? = parts.first { text } else { nil } }
 
-    /// Creates the path of a literal without values.
+    /// Creates the path from a literal that contains no values.
     public init(stringLiteral value: String) { (parts, kind) = ([.literal(value)], .template) }
 
-    /// Creates the path of a literal with values.
+    /// Creates the path from a literal that contains values.
     public init(stringInterpolation: StringInterpolation) { (parts, kind) = (stringInterpolation.parts, .template) }
 
-    /// Creates a path from a whole path in a variable, such as a path that a server sent. The path is already percent-encoded,
+    /// Creates a path from text that is a whole path, such as a path that a server sent. The path is already percent-encoded,
     /// with or without a query.
     ///
     /// ```swift
@@ -50,7 +51,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// The template is the path itself, and a request for the path has no ``RequestOptions/urlTemplate``.
     public init(verbatim text: String) { (parts, kind) = ([.literal(text)], .verbatim) }
 
-    /// Returns a whole URL in place of a path, such as a link that a server sent.
+    /// Returns a template that is a whole URL instead of a path, such as a link that a server sent.
     ///
     /// ```swift
     /// let next: [Item] = try await api.get(.url(page.next))
@@ -62,7 +63,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// - Parameter url: an absolute `http` or `https` URL. For any other URL, creating the request throws ``InvalidURLError``.
     public static func url(_ url: URL) -> PathTemplate { .url((try? HTTPURL(url))?.description ?? url.absoluteString) }
 
-    /// Returns a whole URL in place of a path. The text of the URL must be percent-encoded. See ``url(_:)-(URL)``.
+    /// Returns a template that is a whole URL instead of a path. The text of the URL must be percent-encoded. See
+    /// ``url(_:)-(URL)``.
     public static func url(_ text: String) -> PathTemplate { PathTemplate(urlText: text) }
 
     private init(urlText: String) { (parts, kind) = ([.literal(urlText)], .url) }
@@ -71,7 +73,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     ///
     /// The description and the mirror show only the template, because values may be secret.
     public struct Resolved: Sendable, Hashable, CustomStringConvertible, HidesStorage {
-        /// The path, percent-encoded, with its leading slash unless it is empty, and the query.
+        /// The percent-encoded path and the query. The path has a leading slash, unless the path is empty.
         public let target: String
         /// The template of the path, for `url.template`.
         public let template: String
@@ -80,7 +82,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         public var description: String { Sensitivity.standard.redactedURL(template) }
     }
 
-    /// Returns the path with its percent-encoded values filled in. `query` is appended to the query of the path.
+    /// Returns the path with its percent-encoded values filled in. `query` is appended to the query that the path may contain.
     ///
     /// If the template is a whole URL (``url(_:)-(URL)``), the result is the path and the query of that URL.
     ///
@@ -88,7 +90,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     ///   - A segment is empty, `.` or `..`.
     ///   - A literal part contains an octet that must be percent-encoded, names an authority, or has a fragment.
     ///   - The path begins with an interpolated value that begins with a slash.
-    ///   - `query` was created percent-encoded, and is invalid.
+    ///   - `query` was created from percent-encoded text, and is invalid.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {
         if let urlText {
             let request = Request(.get, url: try HTTPURL(urlText), query: query)
@@ -111,8 +113,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Each value is one segment. Only the octets before the first semicolon are checked, as in the check of
-                    // whole segments below.
+                    // Each value is one segment. Only the octets before the first semicolon are checked. The check of whole
+                    // segments below does the same.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }
@@ -158,10 +160,10 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         while true {
             let end = path[start...].firstIndex(of: UInt8(ascii: "/")) ?? path.endIndex
             if start == end {
-                // The segment before a leading slash and the segment after a trailing slash may be empty.
+                // The first segment (before a leading slash) and the last segment (after a trailing slash) may be empty.
                 if start != 0 && end != path.endIndex { return .emptySegment }
             } else {
-                // Servers with segment parameters drop the parameters before they resolve dots: they read `..;x` as `..`.
+                // Some servers drop the parameters of a segment before they resolve dots. Such a server reads `..;x` as `..`.
                 let name = path[start..<end].prefix { $0 != UInt8(ascii: ";") }
                 if name.isEmpty { return .emptySegment }
                 if isDotSegment(name) { return .dotSegment }
@@ -190,7 +192,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return rest.isEmpty && (dots == 1 || dots == 2)
     }
 
-    /// The path without its query. Each value is replaced by its name in braces, or by `{}` if it has no name.
+    /// The path without its query. Each value is replaced by the name of its parameter in braces, or by `{}` if the parameter
+    /// has no name.
     public var template: String {
         if let urlText { return (try? HTTPURL(urlText))?.path ?? "" }
         var text = ""
@@ -205,7 +208,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         return text
     }
 
-    /// The template. The values are not shown, because they may be secret. A whole URL is shown without secrets.
+    /// The template. The values are not shown, because they may be secret. If the template is a whole URL, secrets in the URL
+    /// are replaced.
     public var description: String { urlText.map { Sensitivity.standard.redactedURL($0).shownSafely(limit: 200) } ?? template }
 
     /// The parts of a literal, as the compiler collects them.
@@ -260,8 +264,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 }
 
 extension InvalidURLError.Code {
-    /// The path begins with an interpolated value that begins with a slash. Probably a whole path was interpolated, and its
-    /// slashes would become `%2F`.
+    /// The path begins with an interpolated value that begins with a slash. Probably the interpolated value is a whole path.
+    /// The slashes of that path would become `%2F`.
     public static let interpolatedPath = InvalidURLError.Code(
         "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F",
         remedy: "for a whole path in a variable, write PathTemplate(verbatim: path)", isMistakeOfTheApp: true)

@@ -1,5 +1,5 @@
-/// The parts of an absolute URL in the most common form: a lower-case scheme, a host of lower-case letters, digits, hyphens and
-/// dots, and no escapes.
+/// The parts of an absolute URL in the most common form. The scheme is in lower case, the host has only lower-case letters,
+/// digits, hyphens and dots, and nothing is escaped.
 ///
 /// Such a URL is parsed in one pass, because it needs no change. ``URLReference`` parses or refuses all other URLs.
 struct PlainURL {
@@ -9,10 +9,10 @@ struct PlainURL {
     let port: Int?
     /// The offset at which the authority ends.
     let pathStart: Int
-    /// The offset of the query's question mark, or of the end of the text.
+    /// The offset of the question mark before the query; the offset of the end of the text if there is no query.
     let pathEnd: Int
 
-    /// Parses a URL; `nil` if the URL has any other form.
+    /// Parses a URL in the most common form; `nil` for any other URL.
     init?(_ text: String) {
         guard text.utf8.count <= RequestTarget.limitBytes,
             let read = text.utf8.withContiguousStorageIfAvailable({ PlainURL(reading: $0) }), let read
@@ -43,7 +43,7 @@ struct PlainURL {
 
         if index < text.count, text[index] == colon {
             let digits = text[(index + 1)...].prefix { $0.isASCIIDigit }
-            // A port with leading zeros needs a change.
+            // A port with leading zeros must be changed, so this parser does not accept it.
             guard digits.first != UInt8(ascii: "0"), let number = Int(portDigits: digits) else { return nil }
             port = number
             index = digits.endIndex

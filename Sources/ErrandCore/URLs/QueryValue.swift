@@ -1,4 +1,4 @@
-/// A value in a ``URLQuery``: text, numbers, Boolean values, dates, URLs, data, optionals and arrays.
+/// A value in a ``URLQuery``. Text, numbers, Boolean values, dates, URLs, data, optionals and arrays conform to this protocol.
 ///
 /// If a value is `nil`, its name is left out. An array repeats the name for each element (see ``URLQuery/ArrayStyle``). A date is
 /// written in ISO 8601, in UTC and without fractions of a second: `2026-11-21T12:36:00Z`.
@@ -30,9 +30,9 @@ extension UInt: QueryValue { public var queryValues: [String] { [String(self)] }
 extension UInt32: QueryValue { public var queryValues: [String] { [String(self)] } }
 /// Decimal digits.
 extension UInt64: QueryValue { public var queryValues: [String] { [String(self)] } }
-/// The shortest text that reads as the same number: `0.5`, `2.0`, `1e+20`.
+/// The shortest text from which the same number can be read: `0.5`, `2.0`, `1e+20`.
 extension Double: QueryValue { public var queryValues: [String] { [String(self)] } }
-/// The shortest text that reads as the same number: `0.5`, `2.0`.
+/// The shortest text from which the same number can be read: `0.5`, `2.0`.
 extension Float: QueryValue { public var queryValues: [String] { [String(self)] } }
 /// All significant digits, with a period: `12.50` is written as `12.5`.
 extension Decimal: QueryValue { public var queryValues: [String] { [description] } }

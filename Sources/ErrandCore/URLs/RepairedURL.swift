@@ -4,7 +4,7 @@ enum RepairedURL {
     /// The source of a text.
     enum Source {
         /// A person pasted or typed the text. White space and byte order marks around the text, and its fragment, are dropped. A
-        /// backslash in the path is kept. A later check refuses the backslash, because browsers read it as a slash.
+        /// backslash in the path is kept. A later check refuses the URL, because browsers read a backslash as a slash.
         case person
         /// A server sent the text. Spaces around the text are dropped. A backslash in the path is percent-encoded.
         case server
@@ -40,7 +40,7 @@ enum RepairedURL {
         return Substring(octets)
     }
 
-    /// Returns the start of the path: after the authority, if there is one.
+    /// Returns the start of the path. If there is an authority, the path starts after it.
     private static func pathStart(of text: Substring) -> Substring.Index {
         var authority = text
         if !text.utf8.starts(with: "//".utf8) {

@@ -12,8 +12,8 @@
 /// ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)). Nothing is sorted, merged or dropped, except
 /// that a name with the value `nil` is left out.
 ///
-/// The query of a request is ``Request/query``. In this property, and after ``init(percentEncoded:)``, an unchanged item keeps
-/// its exact octets.
+/// The query of a request is ``Request/query``. If the query comes from this property or from ``init(percentEncoded:)``, each
+/// unchanged item keeps its exact octets.
 public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible, HidesStorage {
     /// A name and its value. If the value is `nil`, the item is a name without `=`.
     public struct Item: Sendable, Hashable {
@@ -70,7 +70,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
 
     /// The form in which an array is written.
     public struct ArrayStyle: Sendable, Hashable, CustomStringConvertible {
-        /// The name once for each element: `ids=1&ids=2`. The default.
+        /// The name is repeated for each element: `ids=1&ids=2`. The default.
         public static let repeated = ArrayStyle(description: "repeated")
         /// The name with brackets, once for each element: `ids[]=1&ids[]=2`, sent as `ids%5B%5D=1&ids%5B%5D=2`, as PHP and Rails expect it.
         public static let brackets = ArrayStyle(description: "brackets")
@@ -138,7 +138,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     ///   - arrays: the form in which an array is written.
     ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are
     ///     written in ISO 8601, and data is Base64. For the coding of a client, pass `client.jsonCoding`.
-    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error of `value`.
+    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members. An error that `value` throws is
+    ///   thrown too.
     public init(encoding value: some Encodable, arrays: ArrayStyle = .repeated, coding: JSONCoding = .standard) throws {
         items = try EncodedPair.pairs(of: value, coding: coding).flatMap { pair in
             pair.isArray ? arrays.items(pair.name, pair.texts) : pair.texts.map { Item(name: pair.name, value: $0) }
@@ -147,10 +148,10 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
 
     /// Creates a query from percent-encoded text without its question mark.
     ///
-    /// Each unchanged item keeps its octets, including an empty item (`a&&b`). A `+` is a plus sign, as in
-    /// [RFC 3986](https://www.rfc-editor.org/rfc/rfc3986#section-3.4). Servers that parse forms read a `+` as a space. A name or
-    /// value with a broken escape, or with octets that are not UTF-8, is shown with its escapes. If the text is invalid in a
-    /// query, for example because of a space, building or sending the request throws ``InvalidURLError``.
+    /// Each unchanged item keeps its octets, including an empty item (`a&&b`). A `+` is a plus sign, as in [RFC
+    /// 3986](https://www.rfc-editor.org/rfc/rfc3986#section-3.4). Servers that parse forms read a `+` as a space. If a name or
+    /// value has a broken escape, or octets that are not UTF-8, the name or value is shown with its escapes. If the text is
+    /// invalid in a query, for example because of a space, building or sending the request throws ``InvalidURLError``.
     public init(percentEncoded text: some StringProtocol) {
         // Octets are compared, because a combining character after a separator must not hide the separator.
         let text = Substring(text)
@@ -183,18 +184,19 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// request.query.set("page", 2)
     /// ```
     ///
-    /// - Parameter value: the new value. An array replaces the items with one item for each element. `nil` and an empty array
-    ///   remove the items.
+    /// - Parameter value: the new value. If the value is an array, the new items are one item for each element. If the value is
+    ///   `nil` or an empty array, the items are removed.
     public mutating func set(_ name: String, _ value: some QueryValue) {
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }
 
-    /// Replaces the items that have the name of an array. The new items are at the position of the first replaced item. If no item has
-    /// the name, the new items are appended.
+    /// Replaces all items of an array. The new items are at the position of the first replaced item. If no item has the name, the new
+    /// items are appended.
     ///
     /// - Parameters:
     ///   - name: the name of the array, without brackets even for the style ``ArrayStyle/brackets``.
-    ///   - style: the form in which the array is written. Items in another style are not found.
+    ///   - style: the form in which the array is written. The style ``ArrayStyle/brackets`` does not replace items without
+    ///     brackets. The other styles do not replace items with brackets.
     public mutating func set(_ name: String, _ values: [some QueryValue], style: ArrayStyle) {
         replace(style.itemName(name), with: style.items(name, values.flatMap(\.queryValues)))
     }
@@ -205,7 +207,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
         items.replaceSubrange(place..., with: new + after)
     }
 
-    /// Adds one item for each text of `value`: no item for `nil`, several items for an array.
+    /// Adds one item for each text of `value`: no item for `nil`, and one item for each element of an array.
     public mutating func append(_ name: String, _ value: some QueryValue) {
         items += value.queryValues.map { Item(name: name, value: $0) }
     }

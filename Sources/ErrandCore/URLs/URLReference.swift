@@ -1,7 +1,7 @@
 /// A URI reference in its five components, exactly as written
 /// ([RFC 3986, section 4.1](https://www.rfc-editor.org/rfc/rfc3986#section-4.1)).
 ///
-/// A `Location` or a `Link` field contains a reference, which is absolute, or relative to the URL of the request.
+/// A `Location` or a `Link` field contains a reference. A reference is absolute, or relative to the URL of the request.
 ///
 /// ```swift
 /// let next = try URLReference("../g?y").resolved(against: URLReference("http://a/b/c/d;p?q"))
@@ -21,11 +21,12 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a reference by splitting `text` into its components. Nothing is percent-encoded or repaired.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` contains an octet that no URI may contain: a space, a control character, a
-    ///   non-ASCII octet outside the host, or a broken escape.
+    /// - Throws: ``InvalidURLError`` if `text` contains an octet that no URI may contain. Such octets are a space, a control
+    ///   character, a non-ASCII octet outside the host, and a broken escape.
     public init(_ text: String) throws(InvalidURLError) {
         var rest = Substring(text)
-        // Octets are compared, because grapheme clusters are slow, and a combining character would hide the separator before it.
+        // The comparison uses octets, because grapheme clusters are slow to compare. A combining character would also hide the
+        // separator before it.
         if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
             fragment = String(rest[rest.utf8.index(after: mark)...])
             rest = rest[..<mark]
@@ -59,7 +60,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Creates a reference from a URL, which is already checked.
+    /// Creates a reference from a URL, whose components were already checked.
     public init(_ url: HTTPURL) {
         scheme = url.scheme
         authority = url.authority
@@ -139,6 +140,7 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension URLReference: CustomDebugStringConvertible, HidesStorage {
-    /// The reference without credentials and without the values of sensitive query items. ``description`` is the reference itself.
+    /// The reference without its credentials. The values of sensitive query items are replaced. ``description`` is the reference
+    /// itself.
     public var debugDescription: String { Sensitivity.standard.redactedURL(description) }
 }

@@ -1,5 +1,5 @@
-/// `application/x-www-form-urlencoded`: names and values as forms send them
-/// ([WHATWG URL, section 5.2](https://url.spec.whatwg.org/#urlencoded-serializing)).
+/// The format `application/x-www-form-urlencoded`, in which forms send names and values ([WHATWG URL, section
+/// 5.2](https://url.spec.whatwg.org/#urlencoded-serializing)).
 ///
 /// ```swift
 /// FormURLEncoded.encode([(name: "user", value: "joe b"), (name: "mail", value: "joe@a.example")])
@@ -23,12 +23,12 @@ public enum FormURLEncoded {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the members of a dictionary, sorted by name, because a dictionary has no order.
+    /// Returns the members of a dictionary as pairs. The pairs are sorted by name, because a dictionary has no order.
     public static func encode(_ dictionary: [String: String]) -> String {
         encode(dictionary.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
 
-    /// Returns a text as the name or the value of a form's item.
+    /// Returns a text in the form of an item's name or value.
     package static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         append(text, to: &bytes)
@@ -37,10 +37,10 @@ public enum FormURLEncoded {
 
     /// Returns the pairs in their order, with escapes resolved. A value is `nil` if the item has no `=`. Empty items are left out.
     ///
-    /// If a name or a value has a broken escape, or its octets are not UTF-8, its escapes are kept.
+    /// If a name or value has a broken escape, or octets that are not UTF-8, the escapes in that name or value are kept.
     ///
-    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, which has the same form, `+` may be a
-    ///   plus sign.
+    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, `+` may be a plus sign, although the
+    ///   query otherwise has the same form.
     package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = true) -> [(name: String, value: String?)] {
         func decoded(_ octets: ArraySlice<UInt8>) -> String {
             let octets = plusIsSpace ? octets.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : Array(octets)

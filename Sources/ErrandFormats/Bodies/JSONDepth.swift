@@ -3,8 +3,8 @@
 /// A first pass checks nesting and names. In text of more than 256 bytes, a second pass searches for long runs of combining marks.
 /// The second pass skips ASCII text eight bytes at a time.
 ///
-/// The nesting is limited because a recursive decoder, Foundation's decoder and the values themselves use stack for each level. A
-/// thread may have a stack of only 512 KiB.
+/// The nesting is limited, because each level uses stack. A recursive decoder, Foundation's decoder and the values themselves all
+/// use stack for each level. A thread may have a stack of only 512 KiB.
 ///
 /// Runs of combining marks are limited because comparing such a run as Unicode text takes quadratic time. A decoder that stores
 /// members by name compares the names as Unicode text. An app also compares values as Unicode text, for example as raw values and
@@ -15,9 +15,9 @@ package enum JSONDepth {
 
     /// Returns the problem of the text; `nil` if the text may be decoded. Text that is not JSON may be reported as too deep.
     ///
-    /// The type of `bytes` is concrete, because a generic scan is several times slower from another module.
+    /// The type of `bytes` is concrete, because a generic function in another module is several times slower.
     package static func problem(in bytes: UnsafeRawBufferPointer, limit: Int = limit) -> String? {
-        // UTF-16 and UTF-32 have a zero among the first four bytes of JSON, or a byte order mark.
+        // JSON text in UTF-16 or UTF-32 has a zero among its first four bytes, or a byte order mark.
         if bytes.prefix(4).contains(0) || bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             return "not UTF-8 (RFC 8259, 8.1)"
         }
@@ -25,7 +25,7 @@ package enum JSONDepth {
         var string = JSONStringState()
         var stringStart = 0
         var isPlain = true
-        /// Whether the last token is a string that is too long for a name.
+        /// Whether the last token is a string that would be too long as a name.
         var hasLongString = false
         for (index, byte) in bytes.enumerated() {
             switch string.read(byte) {

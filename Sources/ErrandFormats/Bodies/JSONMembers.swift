@@ -1,17 +1,17 @@
-/// Extracts the needed members of a JSON object whose other members may be unreadable.
+/// Extracts the needed members of a JSON object, even if other members are unreadable.
 ///
-/// A response with a rotated token must not be lost because of an unneeded member. Such a member may nest too deeply, have a long run
-/// of combining marks, or not be UTF-8.
+/// A response with a new token must not be lost because another member of the response is unreadable. The other member may nest
+/// too deeply, may have a long run of combining marks, or may not be UTF-8.
 ///
-/// Works in linear time, without recursion, with one bit for each level of nesting.
+/// The extraction takes linear time, does not use recursion, and stores one bit for each level of nesting.
 package enum JSONMembers {
-    /// Returns a JSON object with the members of a JSON text whose names are in `names`, in the order of the text. Returns `nil`
-    /// if the text has no complete object.
+    /// Returns a JSON object with those members of a JSON text whose names are in `names`. The members keep their order. Returns
+    /// `nil` if the text has no complete object.
     ///
     /// - A needed member is left out if its value is unreadable, an array or an object.
-    /// - In the other members, quotation marks and brackets must be in pairs. Nothing else is checked.
-    /// - A byte order mark before the object and text after the object are ignored. If the text after the object has another `{`,
-    ///   the result is `nil`, because it is unknown which object is meant.
+    /// - In the other members, each quotation mark and bracket must have its counterpart. Nothing else is checked.
+    /// - A byte order mark before the object is ignored, and text after the object is ignored. If the text after the object has
+    ///   another `{`, the result is `nil`, because the needed members may be in either object.
     package static func needed(_ names: [String], in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         var scan = JSONScan(bytes)
         guard let members = scan.members(where: { name in names.contains { $0.utf8.elementsEqual(bytes[name]) } }) else { return nil }
@@ -94,7 +94,7 @@ private struct JSONScan {
         }
     }
 
-    /// Skips an array or an object. Returns whether its brackets are in pairs.
+    /// Skips an array or an object, and checks its brackets. Returns whether each bracket has its counterpart.
     private mutating func skipBrackets() -> Bool {
         var open = BitStack()
         while let byte = cursor.next {

@@ -8,14 +8,14 @@
 ///
 /// Numbers are equal if their values are equal: 1, 1.0 and 10e-1 are equal, and all three print as `1`.
 ///
-/// Swift's coders support only the digits that `Int64`, `UInt64` and `Double` can hold. A ``JSONValue`` inside another `Codable` type
-/// therefore keeps whole numbers of 64 bits, and about 16 digits of any other number. A `JSONValue` that is the whole body keeps all
-/// digits.
+/// Swift's coders support only the digits that `Int64`, `UInt64` and `Double` can hold. If a ``JSONValue`` is inside another
+/// `Codable` type, whole numbers of 64 bits keep all digits. Any other number keeps about 16 digits. A `JSONValue` that is the whole
+/// body keeps all digits.
 ///
-/// Swift's coders support no numbers beyond the range of `Double` at either end. Inside a `Codable` type, `1e400` and `1e-400` cause
-/// a `DecodingError`.
+/// Swift's coders do not support numbers that are too large or too small for a `Double`. Inside a `Codable` type, `1e400` and
+/// `1e-400` cause a `DecodingError`.
 public struct JSONNumber: Sendable, Hashable {
-    /// One representation for each value, so that equal numbers have equal representations.
+    /// Each value has exactly one representation, so that equal numbers have equal representations.
     private enum Storage: Sendable, Hashable {
         case integer(Int64)
         /// Any other number, in its canonical text.
@@ -98,7 +98,7 @@ public struct JSONNumber: Sendable, Hashable {
         let roundsUp = digits[limit] >= 5
         digits.removeLast(digits.count - limit)
         if roundsUp {
-            // All nines at the end become zeros, and the digit before them grows by one.
+            // Nines at the end become zeros, and the digit before the nines grows by one.
             var index = limit - 1
             while index >= 0, digits[index] == 9 {
                 digits[index] = 0
@@ -106,7 +106,7 @@ public struct JSONNumber: Sendable, Hashable {
             }
             if index >= 0 { digits[index] += 1 } else { digits.insert(1, at: 0) }
         }
-        // Zeros at the end are removed, because rounding up may have added a digit.
+        // Zeros at the end are removed, because rounding up may have created zeros.
         while digits.last == 0 {
             digits.removeLast()
             power += 1
@@ -114,7 +114,7 @@ public struct JSONNumber: Sendable, Hashable {
         return (text.utf8.first == UInt8(ascii: "-") ? "-" : "") + digits.map { String($0) }.joined() + "e\(power)"
     }
 
-    /// The nearest `Double`; 0 for a number that is too small for a `Double`.
+    /// The `Double` that is nearest to the number; 0 if the number is too small for a `Double`.
     public var doubleValue: Double {
         switch storage {
         case .integer(let integer): Double(integer)
@@ -126,7 +126,7 @@ public struct JSONNumber: Sendable, Hashable {
     public var isWhole: Bool {
         switch storage {
         case .integer: true
-        // The text of a fraction has either a point and no exponent, or a negative exponent.
+        // If the number has a fraction, its text has either a point and no exponent, or a negative exponent.
         case .text(let text): text.utf8.contains(UInt8(ascii: "e")) ? !text.containsOctets("e-") : !text.utf8.contains(UInt8(ascii: "."))
         }
     }
@@ -154,7 +154,7 @@ public struct JSONNumber: Sendable, Hashable {
 }
 
 extension FixedWidthInteger {
-    /// Creates the value of a JSON number; `nil` for a fraction and for a number out of range.
+    /// Creates the integer that equals a JSON number; `nil` if the number has a fraction or is out of range.
     ///
     /// ```swift
     /// UInt64(exactly: number)
@@ -166,14 +166,14 @@ extension FixedWidthInteger {
 }
 
 extension JSONNumber: LosslessStringConvertible, CustomReflectable {
-    /// Reads a number by JSON's grammar; `nil` for any other text, for more than 1,024 characters, and for a number beyond the range
-    /// of `Double`.
+    /// Reads a number by JSON's grammar; `nil` for any other text. Also `nil` for more than 1,024 characters, and for a number
+    /// beyond the range of `Double`.
     public init?(_ description: String) {
         guard let number = JSONParser.number(Array(description.utf8)) else { return nil }
         self = number
     }
 
-    /// The number as JSON, without a fraction of zeros: `7`, not `7.0`.
+    /// The number as JSON, without zeros at the end of the fraction: `7`, not `7.0`.
     public var description: String {
         switch storage {
         case .integer(let integer): "\(integer)"

@@ -30,11 +30,11 @@ extension JSONValue {
     ///
     /// - Parameters:
     ///   - bytes: the text. A byte order mark is skipped.
-    ///   - limitBytes: the largest size of the text, in bytes. Default: 64 MiB. The value takes up to about 25 times as much
-    ///     memory, for example for an array of small objects.
+    ///   - limitBytes: the largest size of the text, in bytes. Default: 64 MiB. The resulting value takes up to about 25 times
+    ///     as much memory as the text, for example for an array of small objects.
     /// - Throws: ``JSONParsingError`` for text that is not JSON, is larger than `limitBytes`, or nests deeper than ``depthLimit``.
-    ///   The error is also thrown for names and strings that are slow to compare: a member's name that is longer than 256 bytes
-    ///   and not ASCII, and a string with more than 128 combining marks in a row.
+    ///   The same error is thrown for names and strings that are slow to compare. Such a name is longer than 256 bytes and not
+    ///   ASCII. Such a string has more than 128 combining marks in a row.
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {
@@ -56,7 +56,7 @@ extension JSONValue {
 struct JSONParser {
     private var cursor: JSONCursor
 
-    /// - Parameter bytes: the text. The caller keeps its memory valid for the lifetime of the parser.
+    /// - Parameter bytes: the text. The caller keeps the memory of the text valid for the lifetime of the parser.
     init(bytes: UnsafeBufferPointer<UInt8>) { cursor = JSONCursor(bytes) }
 
     /// Reads a text that is only a number; `nil` for any other text.
@@ -163,7 +163,7 @@ struct JSONParser {
             let value = cursor.bytes[whole].reduce(into: Int64(0)) { $0 = $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
             return JSONNumber(isNegative ? -value : value)
         }
-        // More digits cost more than linear time, and no number needs them.
+        // More digits would take more than linear time, and no number needs more digits.
         guard cursor.position - start <= 1024 else { throw limit("a number longer than 1,024 characters") }
         let digits = Array(cursor.bytes[whole]) + cursor.bytes[fraction]
         // The place of the point, counted from the first digit that is not zero.

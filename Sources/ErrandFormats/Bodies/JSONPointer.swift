@@ -9,7 +9,7 @@ public struct JSONPointer: Sendable, Hashable {
     /// The names and indices, unescaped. Empty for the whole value.
     public let tokens: [String]
 
-    /// Creates a place from names and indices, unescaped.
+    /// Creates a place from names and indices that are not escaped.
     public init(_ tokens: [String]) { self.tokens = tokens }
 
     /// Creates a place from its text, such as `/user/tags/0`. In a name, `~1` is a slash, and `~0` is a tilde. The empty text is the
@@ -42,15 +42,15 @@ public struct JSONPointer: Sendable, Hashable {
         self.tokens = tokens
     }
 
-    /// Creates a place from the fragment of a URL ([section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6)), such as `#/a%20b`,
-    /// with or without the number sign; `nil` for any other text.
+    /// Creates a place from the fragment of a URL ([section 6](https://www.rfc-editor.org/rfc/rfc6901#section-6)), such as `#/a%20b`;
+    /// `nil` for any other text. The number sign may be missing.
     public init?(fragment: String) {
         let text = fragment.hasOctetPrefix("#") ? Substring(fragment.utf8.dropFirst()) : fragment[...]
         guard let decoded = PercentEncoding.decode(text) else { return nil }
         self.init(decoded)
     }
 
-    /// Returns the place of a member or an element of the value at this place.
+    /// Returns the place of a member or an element. The value at this place contains that member or element.
     public func appending(_ token: String) -> JSONPointer { JSONPointer(tokens + [token]) }
 
     /// Reads a token as the index of an element. `nil` unless the token consists of digits without a leading zero.
@@ -82,7 +82,7 @@ extension JSONPointer: CustomStringConvertible {
 extension JSONPointer: ExpressibleByStringLiteral {
     /// Creates a place from a literal.
     ///
-    /// - Precondition: the text is a pointer: see ``init(_:)-(String)``.
+    /// - Precondition: the text is a valid pointer, as in ``init(_:)-(String)``.
     public init(stringLiteral text: String) {
         guard let pointer = JSONPointer(text) else {
             preconditionFailure("'\(text)' is not a JSON pointer: a pointer begins with '/', and every ~ is followed by 0 or 1")

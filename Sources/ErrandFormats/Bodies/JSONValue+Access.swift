@@ -1,10 +1,10 @@
-// The functions of this file read a JSON value without a Swift type.
+// The functions of this file read a JSON value that has no Swift type of its own.
 
 extension JSONValue {
     /// The member with this name; ``null`` if there is no such member, or if this value is not an object.
     ///
-    /// Setting a member adds or replaces it. As in a merge patch, a value that is not an object becomes an object. Setting ``null``
-    /// sets the member to `null`. To remove a member, call `remove(at:)`.
+    /// If you set a member, the member is added or replaced. If this value is not an object, it becomes an object, as in a merge
+    /// patch. If you set ``null``, the member stays, and its value is `null`. To remove a member, call `remove(at:)`.
     public subscript(name: String) -> JSONValue {
         get { if case .object(let members) = self { members[name] ?? .null } else { .null } }
         set {
@@ -15,9 +15,9 @@ extension JSONValue {
         }
     }
 
-    /// The member with this name, as a property: `json.user.name = "Ada"`. If a property of ``JSONValue``, such as `description` or
-    /// `isNull`, has the name of the member, use the subscript. The members of an array are in ``arrayValue``: `json.tags.count` is a
-    /// member with the name `count`.
+    /// The member with this name, as a property: `json.user.name = "Ada"`. If ``JSONValue`` has a property with the member's name,
+    /// such as `description` or `isNull`, use the subscript. The elements of an array are in ``arrayValue``. The expression
+    /// `json.tags.count` reads a member with the name `count`.
     public subscript(dynamicMember name: String) -> JSONValue {
         get { self[name] }
         set { self[name] = newValue }
@@ -48,7 +48,7 @@ extension JSONValue {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null }
     }
 
-    /// Whether the value is ``null``: `null` in the text, or missing.
+    /// Whether the value is ``null``. Such a value is either `null` in the text, or missing from the text.
     public var isNull: Bool { self == .null }
 
     /// The text; `nil` for a value that is not a string. A number is not converted.

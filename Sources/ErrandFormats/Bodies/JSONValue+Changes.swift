@@ -1,4 +1,4 @@
-// The functions of this file change a JSON value without a Swift type.
+// The functions of this file change a JSON value that has no Swift type of its own.
 
 extension JSONValue {
     /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace the
@@ -25,7 +25,7 @@ extension JSONValue {
         self = .object(members)
     }
 
-    /// Returns the value after a merge patch. See ``merge(_:)``.
+    /// Returns a copy of the value to which a merge patch was applied. See ``merge(_:)``.
     public func merged(with patch: JSONValue) -> JSONValue {
         var value = self
         value.merge(patch)
@@ -57,15 +57,15 @@ extension JSONValue {
     /// try json.set("Ada", at: "/user/name")
     /// ```
     ///
-    /// - Throws: ``JSONPointerError`` if the value that contains the place is missing, or is neither an object nor an array.
+    /// - Throws: ``JSONPointerError`` if the parent value of the place is missing, or is neither an object nor an array.
     public mutating func set(_ value: JSONValue, at pointer: JSONPointer) throws(JSONPointerError) {
         try change(pointer.tokens[...], pointer) { _ in value }
     }
 
-    /// Removes the value at a place, and returns it; `nil` if there is no such member or element.
+    /// Removes the value at a place, and returns that value; `nil` if there is no such member or element.
     ///
-    /// - Throws: ``JSONPointerError`` if the value that contains the place is missing, or is neither an object nor an array, and for
-    ///   the whole value.
+    /// - Throws: ``JSONPointerError`` if the place is the whole value. The same error is thrown if the parent value is missing, or
+    ///   is neither an object nor an array.
     @discardableResult
     public mutating func remove(at pointer: JSONPointer) throws(JSONPointerError) -> JSONValue? {
         guard !pointer.tokens.isEmpty else { throw JSONPointerError(pointer, "the whole value can't be removed") }
@@ -74,7 +74,7 @@ extension JSONValue {
         return old
     }
 
-    /// - Parameter make: the closure that returns the new value for the old value at the place. `nil` removes the value.
+    /// - Parameter make: a closure that gets the old value at the place, and returns the new value. `nil` removes the value.
     private mutating func change(
         _ tokens: ArraySlice<String>, _ pointer: JSONPointer, _ make: (JSONValue?) -> JSONValue?
     ) throws(JSONPointerError) {
@@ -83,7 +83,7 @@ extension JSONValue {
             return
         }
         let isLast = tokens.count == 1
-        // Only the sole owner of a collection can change it without a copy.
+        // A collection is changed without a copy only if there is no other reference to the collection.
         if var members = objectValue {
             self = .null
             defer { self = .object(members) }
@@ -100,8 +100,8 @@ extension JSONValue {
             defer { self = .array(elements) }
             let index = token.isExactly("-") ? elements.count : JSONPointer.index(token)
             guard let index, index < elements.count else {
-                // There is no element at the index. A new element may be added only at the end. To remove a missing element,
-                // nothing is done.
+                // There is no element at the index. A new element may be added only at the end. Removing a missing
+                // element has no effect.
                 let new = isLast ? make(nil) : nil
                 guard isLast, new == nil || index == elements.count else {
                     throw JSONPointerError(pointer, "there is no element '\(token.shownSafely(limit: 80))'")
@@ -122,7 +122,7 @@ extension JSONValue {
     }
 }
 
-/// The error for a place of a JSON value that can't be changed.
+/// The error for a place in a JSON value that can't be changed.
 public struct JSONPointerError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The place.
     public let pointer: JSONPointer

@@ -1,18 +1,18 @@
 // The functions of this file write JSON values as text.
 
 extension JSONValue: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The value as JSON: compact, with the names of members sorted.
+    /// The value as compact JSON, with the members sorted by name.
     ///
     /// The description shows everything that the value holds, secrets included.
     public var description: String { String(decoding: bytes(), as: UTF8.self) }
 
-    /// The value as JSON, indented by two spaces, with the names of members sorted.
+    /// The value as JSON that is indented by two spaces, with the members sorted by name.
     public var debugDescription: String { String(decoding: bytes(isIndented: true), as: UTF8.self) }
 
     /// The value as JSON.
     public var customMirror: Mirror { Mirror(self, children: ["json": description]) }
 
-    /// The value as JSON text in UTF-8, with the names of members sorted.
+    /// The value as JSON text in UTF-8, with the members sorted by name.
     package func bytes(isIndented: Bool = false) -> [UInt8] {
         var writer = JSONWriter(isIndented: isIndented)
         writer.write(self)

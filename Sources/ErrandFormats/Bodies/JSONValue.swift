@@ -22,7 +22,7 @@
 /// `["name": JSONValue(name), "age": JSONValue(age)]`.
 ///
 /// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. A value that is made in
-/// code has no limit. Keep such a value within the same depth, because describing, comparing and encoding it use stack for each
+/// code has no limit. Keep also such a value within this limit. Describing, comparing and encoding the value use stack for each
 /// level.
 ///
 /// A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
@@ -38,11 +38,12 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. Its members have no order. If several members have the same name, the last member is used. A `Decodable` type
+    /// An object. The members have no order. If several members have the same name, the last member is used. A `Decodable` type
     /// gets the first member.
     ///
-    /// Names are compared as Swift compares texts. An `é` in one code point and an `e` with a combining accent are the same name
-    /// here, but two names in JSON ([RFC 8259, section 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
+    /// Swift's comparison of texts decides whether names are equal. An `é` may be one code point, or an `e` with a
+    /// combining accent. Here both are the same name, but in JSON they are two names ([RFC 8259, section
+    /// 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
 
     /// Creates a text.
@@ -65,7 +66,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
 
     /// Decodes any JSON value.
     ///
-    /// - Throws: `DecodingError`, also for a value that nests deeper than ``depthLimit``.
+    /// - Throws: `DecodingError` if a value can't be decoded, or if a value nests deeper than ``depthLimit``.
     public init(from decoder: any Decoder) throws {
         let depth = decoder.codingPath.count
         func tooDeep() -> DecodingError {
@@ -74,8 +75,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
         guard depth <= Self.depthLimit else { throw tooDeep() }
         let container = try decoder.singleValueContainer()
-        // A decoder does not report the type of the next value. Therefore each type is tried in sequence. A failed try creates an
-        // error that holds the coding path, but the path is short.
+        // A decoder does not report the type of the next value. Therefore each type is tried in sequence. A failed attempt to
+        // decode creates an error that contains the coding path, but the path is short.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {
@@ -101,10 +102,10 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
     }
 
-    /// Returns the number in `container`, whose nearest `Double` is `value`.
+    /// Returns the number in `container`. The nearest `Double` of that number is `value`.
     private static func number(_ value: Double, in container: any SingleValueDecodingContainer) -> JSONNumber? {
-        // Up to 2^53, a `Double` can represent every whole number. Beyond 2^53, the value is decoded again as an integer, to keep its
-        // digits.
+        // Up to 2^53, a `Double` can represent every whole number. Beyond 2^53, the value is decoded again as an integer, so that the
+        // integer keeps its digits.
         if value.magnitude >= 0x1p53 {
             if let integer = try? container.decode(Int64.self) { return JSONNumber(integer) }
             if let integer = try? container.decode(UInt64.self) { return JSONNumber(integer) }
@@ -138,9 +139,9 @@ public enum JSONValue: Sendable, Hashable, Codable {
         }
     }
 
-    /// Returns whether every member and element of this value is in `other` with the same value.
+    /// Returns whether `other` contains every member and element of this value, with equal values.
     ///
-    /// Objects in `other` may have more members. Arrays must have the same length.
+    /// Objects in `other` may have additional members. Arrays must have the same length in both values.
     public func isSubset(of other: JSONValue) -> Bool {
         switch (self, other) {
         case (.object(let wanted), .object(let found)):

@@ -7,7 +7,8 @@
 /// ```
 ///
 /// Members of the wrong type are ignored ([RFC 9457, section 3.1](https://www.rfc-editor.org/rfc/rfc9457#section-3.1)). Members other
-/// than the five standard members are in ``extensions``. To read the extensions as your own types, decode the same bytes.
+/// than the five standard members are in ``extensions``. To read the extensions as your own types, decode the body of the response a
+/// second time.
 public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvertible {
     /// The media type of problem details.
     public static let mediaType = "application/problem+json"
@@ -15,20 +16,21 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     /// A URI reference that identifies the kind of problem. `about:blank`, the default, means that the status alone describes the
     /// problem.
     public let type: String
-    /// A short text that is the same for each problem of this kind; `nil` if it is missing.
+    /// A short text that is the same for every problem of this kind; `nil` if the member is missing.
     public let title: String?
-    /// The status as the body states it; `nil` if it is missing. The response's own status takes precedence.
+    /// The status that the body contains; `nil` if the member is missing. The status of the response takes precedence over this
+    /// status.
     public let status: Int?
-    /// The description of this occurrence; `nil` if it is missing.
+    /// The description of this occurrence of the problem; `nil` if the member is missing.
     public let detail: String?
-    /// A URI reference that identifies this occurrence; `nil` if it is missing.
+    /// A URI reference that identifies this occurrence of the problem; `nil` if the member is missing.
     public let instance: String?
     /// All other members.
     public let extensions: [String: JSONValue]
 
     /// Reads the body of a response, in linear time. The depth is limited by ``JSONValue/depthLimit``.
     ///
-    /// - Throws: an error if `bytes` are not one JSON object.
+    /// - Throws: an error unless `bytes` are exactly one JSON object.
     package init(parsing bytes: some Sequence<UInt8>) throws {
         guard case .object(let members) = try JSONValue(parsing: bytes) else { throw JSONParsingError(message: "not an object", offset: 0) }
         self.init(members)

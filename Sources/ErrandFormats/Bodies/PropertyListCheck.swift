@@ -5,7 +5,7 @@
 /// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
 ///   number of objects, or an object that contains itself.
 /// - Foundation crashes on some bytes that are not UTF-8.
-/// - A long name that is not ASCII, and a long run of combining marks in a value, are slow to compare: see `JSONDepth`.
+/// - A long name that is not ASCII is slow to compare, and so is a long run of combining marks in a value (see `JSONDepth`).
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
@@ -25,7 +25,7 @@ package enum PropertyListCheck {
     static let longName = "a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
 }
 
-/// A property list in XML. Refuses a text in which Foundation could find a tag that this check does not find.
+/// A property list in XML. Refuses a text if Foundation could find a tag in the text that this check does not find.
 private struct XMLList {
     let bytes: UnsafeRawBufferPointer
     private var offset = 0
@@ -46,15 +46,16 @@ private struct XMLList {
         guard String(validating: bytes, as: UTF8.self) != nil else { return "it is not UTF-8" }
         /// The names of the open elements, as written.
         var open: [Slice<UnsafeRawBufferPointer>] = []
-        /// The number of tags in comments and similar text. Another reader may find the ends of such text elsewhere.
+        /// The number of tags in comments and similar text. Another reader may find the end of a comment at a different place.
         var hidden = 0
-        /// The start of the text of a name.
+        /// The offset at which the text of a name starts.
         var nameStart = 0
         while let start = bytes[offset...].firstIndex(of: UInt8(ascii: "<")) {
             offset = start
             if let (opening, closing) = Self.hiding.first(where: { bytes[start...].starts(with: $0.opening.utf8) }) {
                 offset += opening.utf8.count
-                // Some readers read `<?>` and `<!-->` as complete, and other readers as a beginning.
+                // Some readers treat `<?>` and `<!-->` as complete tags, and others treat them as the beginning of a comment or
+                // similar text.
                 let text = bytes[offset...]
                 guard !text.starts(with: ">".utf8), !text.starts(with: "->".utf8), let end = endOf(closing) else { return Self.malformed }
                 hidden += tags(in: text[..<end])
@@ -126,7 +127,7 @@ private struct XMLList {
         return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains { name.elementsEqual($0.utf8) }
     }
 
-    /// Returns the place after the next `text`; `nil` if `text` does not follow.
+    /// Returns the offset after the next occurrence of `text`; `nil` if there is no such occurrence.
     private func endOf(_ text: String) -> Int? {
         var rest = bytes[offset...]
         while let index = rest.firstIndex(where: { $0 == text.utf8.first }) {
@@ -137,8 +138,8 @@ private struct XMLList {
         return nil
     }
 
-    /// Returns the place of the `>` that ends the tag which begins here. `nil` if the tag has no end, if another tag begins before
-    /// its end, or if a quotation in the tag has a `>`.
+    /// Returns the offset of the `>` that ends the tag at the current offset. `nil` if the tag has no end, if another tag begins
+    /// before its end, or if a quotation in the tag has a `>`.
     private func endOfTag() -> Int? {
         var quote: UInt8?
         for index in (offset + 1)..<bytes.count {
@@ -163,7 +164,7 @@ private struct BinaryList {
     private let top: Int
     private let table: Int
 
-    /// Returns `nil` if the trailer does not fit the list.
+    /// Returns `nil` if the values in the trailer are impossible for a list of this size.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 40 else { return nil }
         let trailer = bytes.count - 32
@@ -181,12 +182,12 @@ private struct BinaryList {
         (self.count, self.top, self.table) = (count, top, table)
     }
 
-    /// The largest size of the objects of a list: 64 MiB, or the size of the list itself if that is larger. Each reference to an
-    /// object adds the object's size.
+    /// The largest total size of the objects of a list, 64 MiB. If the list itself is larger, its size is the limit. Each
+    /// reference to an object adds the object's size.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Follows each reference once. Lists from programs refer to each array or dictionary once. A text or a number may be referred
-    /// to any number of times.
+    /// Follows each reference once. In a list that a program wrote, each array or dictionary has only one reference. A text or a
+    /// number may be referred to any number of times.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
         // The size of the objects in bytes. Each reference to an object adds the object's size.
@@ -239,7 +240,7 @@ private struct BinaryList {
         return text.isUTF16 ? MarkRun.isTooLong(inUTF16: octets) : MarkRun.isTooLong(in: octets)
     }
 
-    /// Returns an object; `nil` if the object is missing, or does not fit the list.
+    /// Returns an object; `nil` if the object is missing, or if a part of the object is outside the list.
     private func content(of object: Int) -> Content? {
         guard object >= 0, object < count else { return nil }
         var place = number(at: table + object * offsetSize, size: offsetSize)
@@ -247,7 +248,7 @@ private struct BinaryList {
         let marker = bytes[place]
         place += 1
         var length = Int(marker & 0x0F)
-        // If an object has more than 14 elements, its length is a separate integer.
+        // If an object has more than 14 elements, a separate integer contains the length.
         if marker >> 4 >= 0x4, marker >> 4 != 0x8, length == 0x0F {
             guard place < table, bytes[place] >> 4 == 0x1 else { return nil }
             let size = 1 << Int(bytes[place] & 0x0F)
@@ -279,7 +280,8 @@ private struct BinaryList {
             isContainer: true, start: place, references: size / referenceSize, names: marker >> 4 == 0xD ? length : 0, length: size + 1)
     }
 
-    /// Whether 8 bytes are a finite floating-point number. Foundation traps when it prints a date that is not a number.
+    /// Whether 8 bytes are a finite floating-point number. When Foundation prints a date whose seconds are not a number,
+    /// Foundation traps.
     private func isFinite(at place: Int) -> Bool {
         Double(bitPattern: (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[place + $1]) }).isFinite
     }

@@ -1,4 +1,4 @@
-/// Arithmetic with days of the Gregorian calendar, also for the days before its introduction.
+/// Arithmetic with days of the Gregorian calendar, which is also used for days before its introduction.
 package enum CivilCalendar {
     private static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
 
@@ -7,7 +7,8 @@ package enum CivilCalendar {
         month == 2 ? (isLeap(year) ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// Returns the days since 1970-01-01 in the Gregorian calendar. The year begins in March, so that the leap day is its last day.
+    /// Returns the days since 1970-01-01 in the Gregorian calendar. In this calculation, a year begins in March, so that the leap
+    /// day is the last day of the year.
     package static func days(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400
@@ -16,7 +17,7 @@ package enum CivilCalendar {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// Returns the date of a number of days since 1970-01-01.
+    /// Returns the date that is a number of days after 1970-01-01.
     package static func date(ofDay days: Int64) -> (year: Int, month: Int, day: Int) {
         let shifted = Int(days) + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097

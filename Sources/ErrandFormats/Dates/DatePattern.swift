@@ -9,7 +9,8 @@
 /// | `XXX` | offset from UTC: `Z`, `+01:00` |
 /// | `'T'` | the text between the quotation marks; `''` is one quotation mark |
 ///
-/// Any other character that is not a letter means itself. The pattern needs a year, a month and a day; a missing time is 00:00.
+/// Any other character that is not a letter must occur in the date unchanged. The pattern must have a year, a month and a day.
+/// If the pattern has no time, the time is 00:00.
 package struct DatePattern: Sendable {
     /// The problem of a pattern.
     package enum PatternProblem: Error, Sendable, Hashable, CustomStringConvertible {
@@ -62,7 +63,7 @@ package struct DatePattern: Sendable {
                 let isEmpty = end == rest.startIndex
                 parts.append(.literal(Array((isEmpty ? "'" : rest[..<end]).utf8)))
                 rest = rest[rest.index(after: end)...]
-                // Two quotation marks within quoted text are one quotation mark of the text.
+                // Within quoted text, two quotation marks mean one quotation mark.
                 if !isEmpty, rest.first == "'" { parts.append(.literal([UInt8(ascii: "'")])) }  // octets: the pattern of the app
             } else if first.isASCII, first.isLetter {
                 let letters = rest.prefix { $0 == first }
@@ -116,7 +117,7 @@ package struct DatePattern: Sendable {
     /// - Parameters:
     ///   - seconds: the seconds since 1970-01-01T00:00:00. If the pattern has an offset, the seconds are in UTC, and the offset
     ///     is written as `Z`.
-    ///   - nanoseconds: the nanoseconds after `seconds`. Digits beyond the fraction of the pattern are dropped.
+    ///   - nanoseconds: the nanoseconds after `seconds`. Digits that the pattern's fraction has no place for are dropped.
     /// - Returns: `nil` for a year outside 0 to 9999.
     package func text(seconds: Int64, nanoseconds: Int) -> String? {
         let days = seconds.floorDivided(by: 86_400)

@@ -6,16 +6,16 @@ extension HTTPDate {
     /// - `Sunday, 06-Nov-94 08:49:37 GMT` (obsolete, RFC 850)
     /// - `Sun Nov  6 08:49:37 1994` (obsolete, asctime)
     ///
-    /// The case of letters matters, each space is exactly one space, and the numbers have all their digits. The name of the day
-    /// must be valid, but is not compared with the date.
+    /// Uppercase and lowercase letters are different, a space must not be repeated, and each number must have all its digits.
+    /// The name of the day must be valid, but is not compared with the date.
     ///
-    /// Use this initializer for `Expires`: a value that is not a date means that the response has expired
-    /// ([RFC 9111, section 5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)).
+    /// Use this initializer for `Expires`. If the value of that field is not a date, the response has expired ([RFC 9111,
+    /// section 5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)).
     ///
     /// - Parameters:
     ///   - text: the field's value, without white space around it.
-    ///   - now: the reference for a year of two digits. A year that would be more than 50 years in the future is in the previous
-    ///     century.
+    ///   - now: the current date, to which a year of two digits is compared. If a year would be more than 50 years after `now`,
+    ///     the year is in the previous century.
     /// - Returns: `nil` for any other text, and if the day or the time does not exist.
     public init?(strict text: some StringProtocol, now: HTTPDate) {
         // The longest form has 33 octets.

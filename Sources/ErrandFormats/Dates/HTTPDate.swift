@@ -1,5 +1,5 @@
-/// A date in UTC, to the second, as in fields such as `Date`, `Expires` and `Retry-After`
-/// ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
+/// A date and time in UTC, without fractions of a second, as in fields such as `Date`, `Expires` and `Retry-After` ([RFC 9110,
+/// section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
 ///
 /// ```swift
 /// HTTPDate(secondsSinceEpoch: 784_111_777).description  // "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -22,8 +22,9 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     ///
     /// - Parameters:
     ///   - text: the field's value.
-    ///   - now: the reference for a year of two digits. A year that would be more than 50 years in the future is in the previous
-    ///     century ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
+    ///   - now: the current date, to which a year of two digits is compared. If a year would be more than 50 years after `now`,
+    ///     the year is in the previous century ([RFC 9110, section
+    ///     5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
     public init?(_ text: some StringProtocol, now: HTTPDate) {
         // The longest form has 33 octets; further octets can only be spaces.
         guard text.utf8.count <= FieldLimits.shortValueBytes else { return nil }
@@ -64,7 +65,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         return year > current + 50 ? year - 100 : year
     }
 
-    /// Whether the first date is earlier.
+    /// Returns whether the first date is earlier than the second date.
     public static func < (first: HTTPDate, second: HTTPDate) -> Bool { first.secondsSinceEpoch < second.secondsSinceEpoch }
 
     /// The date as it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.

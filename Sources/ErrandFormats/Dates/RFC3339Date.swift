@@ -1,11 +1,11 @@
 /// An instant as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6): `2026-11-21T12:36:00Z`.
 ///
 /// The letters may be lower case, and a space may replace the `T`. An offset may lack its colon (`+0100`) or its minutes (`+01`),
-/// as some servers write it. `-00:00` is UTC. A fraction has any number of digits; the digits after the ninth are checked and
-/// dropped.
+/// as some servers write it. `-00:00` is UTC. A fraction may have any number of digits. The digits after the ninth digit must be
+/// valid, and are dropped.
 ///
-/// A day that does not exist, an hour of 24 and text after the end are refused. A second of 60 is treated as the first second of the
-/// next month. A second of 60 is accepted only in the last minute of a month in UTC ([RFC 3339, section
+/// A date is refused if its day does not exist, if its hour is 24, or if text follows the date. A second of 60 is treated as the
+/// first second of the next month. A second of 60 is accepted only in the last minute of a month in UTC ([RFC 3339, section
 /// 5.7](https://www.rfc-editor.org/rfc/rfc3339#section-5.7)).
 package struct RFC3339Date: Sendable, Hashable {
     /// The problem of a date, without any part of the text.
@@ -102,7 +102,7 @@ package struct RFC3339Date: Sendable, Hashable {
             return (hours * 60 + minutes) * (isWest ? -1 : 1)
         }
 
-        /// Skips the next byte if it is in `choice`. Returns whether a byte was skipped.
+        /// Skips the next byte if `choice` contains the byte. Returns whether a byte was skipped.
         mutating func skip(_ choice: StaticString) -> Bool {
             guard let first = rest.first, choice.withUTF8Buffer({ $0.contains(first) }) else { return false }
             rest = rest.dropFirst()

@@ -6,15 +6,16 @@
 /// languages.value         // de-AT, de;q=0.9, en-US;q=0.8
 /// ```
 ///
-/// The first language has the quality 1. The quality of each further language is lower by 0.1, so that a server knows the order.
+/// The first language has the quality 1. Each further language has a quality that is lower by 0.1. From the qualities, the
+/// server knows the order of the languages.
 ///
-/// A list of an app or a device can have entries that can't be sent. The value leaves out these entries, so no request fails. The property
-/// ``ignored`` has the entries.
+/// The list of an app or of a device can contain entries that a field can't contain. The value leaves out these entries, so no request
+/// fails. The property ``ignored`` has the entries.
 public struct AcceptLanguage: Sendable, Hashable {
     /// The largest number of languages in a value: 10. The tenth language has the quality 0.1.
     public static let maxLanguages = 10
 
-    /// The longest language range, in octets. The tags of RFC 5646, section 4.4.1, have at most 35 octets.
+    /// The longest language range, in octets. The tags that RFC 5646, section 4.4.1, describes have at most 35 octets.
     private static let maxRangeBytes = 64
 
     /// The languages of the value, in order: at most ``maxLanguages``.
@@ -24,9 +25,9 @@ public struct AcceptLanguage: Sendable, Hashable {
 
     /// Creates a value from a list of languages.
     ///
-    /// An entry is a language range ([RFC 4647, section 2.1](https://www.rfc-editor.org/rfc/rfc4647#section-2.1)): a language tag, such as
-    /// `de`, `pt-BR` or `zh-Hant-TW`, or `*` for any language. An underscore counts as a hyphen, because identifiers of a `Locale` have
-    /// underscores: `en_US`. Languages are compared without case.
+    /// An entry is a language range ([RFC 4647, section 2.1](https://www.rfc-editor.org/rfc/rfc4647#section-2.1)). It is a language tag,
+    /// such as `de`, `pt-BR` or `zh-Hant-TW`, or it is `*` for any language. An underscore counts as a hyphen, because identifiers of a
+    /// `Locale` have underscores: `en_US`. The comparison of languages ignores case.
     ///
     /// - Parameter preferred: the languages, the best language first. Some entries are left out: see ``ignored``.
     public init(preferred: [String]) {

@@ -1,4 +1,5 @@
-/// An additional host, port and protocol for an origin: a part of `Alt-Svc` ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
+/// An additional host, port and protocol for an origin, as a server states them in `Alt-Svc` ([RFC
+/// 7838](https://www.rfc-editor.org/rfc/rfc7838)).
 ///
 /// ```swift
 /// let services = AlternativeService.parse(#"h3=":443"; ma=3600, h2="b.example:8443""#)
@@ -18,11 +19,12 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
 
     /// The ALPN identifier of the protocol: `h3` for HTTP/3, `h2` for HTTP/2 over TLS, `http/1.1`.
     public let protocolID: String
-    /// The host, as written; an IPv6 address has brackets. `nil`: the host of the origin.
+    /// The host, as written; an IPv6 address has brackets. `nil`: the host of the origin is used.
     public let host: String?
     /// The port, from 1 to 65535.
     public let port: Int
-    /// The time after the response during which the service may be used, in whole seconds. 24 hours if the field states no duration.
+    /// The time after the response during which the service may be used, in whole seconds. The time is 24 hours if the field states
+    /// no duration.
     public var maxAge: Duration
     /// Whether the service may still be used after the network has changed.
     public let isPersistent: Bool
@@ -30,8 +32,8 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     /// Creates a service.
     ///
     /// - Parameters:
-    ///   - protocolID: the protocol by its ALPN identifier: see ``protocolID``.
-    ///   - host: the host of the service. Default: `nil`, the host of the origin.
+    ///   - protocolID: the ALPN identifier of the protocol, as in ``protocolID``.
+    ///   - host: the host of the service. Default: With `nil`, the host of the origin is used.
     ///   - port: the port of the service, from 1 to 65535.
     ///   - maxAge: the lifetime, in whole seconds. Default: ``defaultMaxAge``.
     ///   - isPersistent: whether the service may still be used after the network has changed. Default: `false`.
@@ -62,7 +64,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
         return .seconds(min(Int64(text) ?? longestAgeSeconds, longestAgeSeconds))
     }
 
-    /// Reads `host:port`. The host may be missing, but the colon and the port may not.
+    /// Reads `host:port`. The host may be missing. The colon and the port must not be missing.
     fileprivate static func authority(_ text: String) -> (host: String?, port: Int)? {
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else { return nil }
         let (host, digits) = (text[..<colon], text[colon...].dropFirst())
@@ -77,8 +79,8 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension URLCharacterSet {
-    /// The octets that a protocol identifier contains unencoded: the octets of a token, except `%`
-    /// ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
+    /// The octets that are not encoded in a protocol identifier, which are the octets of a token except `%` ([RFC 7838, section
+    /// 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
     fileprivate static let protocolID = URLCharacterSet("!#$&'*+-.^_`|~")
     /// The octets of an IPv6 address.
     fileprivate static let addressInBrackets = URLCharacterSet(":.")
@@ -95,7 +97,8 @@ extension FieldReader {
         return services
     }
 
-    /// Reads a service; `nil` if the service is not valid. Then the position is somewhere in the service, but not in a quoted string.
+    /// Reads a service; `nil` if the service is not valid. If the service is not valid, the position is afterwards somewhere in the
+    /// service, but not in a quoted string.
     private mutating func service() -> AlternativeService? {
         guard let name = token(), take("="), next == UInt8(ascii: "\"") else { return nil }
         let text = quoted()

@@ -22,7 +22,7 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
 
     /// The name of the scheme, as written. Case does not matter: see ``isScheme(_:)``.
     public let scheme: String
-    /// The text that follows the scheme in place of parameters, for example with `Negotiate`; `nil` if there is no such text.
+    /// The text after the scheme, if the scheme has such text instead of parameters, for example `Negotiate`; otherwise `nil`.
     public let token68: String?
     /// The parameters in their order, each name once.
     public let parameters: [Parameter]
@@ -30,7 +30,7 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
     /// The value of the parameter with this name, which must be in lower case; `nil` if there is no such parameter.
     public subscript(name: String) -> String? { parameters.first { $0.name.isExactly(name) }?.value }
 
-    /// The part of the server or of the proxy that the credentials are for; `nil` if the challenge does not name one.
+    /// The part of the server or proxy for which the credentials are valid; `nil` if the challenge names no part.
     public var realm: String? { self["realm"] }
 
     /// Returns whether `name` is the name of the scheme. Case does not matter.
@@ -41,15 +41,16 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
         ([scheme] + [parameters.map(\.name).joined(separator: ", ")].filter { !$0.isEmpty }).joined(separator: " ")
     }
 
-    /// Reads the values of all fields `WWW-Authenticate` or `Proxy-Authenticate` of a response.
+    /// Reads the values of all `WWW-Authenticate` or all `Proxy-Authenticate` fields of a response.
     ///
     /// A parameter may occur twice if both values are equal. If a challenge is not valid, that challenge and the rest of the value
     /// are left out. A value of more than 8 KiB is left out. At most 32 challenges of a value are read.
     ///
     /// If a parameter has two different values, the challenge is left out, unless its scheme is Digest.
     ///
-    /// A Digest challenge is never left out. Otherwise the client could use Basic, and send the password to a server that offers
-    /// Digest in an unusual form. As browsers and curl do, this library reads in Digest challenges:
+    /// A Digest challenge is never left out. Otherwise the client could use Basic. A server that offers Digest in an unusual
+    /// form would then get the password. In Digest challenges, this library accepts the following forms, as browsers and curl
+    /// do:
     /// - values in single quotes or without quotation marks
     /// - semicolons or spaces in place of commas
     /// - a list of qualities without quotation marks

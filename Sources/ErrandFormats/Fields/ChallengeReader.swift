@@ -1,9 +1,9 @@
-/// Reads the challenges of one value, for ``AuthenticationChallenge/parse(_:)``. For each of at most 32 challenges, the reader
-/// examines every byte a few times.
+/// Reads the challenges of one value, for ``AuthenticationChallenge/parse(_:)``. The work is limited: for each of at most 32
+/// challenges, the reader examines every byte a few times.
 struct ChallengeReader {
     private static let digest = "Digest"
     private static let unreadableDigest = AuthenticationChallenge(scheme: digest, token68: nil, parameters: [])
-    /// The parameters of Digest that are lists.
+    /// The names of Digest parameters whose values are lists.
     private static let lists = ["qop", "algorithm", "domain"]
 
     private typealias Parameter = AuthenticationChallenge.Parameter
@@ -72,7 +72,7 @@ struct ChallengeReader {
         return true
     }
 
-    /// Reads the text in place of parameters. Returns `nil` and reads nothing if parameters follow.
+    /// Reads the text that some schemes have instead of parameters. Returns `nil` and reads nothing if parameters follow.
     private mutating func token68() -> String? {
         let start = reader.position
         reader.skip { $0.isASCIILetter || $0.isASCIIDigit || "-._~+/".utf8.contains($0) }
@@ -220,8 +220,8 @@ struct ChallengeReader {
         return nil
     }
 
-    /// Returns the parameters with each name once. Two values of a list are joined. Any other parameter with two different values is
-    /// left out.
+    /// Returns the parameters with each name once. If a parameter is a list, its two values are joined. Any other parameter with two
+    /// different values is left out.
     private static func joined(_ parameters: [Parameter]) -> [Parameter] {
         var kept: [Parameter] = []
         var doubtful: [String] = []

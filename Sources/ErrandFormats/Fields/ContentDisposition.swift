@@ -12,11 +12,11 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
 
     /// The type in lower case: `attachment`, `inline` or `form-data`.
     public let type: String
-    /// The name of the field of a form ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if it is
-    /// missing.
+    /// The name of a form's field ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if the
+    /// parameter is missing.
     public let name: String?
-    /// The name that the sender gives the file; `nil` if it is missing. The sender may choose any text: to save a file, use
-    /// ``safeFileName(default:)``.
+    /// The name that the sender gives the file; `nil` if there is no such name. The sender may choose any text: to save a file,
+    /// use ``safeFileName(default:)``.
     public let fileName: String?
 
     /// Creates a value.
@@ -29,11 +29,11 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         (self.type, self.name, self.fileName) = (type.lowercased(), name, fileName)
     }
 
-    /// Reads a field's value; `nil` if it has no type, or is longer than 8 KiB.
+    /// Reads a field's value; `nil` if the value has no type, or is longer than 8 KiB.
     ///
     /// `filename*` ([RFC 8187](https://www.rfc-editor.org/rfc/rfc8187)) takes precedence over `filename`, unless `filename*` is
-    /// invalid. If several parameters have the same name, the first is used. Parameters after an invalid parameter are left
-    /// out. A backslash is data unless a quotation mark or another backslash follows it.
+    /// invalid. If several parameters have the same name, the first parameter is used. Parameters after an invalid parameter
+    /// are left out. A backslash is data unless a quotation mark or another backslash follows it.
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes else { return nil }
         var reader = FieldReader(text)
@@ -52,12 +52,12 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// - Control characters, characters that change the direction of text, and invisible characters are removed.
     /// - Dots and spaces at the beginning and at the end are removed.
     /// - The characters `:*?"<>|`, which some file systems refuse, become `_`.
-    /// - A name of more than 200 bytes is shortened before its extension.
+    /// - A name of more than 200 bytes is shortened, and the extension stays.
     ///
-    /// The result is never empty, `.` or `..`. Names that only Windows reserves, such as `NUL.txt`, stay.
+    /// The result is never empty, `.` or `..`. Names that are reserved only on Windows, such as `NUL.txt`, stay unchanged.
     ///
-    /// - Parameter name: the name to use if nothing is left of the file's name. The same changes apply to `name`. `download` by
-    ///   default, and if nothing is left of `name`.
+    /// - Parameter name: the name that is used if no character of the file's name is left. The same changes apply to `name`.
+    ///   The default is `download`, which is also used if no character of `name` is left.
     public func safeFileName(default name: String = "download") -> String {
         Self.safeFileName(fileName ?? "") ?? Self.safeFileName(name) ?? "download"
     }
@@ -68,7 +68,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
         for scalar in last {
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse: continue
-            // With characters that change the direction or have no width, a name looks like a different name.
+            // Characters that change the direction of text, or have no width, can make a name look like a different name.
             case .format: continue
             case _ where scalar.properties.isDefaultIgnorableCodePoint: continue
             default: scalars.append(":*?\"<>|".unicodeScalars.contains(scalar) ? "_" : scalar)

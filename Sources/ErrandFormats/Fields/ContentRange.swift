@@ -8,13 +8,14 @@
 /// ContentRange("bytes */8000")?.range      // nil: the requested range is not there
 /// ```
 public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
-    /// The positions of the bytes; `nil` if the server could not satisfy the requested range, in a response with status 416.
+    /// The positions of the bytes; `nil` in a response with the status 416, if the server could not satisfy the requested
+    /// range.
     public let range: Range<Int64>?
     /// The length of the whole representation, in bytes; `nil` if the length is unknown.
     public let completeLength: Int64?
 
-    /// Creates a value for the bytes in `range` of a representation. `completeLength` is in bytes, and `nil` if the length is
-    /// unknown.
+    /// Creates a value for the bytes in `range` of a representation. `completeLength` is in bytes; `nil` means that the length
+    /// is unknown.
     ///
     /// Returns `nil` if `range` is empty, begins before 0, or ends after `completeLength`.
     public init?(_ range: Range<Int64>, completeLength: Int64?) {
@@ -68,7 +69,7 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
     case bytes(Range<Int64>)
     /// The bytes from this position on.
     case from(Int64)
-    /// This number of bytes at the end.
+    /// The last bytes; the number is the count of these bytes.
     case last(Int64)
 
     /// The largest number of ranges in one value.
@@ -76,7 +77,7 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns the value of a `Range` field; `nil` if `ranges` is empty, or if a range has no bytes or a negative number.
     ///
-    /// `.last(0)` is an exception: the field can contain it as `-0`, although no server can satisfy it.
+    /// `.last(0)` is an exception. The field can contain this range as `-0`, although no server can satisfy the range.
     public static func field(_ ranges: [ByteRange]) -> String? {
         guard !ranges.isEmpty, ranges.allSatisfy(\.isValid) else { return nil }
         return "bytes=" + ranges.map(\.description).joined(separator: ", ")

@@ -8,8 +8,8 @@ extension HTTPField.Name {
     /// let response = try await stack.send(Request(.get, "/users", headers: [.custom("X-Tenant"): "blue"]))
     /// ```
     ///
-    /// The name is a literal, so an invalid name is a mistake in the code. If the name or the value comes from data, write
-    /// `try headers.set(name, value)`, which throws an error for an invalid name or value. `HTTPField.Name(_:)` returns `nil` for an
+    /// The name is a literal, so an invalid name is a mistake in the code. If the name or the value is not a literal, write `try
+    /// headers.set(name, value)`, which throws an error for an invalid name or value. `HTTPField.Name(_:)` returns `nil` for an
     /// invalid name.
     ///
     /// - Precondition: `name` is a token: letters, digits, hyphens and some other characters, but no spaces and no colons

@@ -7,21 +7,22 @@
 /// tag?.opaque          // v17
 /// ```
 ///
-/// Two tags are equal (`==`) if they have the same octets, and if both are weak or both are strong. To decide about a response,
-/// use ``matches(_:by:)``.
+/// Two tags are equal (`==`) if they have the same octets, and if both are weak or both are strong. To decide whether a
+/// representation has changed, use ``matches(_:by:)``.
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// How two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
-        /// The tags are the same, and neither is weak: the representations have the same octets. This comparison is for ranges
-        /// and `If-Match`.
+        /// The tags are the same, and neither tag is weak. The representations then have the same octets. This comparison is
+        /// for ranges and `If-Match`.
         case strong
-        /// The tags are the same, whether weak or not: the representations are equivalent. For `If-None-Match`.
+        /// The tags are the same, and one or both of them may be weak. The representations are then equivalent. For
+        /// `If-None-Match`.
         case weak
     }
 
     /// The text between the quotation marks.
     public let opaque: String
-    /// Whether the tag begins with `W/`: the server changes it only if the meaning of the representation changes.
+    /// Whether the tag begins with `W/`. The server changes a weak tag only if the meaning of the representation changes.
     public let isWeak: Bool
 
     /// Creates a tag.
@@ -37,7 +38,8 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field's value.
     ///
-    /// Spaces and tabs within the quotation marks are kept: the grammar does not allow them, but some servers send them.
+    /// Spaces and tabs within the quotation marks are kept. The grammar does not allow such characters, but some servers send
+    /// them.
     ///
     /// - Returns: `nil` if the value has more than 8 KiB, or is not one entity tag. `*`, and a text without quotation marks, are
     ///   not entity tags.
@@ -53,7 +55,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     fileprivate init(unchecked opaque: String, isWeak: Bool) { (self.opaque, self.isWeak) = (opaque, isWeak) }
 
-    /// Returns whether this tag matches `other` by a comparison.
+    /// Returns whether this tag matches `other` in the given comparison.
     public func matches(_ other: EntityTag, by comparison: Comparison) -> Bool {
         opaque.isExactly(other.opaque) && (comparison == .weak || !(isWeak || other.isWeak))
     }
@@ -109,7 +111,8 @@ public enum EntityTagCondition: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - tag: the tag of the current representation.
-    ///   - comparison: ``EntityTag/Comparison/strong`` for `If-Match`, ``EntityTag/Comparison/weak`` for `If-None-Match`.
+    ///   - comparison: Use ``EntityTag/Comparison/strong`` for `If-Match`, and ``EntityTag/Comparison/weak`` for
+    ///     `If-None-Match`.
     public func matches(_ tag: EntityTag, by comparison: EntityTag.Comparison) -> Bool {
         switch self {
         case .any: true

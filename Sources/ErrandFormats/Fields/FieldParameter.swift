@@ -10,7 +10,7 @@ struct FieldParameter: Sendable, Hashable {
 }
 
 extension [FieldParameter] {
-    /// The value of the first parameter with this name, which is in lower case.
+    /// The value of the first parameter with this name; the name must be in lower case.
     subscript(name: String) -> String? { first { $0.name == name }?.value }
 
     /// Returns the value of `name*` if it is valid, or else the value of `name`.
@@ -18,7 +18,7 @@ extension [FieldParameter] {
 }
 
 extension FieldReader {
-    /// Reads parameters, each after its semicolon. Stops before the first text that is not a parameter.
+    /// Reads parameters. A semicolon must be before each parameter. Stops before the first text that is not a parameter.
     ///
     /// - Parameters:
     ///   - keepingBackslashes: see `quoted(keepingBackslashes:)`.
@@ -33,7 +33,7 @@ extension FieldReader {
             guard take(";") else { break }
             skip(\.isOptionalSpace)
             end = position
-            // A semicolon without a parameter is ignored.
+            // A semicolon that no parameter follows is ignored.
             guard let name = token() else { continue }
             skip(\.isOptionalSpace)
             var value: String?
@@ -43,7 +43,7 @@ extension FieldReader {
                     value = quoted(keepingBackslashes: keepingBackslashes)
                     if value == nil { break }
                 } else {
-                    // This code reads more than a token, because many senders leave out the quotation marks.
+                    // This code accepts more characters than a token has, because many senders leave out the quotation marks.
                     let start = position
                     if keepingSpaces {
                         skip { !";,\"".utf8.contains($0) }

@@ -16,8 +16,8 @@ struct FieldReader {
         return position > start ? text(start..<position) : nil
     }
 
-    /// Reads the quoted string that begins at the position, and returns its text without quotation marks. Returns `nil` if the string
-    /// does not end.
+    /// Reads the quoted string that begins at the position, and returns its text without quotation marks. Returns `nil` if the
+    /// closing quotation mark is missing.
     ///
     /// - Parameter keepingBackslashes: whether a backslash is data unless a quotation mark or a backslash follows it. Default:
     ///   `false`. In file names, some senders do not escape backslashes.

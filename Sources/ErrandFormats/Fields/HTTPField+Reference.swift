@@ -3,8 +3,8 @@ package import HTTPTypes
 extension HTTPField {
     /// The value as text that keeps the octets of URLs.
     ///
-    /// If the value is not UTF-8, the octets of a URL that are not ASCII are percent-encoded, because ``value`` would lose them.
-    /// `/caf\xE9` becomes `/caf%E9`, so a request to the URL has the octets that the server sent.
+    /// If the value is not UTF-8, the octets of a URL that are not ASCII are percent-encoded. The property ``value`` would lose
+    /// these octets. For example, `/caf\xE9` becomes `/caf%E9`. A request to the URL then has the octets that the server sent.
     ///
     /// In a `Link` field, the text in angle brackets is a URL, and the rest is read as ISO 8859-1. The value of any other field is a
     /// URL.

@@ -1,12 +1,13 @@
 package import HTTPTypes
 
 extension HTTPFields {
-    /// The fields with all `Cookie` fields joined by `; ` into one field, at the position of the first `Cookie` field.
+    /// A copy of the fields in which all `Cookie` fields are joined by `; ` into one field. The field is at the position of the
+    /// first `Cookie` field.
     ///
-    /// If a `Cookie` is set as one value, `HTTPFields` splits the value into several fields. Several fields are valid only in HTTP/2
-    /// ([RFC 9113, section 8.2.3](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3)). In other versions of HTTP, a request must
-    /// have only one `Cookie` field ([RFC 6265, section 5.4](https://www.rfc-editor.org/rfc/rfc6265#section-5.4)): many servers read
-    /// only the first `Cookie` field.
+    /// If a `Cookie` is set as one value, `HTTPFields` splits the value into several fields. Several `Cookie` fields are valid only
+    /// in HTTP/2 ([RFC 9113, section 8.2.3](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3)). In other versions of HTTP, a
+    /// request must have only one `Cookie` field ([RFC 6265, section 5.4](https://www.rfc-editor.org/rfc/rfc6265#section-5.4)): many
+    /// servers read only the first `Cookie` field.
     package var withOneCookie: HTTPFields {
         var first: HTTPField?
         var count = 0

@@ -1,5 +1,5 @@
 extension MediaType {
-    /// Returns the media type for the extension of the first name whose extension is known. If no extension is known, returns
+    /// Returns the media type of the first name whose extension is known. If no extension is known, returns
     /// `application/octet-stream`.
     package static func essence(forFileNamed fileNames: String...) -> String {
         for name in fileNames {

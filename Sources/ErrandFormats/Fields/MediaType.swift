@@ -10,7 +10,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public let type: String
     /// The subtype in lower case, such as `problem+json`.
     public let subtype: String
-    /// The parameters in order. If several parameters have the same name, only the first is kept.
+    /// The parameters in order. If several parameters have the same name, only the first parameter is kept.
     public let parameters: [Parameter]
 
     /// A parameter of a media type.
@@ -67,7 +67,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         parameters.reduce(into: essence) { $0 += "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : $1.value.quotedString)" }
     }
 
-    /// Returns the parts between semicolons outside quotation marks, trimmed, up to the limits.
+    /// Returns the parts between semicolons, trimmed, up to the limits. A semicolon within quotation marks separates nothing.
     private static func splitUnquoted(_ text: some StringProtocol) -> [String] {
         var parts: [String] = []
         var current = ""
@@ -96,7 +96,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         return (parts + [current]).map { $0.trimmingOptionalWhitespace() }
     }
 
-    /// Returns the text without quotation marks; `nil` for a quoted string that does not end at the end of the text.
+    /// Returns the text without quotation marks; `nil` if the text begins a quoted string that does not end at the end of the
+    /// text.
     private static func unquoted(_ text: Substring) -> String? {
         let text = String(text).trimmingOptionalWhitespace()
         guard text.utf8.first == UInt8(ascii: "\"") else { return text }

@@ -17,9 +17,10 @@ public import HTTPTypes
 /// - the older fields `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`
 /// - the same three fields with another prefix: `X-RateLimit-…`, then `X-Rate-Limit-…`
 ///
-/// Invalid fields are ignored. If several fields have the same name, the first is used, unless the field is a list.
+/// Invalid fields are ignored. If several fields have the same name, the first field is used, unless the field is a list.
 public struct RateLimitFields: Sendable, Hashable {
-    /// A number of requests that may be sent within a duration. The number is not a promise: the server may refuse requests earlier.
+    /// A number of requests that may be sent within a duration. The number is not a promise. The server may refuse a request
+    /// although the number is not reached.
     public struct Quota: Sendable, Hashable {
         /// The name that distinguishes quotas of one server; empty for the older fields.
         public var name: String
@@ -27,9 +28,9 @@ public struct RateLimitFields: Sendable, Hashable {
         public var remaining: Int
         /// The duration after which the quota is renewed.
         public var reset: Duration
-        /// The number of requests in each window; `nil` if the server does not state it.
+        /// The number of requests in each window; `nil` if the server does not state this number.
         public var limit: Int?
-        /// The length of a window; `nil` if the server does not state it.
+        /// The length of a window; `nil` if the server does not state this length.
         public var window: Duration?
         /// The key of a part of the quota, for example the part of one user; `nil` if the quota has no parts.
         public var partitionKey: [UInt8]?
@@ -58,7 +59,7 @@ public struct RateLimitFields: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - response: the head of the response.
-    ///   - now: the time of the client's clock. The response's own `Date` takes precedence.
+    ///   - now: the time of the client's clock. If the response has a `Date` field, the time of that field is used instead.
     public init(_ response: HTTPResponse, now: HTTPDate) {
         self.init()
         let fields = response.headerFields
@@ -77,7 +78,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
-    /// Returns the value; `nil` for a value longer than the limit, which is treated as invalid.
+    /// Returns the value; `nil` if the value is longer than the limit. Such a value is treated as invalid.
     private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft
@@ -140,7 +141,7 @@ public struct RateLimitFields: Sendable, Hashable {
         let reset: [HTTPField.Name]
 
         static let older: [Names] = ["RateLimit", "X-RateLimit", "X-Rate-Limit"].map { prefix in
-            // The unambiguous name comes first.
+            // The name whose meaning is certain comes first.
             Names(
                 limit: .known("\(prefix)-Limit"), remaining: .known("\(prefix)-Remaining"),
                 reset: [.known("\(prefix)-Reset-After"), .known("\(prefix)-Reset")])
@@ -149,7 +150,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static func older(_ fields: HTTPFields, _ names: Names, isRefused: Bool, now: HTTPDate) -> Quota? {
         guard let reset = names.reset.lazy.compactMap({ fields.single($0).flatMap { wait($0, now: now) } }).first else { return nil }
-        // A server that refuses a request allows no further requests, even if no field states the remaining number.
+        // If a server refuses a request, the server allows no further requests, even if no field states the remaining number.
         guard let remaining = fields.single(names.remaining).map(count) ?? (isRefused ? 0 : nil) else { return nil }
         let (limit, window) = short(fields[names.limit]).map(policy) ?? (nil, nil)
         return Quota(remaining: remaining, reset: reset, limit: limit, window: window)
@@ -166,8 +167,8 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static func count(_ value: String) -> Int? { number(value).map { Int(min($0, 1e15)) } }
 
-    /// Returns the duration from now. A number below 10⁹ is a duration in seconds. A larger number is an instant since 1970: in
-    /// seconds, or in milliseconds from 10¹².
+    /// Returns the duration from now. A number below 10⁹ is a duration in seconds. A larger number is an instant, counted from
+    /// 1970 in seconds. From 10¹² on, the number is in milliseconds.
     private static func wait(_ value: String, now: HTTPDate) -> Duration? {
         guard let number = number(value) else { return nil }
         switch number {
@@ -194,6 +195,6 @@ extension HTTPField.Name {
 }
 
 extension HTTPResponse.Status {
-    /// Whether the server refuses the request because the server, or one of its limits, has too many requests: true for 429 and 503.
+    /// Whether the server refuses the request because of too many requests. The result is true for 429 and 503.
     package var isOverload: Bool { self == .tooManyRequests || self == .serviceUnavailable }
 }

@@ -3,15 +3,15 @@ public import HTTPTypes
 /// The rule for a response field that must occur once, but occurs several times with different values.
 ///
 /// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and
-/// frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join the values by
-/// commas, into a value that no server sent.
+/// frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join different
+/// values by commas. No server sent such a joined value.
 package enum RepeatedFieldRule: Sendable {
     /// The first value is used.
     case first
     /// No value is used, because the wrong choice could send a request, or write bytes, to the wrong place.
     case refuse
 
-    /// Returns the rule for a field; `nil` if its values form a list.
+    /// Returns the rule for a field; `nil` if the values of the field form a list.
     ///
     /// | Field | Different values |
     /// |---|---|

@@ -10,19 +10,20 @@ public struct WebLink: Sendable, Hashable {
 
     /// The URL as it was sent, which may be relative to the URL of the response.
     public let target: String
-    /// The relations, in lower case, such as `next`; at least one. Relations that are URLs are also in lower case.
+    /// The relations, such as `next`, in lower case. There is at least one relation. Relations that are URLs are also in lower
+    /// case.
     public let relations: [String]
-    /// The URL of the resource that the link belongs to, as it was sent; `nil`: the resource of the response. A reader that does not
-    /// support anchors must ignore a link with an anchor
-    /// ([RFC 8288, section 3.2](https://www.rfc-editor.org/rfc/rfc8288#section-3.2)).
+    /// The URL, as it was sent, of the resource to which the link belongs. `nil`: the link belongs to the resource of the response.
+    /// A reader that does not support anchors must ignore a link with an anchor ([RFC 8288, section
+    /// 3.2](https://www.rfc-editor.org/rfc/rfc8288#section-3.2)).
     public let anchor: String?
-    /// The title; `title*` takes precedence over `title`; `nil` if it is missing.
+    /// The title; `nil` if there is no title. The parameter `title*` takes precedence over `title`.
     public let title: String?
     /// The languages of the target; empty if the languages are unknown.
     public let languages: [String]
-    /// The media type of the target, as it was sent; `nil` if it is missing.
+    /// The media type of the target, as it was sent; `nil` if there is no media type.
     public let type: String?
-    /// The other parameters, each name once and in lower case. A parameter that is only a name has an empty value.
+    /// The other parameters, by their names in lower case. A parameter that is only a name has an empty value.
     public let extensions: [String: String]
 
     /// Returns whether the target has this relation. Case does not matter.
@@ -34,22 +35,23 @@ public struct WebLink: Sendable, Hashable {
     /// Reads the values of all `Link` fields of a response.
     ///
     /// - Returns: the links in order. A malformed link, a link without a relation, and a value of more than 8 KiB are left out. At most 128
-    ///   links of a value are read, and 32 parameters of a link. ``parseReportingCompleteness(_:)`` also returns whether a part was
-    ///   unreadable.
+    ///   links of a value are read, and at most 32 parameters of each link. ``parseReportingCompleteness(_:)`` also returns whether a part
+    ///   was unreadable.
     public static func parse(_ values: some Sequence<String>) -> [WebLink] { parseReportingCompleteness(values).links }
 
-    /// Reads the values of all `Link` fields of a response, as ``parse(_:)`` does, and checks whether all of them are readable.
+    /// Reads the values of all `Link` fields of a response, and checks whether every part is readable. See also ``parse(_:)``.
     ///
     /// ```swift
     /// let (links, isComplete) = WebLink.parseReportingCompleteness(response.headers[values: .custom("Link")])
     /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is true
     /// ```
     ///
-    /// Inexact values are read, too: relations in single quotation marks, and several relations without quotation marks.
+    /// Some values that do not follow the grammar are also read. They have relations in single quotation marks, or several
+    /// relations without quotation marks.
     ///
     /// - Returns: the links in order. `isComplete` is false if a malformed link, a value of more than 8 KiB, or a link after the
-    ///   first 128 was left out. `isComplete` is also false if a link has parameters after the first 32, and the relation is not
-    ///   among the first 32. A link without a relation is left out, but is treated as readable.
+    ///   first 128 was left out. `isComplete` is also false if a link has more than 32 parameters, and no relation is among the
+    ///   first 32. A link without a relation is left out, but is treated as readable.
     public static func parseReportingCompleteness(_ values: some Sequence<String>) -> (links: [WebLink], isComplete: Bool) {
         var links: [WebLink] = []
         var isComplete = true
@@ -112,7 +114,7 @@ extension FieldReader {
         return links
     }
 
-    /// Reads the text between angle brackets; `nil` if there is no such text.
+    /// Reads the text between angle brackets; `nil` if there are no angle brackets with text.
     private mutating func target() -> String? {
         guard take("<") else { return nil }
         let start = position

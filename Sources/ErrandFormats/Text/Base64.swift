@@ -2,8 +2,8 @@
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// Returns the value of a digit of the standard alphabet or of the alphabet for URLs
-    /// ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)); `nil` for any other character.
+    /// Returns the value of a base64 digit; `nil` for any other character. The digit may be from the standard alphabet, or from
+    /// the alphabet for URLs ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
     package static func value(_ digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit - UInt8(ascii: "A")
@@ -17,7 +17,7 @@ package enum Base64 {
 
     private static func isOfURLs(_ digit: UInt8) -> Bool { digit == UInt8(ascii: "-") || digit == UInt8(ascii: "_") }
 
-    /// Returns the text of the bytes in the standard alphabet, with padding.
+    /// Returns the bytes as base64 text in the standard alphabet, with padding.
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -31,10 +31,10 @@ package enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the bytes; `nil` if `text` isn't valid base64 of the standard alphabet.
+    /// Returns the bytes that `text` encodes; `nil` if `text` isn't valid base64 in the standard alphabet.
     ///
-    /// Padding may be missing, and bits after the last byte may be set
-    /// ([RFC 9651, section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)), but existing padding must be correct.
+    /// The padding may be missing, but existing padding must be correct. The unused bits of the last digit may be set ([RFC
+    /// 9651, section 4.2.7](https://www.rfc-editor.org/rfc/rfc9651#section-4.2.7)).
     static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits = text
         while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits.removeLast() }
@@ -45,7 +45,7 @@ package enum Base64 {
     }
 
     /// Decodes digits of either alphabet, and returns the bytes. Bits at the end are dropped if these bits are not a whole byte. Any other
-    /// character is treated as the digit of zero.
+    /// character is treated as the digit with the value zero.
     package static func decode(digits: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.count * 3 / 4)

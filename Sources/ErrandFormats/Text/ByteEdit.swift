@@ -8,7 +8,7 @@ package struct ByteEdit: Sendable, Hashable {
 }
 
 extension [ByteEdit] {
-    /// Returns `bytes` with every replacement made.
+    /// Returns a copy of `bytes` in which all edits were made.
     package func applied(to bytes: [UInt8]) -> [UInt8] {
         guard !isEmpty else { return bytes }
         var edited: [UInt8] = []
@@ -22,9 +22,10 @@ extension [ByteEdit] {
         return edited + bytes[done...]
     }
 
-    /// Returns one list of edits with the same effect as these edits followed by the edits of `next`. Works in linear time.
+    /// Returns one list of edits. The list has the same effect as these edits followed by the edits of `next`. Works in linear
+    /// time.
     ///
-    /// - Parameter edited: the result of these edits.
+    /// - Parameter edited: the bytes after these edits.
     package func followed(by next: [ByteEdit], in edited: [UInt8]) -> [ByteEdit] {
         if next.isEmpty { return self }
         if isEmpty { return next }

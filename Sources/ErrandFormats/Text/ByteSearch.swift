@@ -2,7 +2,7 @@
 package struct ByteSearch: Sendable {
     /// The bytes to find; at least one byte.
     package let pattern: [UInt8]
-    /// The number of bytes by which the search advances, for each value of the byte at the end of the window.
+    /// For each value of the byte at the end of the window, the number of bytes by which the search advances.
     private let shifts: [Int]
 
     /// - Precondition: `pattern` has at least one byte.
@@ -14,7 +14,7 @@ package struct ByteSearch: Sendable {
         self.shifts = shifts
     }
 
-    /// Returns the first position of the whole pattern from `start` on; `nil` if the pattern is not found.
+    /// Returns the first position of the whole pattern, beginning the search at `start`; `nil` if the pattern is not found.
     package func firstIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
         pattern.withUnsafeBytes { pattern in
             shifts.withUnsafeBufferPointer { shifts in
@@ -33,7 +33,7 @@ package struct ByteSearch: Sendable {
         }
     }
 
-    /// Returns the start of a match that the end of `bytes` cuts off; `bytes.count` if there is no such match.
+    /// Returns the start of a match that is incomplete because `bytes` end; `bytes.count` if there is no such match.
     package func firstPartialIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int {
         pattern.withUnsafeBytes { pattern in
             var index = max(start, bytes.count - pattern.count + 1)

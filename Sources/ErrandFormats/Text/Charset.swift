@@ -8,7 +8,7 @@ package enum Charset: Sendable {
     case utf16LittleEndian
     case utf16BigEndian
 
-    /// Returns the charset with this name; `nil` for UTF-8, for an unknown name and for `nil`.
+    /// Returns the charset with this name. Returns `nil` for UTF-8, for an unknown name, and if `name` is `nil`.
     package init?(named name: String?) {
         guard let name else { return nil }
         func isOne(of names: String...) -> Bool { names.contains(where: name.isExactlyIgnoringCase) }

@@ -1,8 +1,8 @@
 /// A first-in, first-out queue of chunks that counts its bytes.
 ///
-/// The methods are inlinable, so that they are specialized in each module. Unspecialized methods cost thousands of instructions.
-/// The queue releases a chunk as soon as it is taken. Appending and taking cost constant time on average, and free storage is
-/// reused.
+/// The methods are inlinable, so that they are specialized in each module. Without specialization, each call costs thousands of
+/// instructions. The queue releases a chunk as soon as the chunk is taken. Appending and taking cost constant time on average,
+/// and free storage is reused.
 @usableFromInline package struct ChunkQueue<Chunk: Sendable>: Sendable {
     @usableFromInline var chunks = FIFOQueue<(chunk: Chunk, bytes: Int)>()
     /// The number of bytes of all queued chunks.
@@ -15,7 +15,7 @@
     /// The number of queued chunks.
     @inlinable package var count: Int { chunks.count }
 
-    /// - Parameter bytes: the number of bytes that the chunk counts for.
+    /// - Parameter bytes: the number of bytes that is added to the count for this chunk.
     @inlinable package mutating func append(_ chunk: Chunk, bytes: Int) {
         chunks.append((chunk, bytes))
         self.bytes += bytes

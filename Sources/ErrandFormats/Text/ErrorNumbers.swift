@@ -1,6 +1,6 @@
-// `NSError` reads the domain and the code of an error from the requirements `_domain` and `_code` of `Error`. The protocol
-// `NumberedFailure` of ErrandCore can't change the conformances to `Error` that this module declares. `FailureNumber` of ErrandCore has
-// constants with these numbers.
+// `NSError` gets the domain and the code of an error from `_domain` and `_code`, which are requirements of `Error`. The protocol
+// `NumberedFailure` of ErrandCore can't provide these properties for the errors that this module declares. `FailureNumber` of
+// ErrandCore has constants with these numbers.
 
 /// The domain of the library's errors as an `NSError`.
 package let errorDomain = "Errand"

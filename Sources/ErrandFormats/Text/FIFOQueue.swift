@@ -1,8 +1,8 @@
 /// A first-in, first-out queue.
 ///
-/// The methods are inlinable, so that they are specialized in each module. Unspecialized methods cost thousands of
-/// instructions. The queue releases an element as soon as it is taken. Appending and taking cost constant time on average,
-/// and free storage is reused.
+/// The methods are inlinable, so that they are specialized in each module. Without specialization, each call costs thousands of
+/// instructions. The queue releases an element as soon as the element is taken. Appending and taking cost constant time on
+/// average, and free storage is reused.
 @usableFromInline package struct FIFOQueue<Element> {
     @usableFromInline var slots: [Element?] = []
     /// The index of the first element that was not taken.
@@ -32,8 +32,8 @@
             slots.removeAll(keepingCapacity: true)
             first = 0
         } else if first > 32, first * 2 > slots.count {
-            // The remaining elements move only if they are fewer than the taken elements. Therefore all moves together take
-            // linear time.
+            // The remaining elements are moved only if there are fewer remaining elements than taken elements. Therefore all
+            // moves together take linear time.
             slots.removeFirst(first)
             first = 0
         }

@@ -1,8 +1,9 @@
 /// A position in a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), and the steps that all readers of JSON have in common.
 package struct JSONCursor {
-    /// The text. The caller keeps its memory valid for the lifetime of the cursor.
+    /// The text. The caller keeps the memory of the text valid for the lifetime of the cursor.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The number of bytes before the next byte. After a truncated escape, this number is greater than the number of all bytes.
+    /// The number of bytes before the next byte. After an escape that the end of the text truncates, this number is greater
+    /// than the total number of bytes.
     package var position: Int
 
     /// Creates a cursor at the beginning of a text.
@@ -26,8 +27,8 @@ package struct JSONCursor {
         return true
     }
 
-    /// Reads a string. Returns the bytes between its quotation marks; `nil` if no complete string begins here. The escapes are not checked,
-    /// and control characters are allowed.
+    /// Reads a string. Reads a string, and returns the bytes between its quotation marks; `nil` if no complete string begins at the
+    /// position. The escapes are not checked, and control characters are allowed.
     @inlinable package mutating func string() -> Range<Int>? {
         guard take("\"") else { return nil }
         let start = position

@@ -13,7 +13,7 @@ package struct JSONStringState: Sendable {
         case end
     }
 
-    /// Whether the bytes so far end within a string.
+    /// Whether the bytes that were read so far end within a string.
     package internal(set) var isInString = false
     @usableFromInline var isEscaped = false
 

@@ -12,7 +12,7 @@ struct LineFinder: Sendable {
     }
 
     private let ending: Ending
-    /// The bytes of the lines that were not returned yet, after some bytes of returned lines.
+    /// The bytes of lines that were not returned yet. Some bytes of returned lines may be before these bytes.
     private(set) var bytes: [UInt8] = []
     private var start = 0  // the start of the current line
     private var scanned = 0  // the end of the bytes without a line ending
@@ -24,8 +24,8 @@ struct LineFinder: Sendable {
     var pending: Range<Int> { start..<bytes.count }
 
     mutating func append(_ chunk: UnsafeBufferPointer<UInt8>) {
-        // The remaining bytes move only if they are fewer than the bytes of returned lines. Therefore all moves together take
-        // linear time.
+        // The remaining bytes are moved only if there are fewer remaining bytes than bytes of returned lines. Therefore all
+        // moves together take linear time.
         if start > 0, start * 2 >= bytes.count {
             bytes.removeSubrange(..<start)
             scanned -= start
@@ -64,7 +64,7 @@ struct LineFinder: Sendable {
         return line
     }
 
-    /// Removes and returns the last line, which has no ending; `nil` if the line is empty.
+    /// Removes and returns the last line if this line has no ending and is not empty; otherwise `nil`.
     mutating func finish() -> Range<Int>? {
         let line = pending
         drop(line.count)

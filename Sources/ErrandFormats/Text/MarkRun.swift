@@ -1,20 +1,21 @@
 /// Runs of combining marks, which make a text slow to compare, to hash and to sort.
 ///
 /// Swift compares texts in a normal form ([UAX 15](https://www.unicode.org/reports/tr15/)), and sorts each run of marks by insertion.
-/// A run of n marks takes n² steps. No language has runs of more than a few marks. Decorative texts have runs of about twenty marks.
+/// For a run of n marks, the sorting takes n² steps. In every language, a run has only a few marks. Decorative texts have runs of
+/// about twenty marks.
 package enum MarkRun {
     /// The longest accepted run: 128 marks.
     package static let limit = 128
-    /// The problem of a text with a longer run, in words.
+    /// The message for a text with a longer run.
     package static let problem = "a text has \(excessDescription)"
-    /// The excess of a text with a longer run, in words.
+    /// The part of the message that describes the longer run.
     package static let excessDescription = "more than \(limit) combining marks in a row"
 
     /// The escapes that a text may contain.
     package enum Syntax: Sendable {
         /// No escapes.
         case plain
-        /// Escapes such as `\u0301`, as in JSON. A continued line of JSON5 does not end a run.
+        /// Escapes such as `\u0301`, as in JSON. An escaped line ending, as in JSON5, does not end a run.
         case json
         /// References such as `&#x301;`, as in XML. CDATA delimiters do not end a run.
         case xml
@@ -44,8 +45,8 @@ package enum MarkRun {
         return false
     }
 
-    /// Returns whether normalization may move a scalar. Such a scalar has a combining class, or decomposes into scalars with combining
-    /// classes.
+    /// Returns whether normalization may move a scalar. Such a scalar has a combining class, or decomposes into scalars that have
+    /// combining classes.
     static func isMark(_ value: UInt32) -> Bool {
         // Most scalars of texts are in these ranges, which have no marks.
         if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {
@@ -64,7 +65,7 @@ private struct Scanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax
 
-    /// The result of reading at a stop.
+    /// The content at a stop of the scanner.
     private enum Found {
         case scalar(UInt32)
         /// The octets are removed from the text by a reader.
@@ -99,7 +100,7 @@ private struct Scanner {
         if index < text.count, text[index] >= 0x80 { return index }
         while index &+ 8 <= text.count {
             let word = UInt64(littleEndian: text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // The lowest set bit is always a true hit, because a borrow only affects higher bytes.
+            // The lowest set bit always belongs to a searched byte, because a borrow affects only higher bytes.
             let other = word ^ specials
             let found = (word | (other &- ones) & ~other) & (ones &* 0x80)
             if found != 0 { return index &+ found.trailingZeroBitCount / 8 }
@@ -112,7 +113,7 @@ private struct Scanner {
         return nil
     }
 
-    /// Whether a reader removes an ASCII text, and joins the texts on both sides.
+    /// Whether a reader removes this ASCII text, so that the texts before and after it are joined.
     private func isInvisible(_ range: Range<Int>) -> Bool {
         guard syntax == .xml else { return false }
         var rest = text[range]

@@ -1,7 +1,8 @@
 // The functions of this file compare and search text by its octets. Swift compares texts in a normal form, which takes quadratic
-// time for a long run of combining marks. Also, a combining mark after a quotation mark or a slash forms a different `Character`
-// with it. For text from outside, use these functions in place of `==`, `contains`, `split` and `Set<String>`.
-// `scripts/check-octets` refuses `==`, `contains`, `split` and `Set<String>` in the files that read text from outside.
+// time for a long run of combining marks. In addition, a combining mark after a quotation mark or a slash changes the
+// `Character` that contains this quotation mark or slash. For text from outside the app, use these functions instead of `==`,
+// `contains`, `split` and `Set<String>`. The script `scripts/check-octets` refuses `==`, `contains`, `split` and `Set<String>`
+// in files that read text from outside the app.
 
 extension StringProtocol {
     /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.
@@ -9,7 +10,8 @@ extension StringProtocol {
         utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 
-    /// Returns whether this text has the same octets as `other`, where `A` to `Z` equal `a` to `z`. The lengths are compared first.
+    /// Returns whether this text has the same octets as `other`. An ASCII letter equals the same letter in the other case. The
+    /// lengths are compared first.
     package func isExactlyIgnoringCase(_ other: some StringProtocol) -> Bool {
         utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
     }
@@ -26,7 +28,8 @@ extension StringProtocol {
     /// Returns whether this text contains the octets of `other`.
     package func containsOctets(_ other: some StringProtocol) -> Bool { utf8.firstRange(of: other.utf8) != nil }
 
-    /// Returns the pieces between the octets equal to `octet`. Empty pieces are left out unless `omittingEmptyPieces` is false.
+    /// Returns the pieces of the text that are separated by `octet`. Empty pieces are left out unless `omittingEmptyPieces` is
+    /// false.
     package func split(atOctet octet: UInt8, maxSplits: Int = .max, omittingEmptyPieces: Bool = true) -> [SubSequence] {
         utf8.split(separator: octet, maxSplits: maxSplits, omittingEmptySubsequences: omittingEmptyPieces).map {
             self[$0.startIndex..<$0.endIndex]
@@ -43,7 +46,8 @@ extension StringProtocol {
         }
     }
 
-    /// Returns this text with each octet in `octets` replaced by `replacement(octet)`. Other octets stay unchanged.
+    /// Returns a copy of this text in which `replacement(octet)` replaces each octet that is in `octets`. Other octets stay
+    /// unchanged.
     package func escapingOctets(_ octets: ByteSet, by replacement: (UInt8) -> String) -> String {
         guard utf8.contains(where: octets.contains) else { return String(self) }
         var bytes: [UInt8] = []
@@ -89,7 +93,7 @@ extension UInt8 {
     package var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
 
-/// A text from outside that is compared and hashed by its octets, for use as a key of a `Set` or a `Dictionary`.
+/// A text from outside the app that is compared and hashed by its octets. The type is for keys of a `Set` or a `Dictionary`.
 package struct OctetKey: Hashable, Sendable {
     /// The text.
     package let text: String

@@ -23,20 +23,20 @@ package struct URLCharacterSet: Sendable {
         }
     }
 
-    /// The octets of `pchar` without percent-encoding, for a segment of an absolute path
-    /// ([RFC 3986, section 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
+    /// The octets that `pchar` allows unencoded, for a segment of an absolute path ([RFC 3986, section
+    /// 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static let segment = URLCharacterSet("-._~!$&'()*+,;=:@")
     /// The octets of segments, and the slashes between them.
     package static let path = URLCharacterSet("-._~!$&'()*+,;=:@/")
-    /// The octets of `query` ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
+    /// The octets that `query` allows ([RFC 3986, section 3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
     package static let query = URLCharacterSet("-._~!$&'()*+,;=:@/?")
     /// The octets of a name or a value within a query. `&`, `=` and `;` are not included, because they separate pairs. `+` is not
-    /// included, because many servers read it as a space.
+    /// included, because many servers read a `+` as a space.
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
-    /// The octets of a redacted URL that was percent-encoded within another URL.
+    /// The octets of a redacted URL that another URL contains in percent-encoded form.
     package static let shownURL = URLCharacterSet("-._~!$'()*,:@/?=;")
-    /// The octets of `reg-name` without percent-encoding
-    /// ([RFC 3986, section 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).
+    /// The octets that `reg-name` allows unencoded ([RFC 3986, section
+    /// 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).
     package static let host = URLCharacterSet("-._~!$&'()*+,;=")
 }
 
@@ -70,8 +70,8 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the first byte of `text` that is neither in `allowed` nor part of a complete escape (`%41`), and its offset. Returns
-    /// `nil` if there is no such byte.
+    /// Returns the first byte of `text` that is invalid, and its offset. A valid byte is in `allowed` or is a part of a complete
+    /// escape (`%41`). Returns `nil` if there is no such byte.
     package static func firstInvalidByte(
         in text: some StringProtocol, allowing allowed: URLCharacterSet
     ) -> (byte: UInt8, offset: Int)? {

@@ -1,8 +1,8 @@
 extension StringProtocol {
-    /// Returns the text in a form that is safe to show in a message, for text from outside.
+    /// Returns text from outside the app in a form that is safe to show in a message.
     ///
-    /// The result is on one line, and has no control characters. The result has at most `limit` characters (200 by default), each
-    /// with only a few combining marks. The work does not grow with the part that is cut off.
+    /// The result is on one line, and has no control characters. The result has at most `limit` characters (200 by default). Each
+    /// character has only a few combining marks. The amount of work does not depend on the part that is cut off.
     package func shownSafely(limit: Int = 200) -> String {
         var text = ""
         // The loop reads one scalar more than the limit, to find out whether the text is cut off.

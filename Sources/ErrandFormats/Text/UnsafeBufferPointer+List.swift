@@ -1,5 +1,5 @@
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes of `range`, from index 0.
+    /// The bytes of `range`, with indices from 0.
     @inlinable package func part(_ range: Range<Int>) -> Self { Self(rebasing: self[range]) }
 
     /// The bytes without spaces and tabs at both ends.

@@ -1,6 +1,6 @@
 extension UnsafeBufferPointer<UInt8> {
-    /// Returns the offset of the first byte from `start` on that is `first` or `second`; `nil` if there is no such byte. Examines
-    /// eight bytes at a time.
+    /// Returns the offset of the first byte that equals `first` or `second`, beginning at `start`; `nil` if there is no such
+    /// byte. Examines eight bytes at a time.
     func firstOffset(of first: UInt8, or second: UInt8, from start: Int) -> Int? {
         let bytes = UnsafeRawBufferPointer(self)
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -8,8 +8,8 @@ extension UnsafeBufferPointer<UInt8> {
         var index = start
         while index &+ 8 <= bytes.count {
             let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // A byte of `one` or `other` is zero if it equals the searched byte. A zero sets the top bit of its byte in `found`.
-            // No byte below the first zero is set.
+            // A byte of `one` or `other` is zero if the byte in the text equals the searched byte. For each zero byte, the top
+            // bit of the same byte in `found` is set. No bit is set in the bytes below the first zero byte.
             let (one, other) = (word ^ firsts, word ^ seconds)
             let found = ((one &- ones) & ~one | (other &- ones) & ~other) & (ones &* 0x80)
             if found != 0 { return index &+ found.trailingZeroBitCount / 8 }

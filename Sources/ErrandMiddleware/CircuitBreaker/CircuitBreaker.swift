@@ -1,23 +1,23 @@
 public import ErrandCore
 internal import Synchronization
 
-/// The circuits of the origins that a stack sends to. Use a breaker to read a circuit's state, and to isolate an origin or to
-/// close its circuit.
+/// The circuits of the origins to which a stack sends requests. Use a breaker to read a circuit's state, and to isolate an
+/// origin or to close its circuit.
 ///
 /// A breaker keeps at most 1,000 origins that have a failure in the window, and at most 1,000 origins that have no failure. If a limit
 /// is exceeded, the breaker removes the least recently used origin of that kind. The counts of a removed origin restart from zero. An
-/// origin that the app has isolated is never removed. Requests that have no origin yet, because `server` is further inside, share one
-/// circuit, whose changes are not reported.
+/// origin that the app has isolated is never removed. If `server` is an inner layer, requests have no origin here yet. Such requests
+/// share one circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
         /// Requests are allowed.
         case closed
-        /// Open: requests fail immediately for this remaining duration.
+        /// The circuit is open. Requests fail immediately for this remaining duration.
         case open(for: Duration)
-        /// Half-open: a limited number of probe requests is allowed.
+        /// The circuit is half-open. A limited number of probe requests is allowed.
         case halfOpen
-        /// Isolated by the app, until the app closes the circuit.
+        /// The app has isolated the origin. The circuit stays isolated until the app closes it.
         case isolated
     }
 
@@ -47,8 +47,8 @@ public final class CircuitBreaker: Sendable {
     /// - Parameters:
     ///   - policy: the rules for opening and closing a circuit. Default: ``CircuitBreakerPolicy/standard``.
     ///   - clock: the clock that measures the policy's durations.
-    ///   - onChange: called when the circuit of an origin changes, with its new state. The calls come one at a time, in the order of the
-    ///     changes, and outside of any lock. The closure must return quickly.
+    ///   - onChange: a closure that is called with the new state when the circuit of an origin changes. The calls happen one at a time,
+    ///     in the order of the changes, while no lock is held. The closure must return quickly.
     public init(
         _ policy: CircuitBreakerPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
         onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
@@ -139,9 +139,9 @@ public final class CircuitBreaker: Sendable {
 public struct CircuitBreakerError: TemporaryRefusal, NumberedFailure {
     /// The refused request.
     public var request: Request?
-    /// The duration until a request may be sent; `nil` if it is unknown.
+    /// The duration after which a request may be sent; `nil` if this duration is unknown.
     public let retryAfter: Duration?
-    /// The earlier attempts of the call; empty without `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }

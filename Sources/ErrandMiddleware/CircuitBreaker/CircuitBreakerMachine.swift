@@ -3,11 +3,11 @@ internal import ErrandCore
 /// A pure state machine that decides when a circuit opens and closes. Its events are the beginnings and ends of calls.
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
-/// and the share of failed or slow calls reaches its limit. The circuit also opens when
-/// ``CircuitBreakerPolicy/consecutiveFailures`` calls have failed within the window, and no call has succeeded since. An open circuit
-/// refuses calls for ``CircuitBreakerPolicy/breakTime``, or for the wait that the server asked for. A half-open circuit allows
-/// ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. A probe
-/// without an outcome for ``CircuitBreakerPolicy/breakTime`` does not block the circuit: one more probe is allowed.
+/// and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures``
+/// calls have failed within the window, and no call has succeeded since. An open circuit refuses calls for
+/// ``CircuitBreakerPolicy/breakTime``, or for the wait that the server asked for. A half-open circuit allows
+/// ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. If a probe
+/// has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the circuit is not blocked.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -24,16 +24,16 @@ package struct CircuitBreakerMachine: Sendable {
         /// The number of failed calls after the last call that succeeded.
         var failedInSuccession = 0
         var slow = 0
-        /// The latest end of a wait that the server asked for after a failed call.
+        /// After a failed call, the server may ask for a wait. This is the latest instant at which such a wait ends.
         var pausedUntil: Duration?
     }
 
-    /// The number of parts that the window is divided into.
+    /// The number of equal parts of the window.
     private static let slotCount = 10
 
     let policy: CircuitBreakerPolicy
     package private(set) var state = State.closed
-    /// The number of state changes. A call that began before a change is not counted after the change.
+    /// The number of state changes. If a call began before a change of the state and ends after it, the call is not counted.
     private(set) var generation = 0
     private var slots: [Slot] = []
     /// The instant at which the last probe began.
@@ -61,7 +61,7 @@ package struct CircuitBreakerMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // Without an inner timeout, probes may hang. Such probes must not keep the circuit half-open.
+            // If there is no inner timeout, a probe may never end. Such probes must not keep the circuit half-open.
             guard inFlight + succeeded < policy.probeCount || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)
@@ -71,7 +71,8 @@ package struct CircuitBreakerMachine: Sendable {
 
     package enum Outcome: Sendable, Hashable {
         case succeeded(after: Duration)
-        /// The call failed. `retryAfter` is the wait that the server asked for. If the server asked for no wait, it is `nil`.
+        /// The call failed. `retryAfter` is the wait that the server asked for. If the server asked for no wait, `retryAfter`
+        /// is `nil`.
         case failed(retryAfter: Duration?)
         /// The caller cancelled the call. Therefore the call says nothing about the server.
         case cancelled

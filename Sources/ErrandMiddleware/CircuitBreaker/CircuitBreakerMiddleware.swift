@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// Fails requests immediately while their origin is failing: the origin is paused, then probed.
+/// Fails requests immediately while their origin is failing. The origin gets no requests for some time, and then gets a few
+/// probe requests.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker()
@@ -8,12 +9,12 @@ public import ErrandCore
 /// breaker.state(of: try Origin("https://a.example"))  // .closed, .open(for: 4.2 seconds), …
 /// ```
 ///
-/// **Place:** inside `retry`, so that the breaker counts each attempt; outside the limits, so that a refused request takes no
-/// slot. A refused request fails with ``CircuitBreakerError``. The request was not sent, and is not retried.
+/// **Place:** inside `retry`, so that the breaker counts each attempt. The breaker is outside the limits, so that a refused
+/// request takes no slot. A refused request fails with ``CircuitBreakerError``. The request was not sent, and is not retried.
 ///
-/// **Opening:** the circuit opens when half of at least 20 calls within 30 s have failed. After many good calls, a failed server would
-/// get many requests before half of the calls have failed. Therefore, the circuit also opens after 20 failures in succession
-/// (``CircuitBreakerPolicy/consecutiveFailures``).
+/// **Opening:** the circuit opens when at least 20 calls were made within 30 s, and half of them have failed. If a server fails
+/// after many good calls, half of the calls have failed only after many more requests. Therefore, the circuit also opens after 20
+/// failures in succession (``CircuitBreakerPolicy/consecutiveFailures``).
 ///
 /// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes, which say
 /// nothing about the server:
@@ -22,11 +23,11 @@ public import ErrandCore
 /// - a request whose deadline passes in a queue, or during a wait for a network
 /// - a failure because the device is offline
 ///
-/// **Per request:** `request.options.circuitBreaker = .off` bypasses the breaker, which does not count the request.
+/// **Per request:** with `request.options.circuitBreaker = .off`, the request bypasses the breaker and is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
     private let breaker: CircuitBreaker
 
-    /// Creates the middleware. Stacks that are given the same breaker share its circuits.
+    /// Creates the middleware. Several stacks can use the same breaker. Such stacks share its circuits.
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace { .circuitBreaker }
@@ -86,7 +87,7 @@ extension HTTPSender {
     /// let stack = transport.circuitBreaker(breaker).retry()
     /// ```
     ///
-    /// - Parameter breaker: the circuits. Keep the breaker to read the state of a circuit.
+    /// - Parameter breaker: the circuits. To read the state of a circuit later, keep a reference to the breaker.
     public func circuitBreaker(_ breaker: CircuitBreaker = CircuitBreaker()) -> HTTPStack {
         wrapped(by: CircuitBreakerMiddleware(breaker))
     }

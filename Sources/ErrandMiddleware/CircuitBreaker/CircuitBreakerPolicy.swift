@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The rules for when a circuit breaker opens, how long it stays open, and when it closes.
+/// The rules by which a circuit opens, stays open and closes.
 ///
 /// ```swift
 /// let policy = CircuitBreakerPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
@@ -11,11 +11,11 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var failureRatio: Double
     /// The number of calls within the window from which ``failureRatio`` and ``slowCallRatio`` apply: at least 1, 20 by default.
     public var minimumCalls: Int
-    /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. `nil`: the
-    /// circuit opens only by ``failureRatio``.
+    /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. With
+    /// `nil`, only ``failureRatio`` and ``slowCallRatio`` open the circuit.
     ///
-    /// With `nil`, a server that fails after many good calls gets many requests until the share of failed calls reaches
-    /// ``failureRatio``.
+    /// A server may fail after many good calls. With `nil`, such a server gets many requests until the share of failed calls
+    /// reaches ``failureRatio``.
     public var consecutiveFailures: Int?
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
@@ -23,11 +23,11 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// the circuit stays open for that wait. While the circuit is half-open, one more probe is allowed if the last probe has had no
     /// outcome for this duration.
     public var breakTime: Duration
-    /// The longest `Retry-After` that is obeyed: at least ``breakTime``, 60 s by default.
+    /// The longest `Retry-After` that the breaker obeys: at least ``breakTime``, 60 s by default.
     public var maxBreakTime: Duration
     /// The number of calls that must succeed, in sequence or concurrently, before a half-open circuit closes: at least 1, 3 by default.
     public var probeCount: Int
-    /// The shortest duration of a slow call; `nil`, the default: no call is treated as slow.
+    /// The shortest duration of a slow call. With `nil`, the default, no call is slow.
     public var slowCallThreshold: Duration?
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double
@@ -64,7 +64,8 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.slowCallRatio = slowCallRatio
     }
 
-    /// Opens for 5 s if half of at least 20 calls within 30 s fail, or 20 calls in succession. Closes after three successful probes.
+    /// Opens for 5 s if half of at least 20 calls within 30 s fail, or if 20 calls in succession fail. Closes after three successful
+    /// probes.
     public static let standard = CircuitBreakerPolicy()
 
     /// The time for which the circuit stays open, and the conditions under which it opens: `opens for 5 s if 50 % of at least 20

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// The parts of two requests that must be equal if the requests share an exchange. A key contains secrets. Therefore a key is kept only
+/// The parts that must be equal in two requests if the requests share an exchange. A key contains secrets. Therefore a key is kept only
 /// in memory, and the description of a key shows no secret.
 struct CoalesceKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
@@ -12,7 +12,8 @@ struct CoalesceKey: Hashable, Sendable {
     /// The phase limits of the stack. A condition of the stack may choose other limits for each request.
     private let limits: [Duration?]?
 
-    // These fields are always compared, because they select another response for the same URL, or describe the content.
+    // These fields are always compared. A different value selects another response for the same URL, or describes other
+    // content.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]
@@ -53,8 +54,9 @@ extension CoalesceMiddleware {
     ///
     /// For every choice of fields, these fields must also be equal:
     ///
-    /// - sensitive fields, so that no caller gets a response to another caller's credentials. A field is sensitive by a name in
-    ///   ``/ErrandCore/Sensitivity``, by a name that the request declares, or by the never-index flag
+    /// - sensitive fields, so that no caller gets a response that was sent for another caller's credentials. A field is
+    ///   sensitive if ``/ErrandCore/Sensitivity`` has its name, if the request declares its name, or if the field has the
+    ///   never-index flag
     /// - `Range` and the conditional fields
     /// - the `Content-Type` and `Content-Encoding` of a body
     public struct Fields: Sendable, CustomStringConvertible {
@@ -63,7 +65,8 @@ extension CoalesceMiddleware {
             case only(Set<HTTPField.Name>)
         }
 
-        /// Fields that have a new value in every request: trace contexts, and the usual names of a request's ID.
+        /// Fields that have a new value in every request. Examples are trace contexts, and fields that usually contain a
+        /// request's ID.
         public static let perRequest: [HTTPField.Name] =
             [
                 "traceparent", "tracestate", "baggage", "x-request-id", "request-id", "x-correlation-id", "correlation-id", "b3",

@@ -9,8 +9,8 @@ internal import Synchronization
 /// async let second = stack.send(try Request(.get, url: "https://a.example/config"))  // no second exchange
 /// ```
 ///
-/// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits: a shared exchange takes one slot.
-/// Also inside `retry` and `authenticate`, because each caller handles the response independently.
+/// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits, so that a shared exchange takes
+/// one slot. The layer is also inside `retry` and `authenticate`, because each caller handles the response independently.
 ///
 /// A request can share an exchange only if it has a safe method (GET, HEAD, OPTIONS or QUERY; [RFC 9110, section
 /// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1) and [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), an authority,
@@ -19,25 +19,27 @@ internal import Synchronization
 /// - method, URL and body;
 /// - the fields, including fallback fields and always including credentials: see ``Fields``;
 /// - the value that `additionalKey` returns;
-/// - the options: each key defines how its values are compared (``/ErrandCore/OptionKey/identity(of:)``). These options must be equal:
-///   declared secret names, phase and attempt limits, delay, hedging, redirects, your own options, and the middleware that is switched
-///   off. These options may differ: deadline, timeout, retry policy, event sink, log, tags and URL template. A request with an option
-///   that can't be compared never shares an exchange.
+/// - the options: each key defines how its values are compared (``/ErrandCore/OptionKey/identity(of:)``). Both requests must have
+///   equal values for these options: declared secret names, phase and attempt limits, delay, hedging, redirects, your own options, and
+///   switched-off middleware. The values of these options may differ: deadline, timeout, retry policy, event sink, log, tags and URL
+///   template. A request with an option that can't be compared never shares an exchange.
 ///
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
 /// caller sends its own request. Later callers join the new request.
 ///
-/// The exchange belongs to no single caller. The request of the first caller is sent, with its options, priority and event sink, but
-/// without a deadline: each caller keeps its own deadline. If a caller is cancelled or its deadline passes, only this caller stops
-/// waiting, immediately. When no caller waits any more, the exchange is cancelled, and a later caller begins a new exchange. If an
-/// inner layer cancels the exchange, the first caller gets the cancellation, and the other callers send their requests once more.
+/// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event
+/// sink. The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a
+/// caller passes, only this caller stops waiting, immediately. When no caller waits any more, the exchange is cancelled, and a later
+/// caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the cancellation, and the other
+/// callers send their requests once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
-/// independently, and the fastest caller sets the pace. At most `viewLimitBytes` are buffered for a slower caller. If a caller
-/// needs a larger buffer, it fails with ``SlowReaderError``. A failure of the exchange reaches every caller.
+/// independently. The fastest caller determines how fast the body is read from the connection. For each slower caller, at most
+/// `viewLimitBytes` are buffered. If a caller would need a larger buffer, this caller fails with ``SlowReaderError``. A failure
+/// of the exchange reaches every caller.
 ///
-/// **Per request:** `request.options.coalesce = .off` sends the request in an exchange that is not shared. If a caller joined the
-/// exchange of another request, its response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
+/// **Per request:** with `request.options.coalesce = .off`, the request has an exchange that is not shared. If a caller joined
+/// the exchange of another request, its response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
 public struct CoalesceMiddleware: HTTPMiddleware {
     /// The default limit of the buffer for one slow caller: 5 MiB.
     public static let defaultViewLimitBytes = 5 * 1024 * 1024
@@ -49,10 +51,10 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal. Default: all fields except ``Fields/perRequest``.
+    ///   - fields: the fields that must be equal in the requests. Default: all fields except ``Fields/perRequest``.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller, at least 0. Default: 5 MiB.
-    ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
-    ///     returns `nil`.
+    ///   - additionalKey: a closure that returns a further value that must be equal in the requests. `nil` equals `nil`. Default:
+    ///     a closure that returns `nil`.
     public init(
         by fields: Fields = .all, viewLimitBytes: Int = defaultViewLimitBytes,
         additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }
@@ -87,7 +89,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         try caller.checkDeadline(.queue, .notSent)
-        // If a sender cancels an exchange although every caller still waits, the sender may also cancel the next exchange.
+        // A sender may cancel an exchange although every caller still waits. The sender may then cancel the next exchange too.
         // Therefore a caller joins at most two exchanges.
         for _ in 0..<2 {
             let seat = table.join(key, request)
@@ -171,7 +173,7 @@ private enum CoalesceOptionKey: SwitchOptionKey {
 }
 
 extension RequestOptions {
-    /// Whether this request can share an exchange. `.off`: its exchange is not shared.
+    /// Whether this request can share an exchange. `.off`: the exchange of the request is not shared.
     public var coalesce: OptionOverride<Never> {
         get { self[CoalesceOptionKey.self] }
         set { self[CoalesceOptionKey.self] = newValue }
@@ -186,10 +188,11 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - fields: the fields that must be equal. Default: all fields except the fields that have a new value in every request.
+    ///   - fields: the fields that must be equal in the requests. Default: all fields except the fields that have a new value
+    ///     in every request.
     ///   - viewLimitBytes: the largest number of body bytes that are buffered for a slow caller, at least 0. Default: 5 MiB.
-    ///   - additionalKey: returns a further value that must be equal in the requests. `nil` equals `nil`. Default: a closure that
-    ///     returns `nil`.
+    ///   - additionalKey: a closure that returns a further value that must be equal in the requests. `nil` equals `nil`. Default:
+    ///     a closure that returns `nil`.
     public func coalesce(
         by fields: CoalesceMiddleware.Fields = .all, viewLimitBytes: Int = CoalesceMiddleware.defaultViewLimitBytes,
         additionalKey: @escaping @Sendable (Request) -> String? = { _ in nil }

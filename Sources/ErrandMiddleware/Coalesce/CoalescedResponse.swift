@@ -1,9 +1,9 @@
 public import ErrandCore
 
-/// A caller's request, and the time that remained until its deadline when the request arrived.
+/// A caller's request, and the time that was left until the deadline when the request reached this layer.
 struct Caller: Sendable {
     var request: Request
-    /// The head of the response; `nil` until it arrives.
+    /// The head of the response; `nil` before the head arrives.
     var head: HTTPResponse?
     private let before: Duration?
 
@@ -29,7 +29,7 @@ struct Caller: Sendable {
 struct SharedSeat: Sendable {
     let exchange: SharedExchange
     let member: Int
-    /// Whether the exchange was begun for this caller.
+    /// Whether the exchange began because of this caller.
     let isFirst: Bool
 
     /// Waits for the caller's own response.
@@ -66,7 +66,7 @@ struct SharedSeat: Sendable {
 
     func leave(_ end: ExchangeLifetime.Outcome?) { exchange.leave(member, end) }
 
-    /// Returns the request that was finally sent: the caller's own request, unless an inner layer sent it to another URL.
+    /// Returns the caller's own request. If an inner layer sent the request to another URL, the returned request has that URL.
     private func callersRequest(_ sent: Request, _ request: Request) -> Request {
         if isFirst {
             // The shared exchange has no deadline, because each caller has its own deadline.
@@ -115,7 +115,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             try caller.checkDeadline(.body, .sent)
-            // A buffered chunk is taken directly, because a race against the deadline costs more.
+            // A buffered chunk is taken directly, because this is cheaper than a race against the deadline.
             if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {
@@ -129,8 +129,8 @@ private final class BodyView: BodySource {
     func fail(with error: any Error) { seat.leave(.failed(error)) }
 }
 
-/// The error of a caller that read a shared body too slowly, so that the buffer for this caller would have exceeded the limit. The other
-/// callers continue.
+/// The error of a caller that read a shared body too slowly. The buffer for this caller would have exceeded the limit. The other callers
+/// continue.
 public struct SlowReaderError: RequestFailure, NumberedFailure {
     /// The largest number of bytes that is buffered for one caller.
     public let limitBytes: Int
@@ -138,7 +138,7 @@ public struct SlowReaderError: RequestFailure, NumberedFailure {
     public var request: Request?
     /// The head of the response whose body was read.
     public let response: HTTPResponse?
-    /// The earlier attempts of the call; empty without `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .body }

@@ -37,13 +37,13 @@ final class SharedExchange: Sendable {
 
     // MARK: Members
 
-    /// Returns the number of the new member. `nil`: the exchange can't be joined any more, or the caller is more urgent than the
-    /// queued request.
+    /// Returns the number of the new member. `nil`: the exchange can't be joined any more, or the caller's priority is higher
+    /// than the priority of the waiting request.
     func join(_ priority: RequestPriority) -> Int? { state.withLock { $0.join(mayWait: priority <= self.priority) } }
 
     /// Removes a member. Does nothing for a member that has left.
     ///
-    /// - Parameter end: the outcome with which the lifetime of the member's response ends; `nil`: the lifetime continues.
+    /// - Parameter end: the outcome with which the lifetime of the member's response ends. With `nil`, the lifetime continues.
     func leave(_ member: Int, _ end: ExchangeLifetime.Outcome?) {
         guard let left = state.withLock({ $0.leave(member) }) else { return }
         left.member.waiter?.resume()
@@ -56,7 +56,7 @@ final class SharedExchange: Sendable {
         withExtendedLifetime(left.reader) {}
     }
 
-    /// Waits. Returns when the state may have changed for the member.
+    /// Waits. Returns when the state of the member may have changed.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     private func wait(_ member: Int) async throws {
@@ -79,8 +79,8 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own deadline
-        // Each member ends its own call. If an outer `validateStatus` needs the error of the back end, each member also reads
-        // that error.
+        // Each member ends its own call. An outer `validateStatus` may need the error of the back end. In that case, each
+        // member also reads that error.
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request
@@ -100,9 +100,10 @@ final class SharedExchange: Sendable {
 
     private func end(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
-    /// Waits for the response to the exchange. Returns the response with the lifetime of the member's own response.
+    /// Waits for the response to the exchange. Returns the response, and the lifetime of the member's own response.
     ///
-    /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. After an error, the member has left.
+    /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. If this method throws, the member
+    ///   has left.
     func response(for member: Int) async throws -> (Response, ExchangeLifetime) {
         do {
             while true {
@@ -145,7 +146,7 @@ final class SharedExchange: Sendable {
                 do {
                     if let chunk = try await reader.next() { return chunk }
                 } catch {
-                    // Another task has abandoned the view.
+                    // Another task has abandoned this member's view of the body.
                     if state.withLock({ $0.hasLeft(member) }) { throw BodyAlreadyUsedError() }
                     throw error
                 }

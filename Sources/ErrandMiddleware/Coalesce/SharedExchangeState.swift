@@ -15,7 +15,7 @@ struct SharedExchangeState: Sendable {
         var isAsking = false
     }
 
-    /// The step of a member towards its next chunk.
+    /// The step with which a member gets its next chunk.
     enum Step: Sendable {
         case chunk(Data)
         case end
@@ -46,7 +46,8 @@ struct SharedExchangeState: Sendable {
         let member: Member
         let isLast: Bool
         var isClosing = false
-        /// The response, for the last member only. The caller must release it outside the lock, because releasing a body reports its end.
+        /// The response, which is returned only for the last member. The caller must release the response after the lock is released,
+        /// because releasing a body reports its end.
         var response: Response?
         var reader: ResponseBody.SharedIterator?
     }
@@ -82,7 +83,8 @@ struct SharedExchangeState: Sendable {
 
     // MARK: Members
 
-    /// Adds a member. Returns `nil` if the exchange is closed, or if there is no response yet and the caller must not wait for it.
+    /// Adds a member. Returns `nil` if the exchange is closed. Also returns `nil` if there is no response yet, and the caller must
+    /// not wait for the response.
     mutating func join(mayWait: Bool) -> Int? {
         guard isOpen, mayWait || result != nil else { return nil }
         nextMember += 1
@@ -193,7 +195,8 @@ struct SharedExchangeState: Sendable {
         case nil: break
         }
         guard let reader else { return .hasLeft }
-        // No further caller can join. Therefore the caller's cancellation may interrupt the read without an effect on other members.
+        // No further caller can join. Therefore the read may be interrupted if the caller is cancelled. No other member needs the
+        // read.
         if members.count == 1, !isOpen, !isReading { return .readAlone(reader) }
         members[id]?.isAsking = true
         guard !isReading else { return .wait }
@@ -202,7 +205,8 @@ struct SharedExchangeState: Sendable {
         return .read(number: reads, reader)
     }
 
-    /// Delivers a chunk to every member. A member whose buffer would exceed `limitBytes` is evicted, unless no member is reading.
+    /// Delivers a chunk to every member. If the buffer of a member would exceed `limitBytes`, the member is evicted. If no member
+    /// is waiting for a chunk, no member is evicted.
     mutating func receive(_ chunk: Data, limitBytes: Int) -> Effects {
         (isReading, isOpen) = (false, false)
         let isAsked = members.values.contains(where: \.isAsking)

@@ -20,15 +20,17 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     /// A limit that adapts by additive increase and multiplicative decrease.
     ///
     /// The limit grows by one for each exchange that succeeds while at least half of the limit is in use. The limit is multiplied by
-    /// `decrease` for each exchange that is refused (429, 503), that fails, or whose response head takes longer than `slow`. A failure
-    /// before anything was sent, such as an invalid URL or an open circuit in an inner layer, does not change the limit.
+    /// `decrease` for each exchange that is refused (429, 503) or fails. The same applies if the response head takes longer than
+    /// `slow`. A failure before the request was sent does not change the limit. Examples are an invalid URL, and an open circuit in
+    /// an inner layer.
     ///
     /// - Parameters:
     ///   - initial: the limit at the start, from `minimum` to `maximum`. Default: 20.
     ///   - minimum: the lowest limit: at least 1, which is the default.
     ///   - maximum: the highest limit, at least `minimum`. Default: 200.
-    ///   - decrease: the factor of a decrease, more than 0 and less than 1. Default: 0.9.
-    ///   - slow: the threshold for slow exchanges: an exchange is slow if its response head takes longer. Default: 5 s.
+    ///   - decrease: the factor by which the limit is multiplied, more than 0 and less than 1. Default: 0.9.
+    ///   - slow: the threshold for slow exchanges. An exchange is slow if its response head takes longer than this duration.
+    ///     Default: 5 s.
     public static func adaptive(
         initial: Int = 20, minimum: Int = 1, maximum: Int = 200, decrease: Double = 0.9, slow: Duration = .seconds(5)
     ) -> ConcurrencyLimit {
@@ -49,9 +51,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
     /// The outcome of an exchange, for the adaptive limit.
     package enum Outcome: Sendable, Hashable {
         case responded(after: Duration)
-        /// The status was 429 or 503, or a sent request got no response.
+        /// The status was 429 or 503, or there was no response to a request that was sent.
         case dropped
-        /// The caller cancelled, or no server got the request. Such an outcome says nothing about the server.
+        /// The caller cancelled the exchange, or no server got the request. Such an outcome says nothing about the server.
         case cancelled
     }
 

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Limits the number of exchanges in progress. Other requests queue by ``/ErrandCore/RequestPriority``, then first in, first out.
-/// Every tenth slot goes to the request that has queued longest, so that no request queues forever.
+/// Limits the number of exchanges in progress. Further requests queue by ``/ErrandCore/RequestPriority``, then first in, first
+/// out. Every tenth slot goes to the request that has queued longest, so that no request queues forever.
 ///
 /// ```swift
 /// let stack = transport.concurrencyLimit(6).retry()                    // at most 6 exchanges at each origin
@@ -9,12 +9,14 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** next to the transport, inside the cache, `coalesce` and `retry`. No slot is held during a backoff. With N slots, at most N
-/// exchanges are on the wire. A slot is freed when the exchange ends on the wire, whether or not the body has been read. A response of at
-/// most 64 KiB frees its slot without a reader.
+/// exchanges are on the wire. A slot is freed when the exchange ends on the wire, whether or not the body has been read. If the response
+/// has at most 64 KiB, its slot is freed even if no code reads the body.
 ///
-/// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`.
+/// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code
+/// `timedOut`, in the phase `queue`.
 ///
-/// **Per request:** `request.options.concurrencyLimit = .off` bypasses the queue; `request.options.priority` sets the order.
+/// **Per request:** with `request.options.concurrencyLimit = .off`, the request bypasses the queue. `request.options.priority`
+/// sets the order.
 public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     private let limiter: ConcurrencyLimiter
     private let scope: RequestScope
@@ -82,13 +84,13 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         package init(inFlight: Int, queued: Int, limit: Int) { (self.inFlight, self.queued, self.limit) = (inFlight, queued, limit) }
     }
 
-    /// Returns the current use of an origin's limit, for the scope ``/ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. For gauges.
     public func state(of origin: Origin) -> State { limiter.state(of: .origin(origin)) }
 
-    /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
+    /// Returns the current use of the limit for a key. The scope must be a closure. For gauges.
     public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
-    /// The current use of the limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. For gauges.
     public var state: State { limiter.state(of: .all) }
 
     /// The number of keys that are kept.

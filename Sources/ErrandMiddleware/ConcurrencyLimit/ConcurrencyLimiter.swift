@@ -15,8 +15,8 @@ final class ConcurrencyLimiter: Sendable {
         var isIdle: Bool { inUse == 0 && waiters.isEmpty }
     }
 
-    /// The largest number of idle keys that an adaptive limit keeps. Beyond this number, the least recently used key is removed. Keys in
-    /// use are kept, without a limit.
+    /// The largest number of idle keys that an adaptive limit keeps. Beyond this number, the least recently used key is removed. The
+    /// number of keys in use is not limited.
     private static let keyLimit = 1_000
 
     let limit: ConcurrencyLimit
@@ -35,7 +35,7 @@ final class ConcurrencyLimiter: Sendable {
 
     /// Waits for a slot. Returns when the request has a slot.
     ///
-    /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes first.
+    /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` if the deadline passes before the request has a slot.
     func acquire(_ key: RequestScope.Key, for request: Request) async throws {
         try Task.checkCancellation()
         if take(key) { return }

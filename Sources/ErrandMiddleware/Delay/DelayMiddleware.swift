@@ -6,10 +6,10 @@ public import ErrandCore
 /// let slow = transport.delay(by: .seconds(2)).timeout(.seconds(30))
 /// ```
 ///
-/// **Place:** anywhere. Inside `retry`, the middleware delays each attempt. If the delay would pass the request's deadline, the
-/// request fails immediately with the code `timedOut`, in the phase `queue`.
+/// **Place:** anywhere. Inside `retry`, the middleware delays each attempt. If the delay would end after the request's
+/// deadline, the request fails immediately with the code `timedOut`, in the phase `queue`.
 ///
-/// **Per request:** `request.options.delay = .off`, or `.use(.seconds(1))`.
+/// **Per request:** set `request.options.delay` to `.off`, or to a value such as `.use(.seconds(1))`.
 public struct DelayMiddleware: HTTPMiddleware {
     private let delay: Duration
     private let clock: any Clock<Duration>

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Reports each step of a call to an event sink: an ``/ErrandCore/ExchangeEvent`` for each, in order, one at a time, from `callStart` to
-/// `callEnd`.
+/// Reports each step of a call to an event sink as an ``/ErrandCore/ExchangeEvent``. The events are in order, one at a time, from
+/// `callStart` to `callEnd`.
 ///
 /// ```swift
 /// let stack = transport.retry().events(to: sink).number()
@@ -16,20 +16,20 @@ public import ErrandCore
 /// // callEnd
 /// ```
 ///
-/// **Place:** outside `retry`, `redirect` and the limits, which report to the request's sink, as the transport does. Inside `number`, so
-/// that the events have the request's number. If the request already has a sink, that sink still gets its events.
+/// **Place:** outside `retry`, `redirect` and the limits, because these layers and the transport report to the request's sink. The layer
+/// is inside `number`, so that the events have the request's number. If the request already has a sink, that sink still gets its events.
 ///
-/// The last event, `callEnd`, is reported when the last exchange ends on the wire. The exchange may end after the response was returned,
-/// and even if the body is not read. In a typed call, `callEnd` is reported when the value was decoded, or with the decoding error. A
-/// body that is neither read nor abandoned keeps its exchange open.
+/// The last event, `callEnd`, is reported when the last exchange ends on the wire. The exchange may end after the response was returned.
+/// The exchange can also end if the body is never read. In a typed call, `callEnd` is reported after the value was decoded. If the
+/// decoding fails, `callEnd` has the error. A body that is neither read nor abandoned keeps its exchange open.
 ///
-/// **Per request:** `request.options.events = .off`, or `.use(sink)`.
+/// **Per request:** set `request.options.events` to `.off` or `.use(sink)`.
 public struct EventsMiddleware: HTTPMiddleware {
     private let sink: @Sendable (Request) -> (any EventSink)?
 
     /// Creates the middleware.
     ///
-    /// - Parameter sink: returns the sink for a call; `nil` reports nothing.
+    /// - Parameter sink: a closure that returns the sink for a call. If the closure returns `nil`, nothing is reported.
     public init(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) { self.sink = sink }
 
     public var place: MiddlewarePlace { .events }
@@ -82,6 +82,7 @@ extension HTTPSender {
     /// ```
     public func events(to sink: some EventSink) -> HTTPStack { wrapped(by: EventsMiddleware { _ in sink }) }
 
-    /// Reports each call to the sink that a closure returns for it; `nil` reports nothing. See ``EventsMiddleware``.
+    /// Reports each call to the sink that a closure returns for the call. If the closure returns `nil`, nothing is reported.
+    /// See ``EventsMiddleware``.
     public func events(_ sink: @escaping @Sendable (Request) -> (any EventSink)?) -> HTTPStack { wrapped(by: EventsMiddleware(sink)) }
 }

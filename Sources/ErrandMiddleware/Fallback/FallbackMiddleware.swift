@@ -8,11 +8,13 @@ public import ErrandCore
 /// stack.fallback(statuses: [503]) { request, _ in await kept.response(to: request) }   // nil: the 503 is returned
 /// ```
 ///
-/// **Place:** inside `validateStatus`, outside `retry`: the fallback acts after the last attempt has failed. A cancelled call has no
-/// fallback. If the fallback fails too, the first failure is thrown, with the second failure in its `attempts`.
+/// **Place:** inside `validateStatus`, and outside `retry`, so that the fallback acts after the last attempt has failed. A cancelled
+/// call has no fallback. If the fallback fails too, the first failure is thrown. The property `attempts` of the first failure
+/// contains the second failure.
 ///
 /// **Two servers:** give each sender its own `server` as an inner layer. A `server` layer outside both senders makes the URL
-/// absolute. An inner `server` does not change a URL of another origin. Therefore the second server would get no request:
+/// absolute. An inner `server` does not change a URL of another origin. Therefore the second server would get no request. The
+/// following stack is correct:
 ///
 /// ```swift
 /// let api = transport.server("https://a.example").retry()
@@ -26,10 +28,11 @@ public import ErrandCore
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
 /// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its
-/// body. If bodies take long, use a share of 0. Without a deadline, a first sender that hangs prevents the fallback. Values and closures
-/// need no share: they are used when the first sender has failed, even after the deadline.
+/// body. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
+/// responds, there is no fallback. Values and closures need no share of the time. They are used when the first sender has failed, even
+/// after the deadline.
 ///
-/// **Per request:** `request.options.fallback = .off`.
+/// **Per request:** with `request.options.fallback = .off`, there is no fallback.
 public struct FallbackMiddleware: HTTPMiddleware {
     /// The reason for a fallback.
     public enum Cause: Sendable {
@@ -54,7 +57,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - name: the name of the layer in the stack's description.
     ///   - statuses: the statuses of the responses to replace. Default: none.
-    ///   - makeResponse: returns the replacement; `nil`: the failure or the unwanted response is kept.
+    ///   - makeResponse: a closure that returns the replacement. If the closure returns `nil`, the failure or the unwanted
+    ///     response is kept.
     public init(
         _ name: String = "closure", statuses: StatusRule = [],
         _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: Cause) async throws -> Response?
@@ -73,9 +77,9 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     /// Creates a fallback that sends the request to another sender.
     ///
-    /// The request is sent only if its body can be sent again, and if no server can process the request twice. If the request is not
-    /// idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no `Idempotency-Key`, it is
-    /// sent only if the first sender's server certainly did not process it.
+    /// The request is sent only if its body can be sent again, and if there is no risk that the request is processed twice. If the
+    /// request is not idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no
+    /// `Idempotency-Key`, it is sent only if the first server certainly did not process it.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.
@@ -118,7 +122,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
             case .success(let other?): return other
             case .success(nil): throw error
             case .failure(let second):
-                // The request may have reached the other sender's server, and the failure must show that.
+                // The failure must show that the request may have reached the other sender's server.
                 guard var failure = error as? any RequestFailure else { throw error }
                 failure.attempts.append(AttemptRecord(number: failure.attempts.count + 1, outcome: .failure(second), delay: .zero))
                 throw failure
@@ -136,7 +140,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     /// Sends the request to the first sender, with an earlier deadline. If this deadline passes, the failure is a timeout and not a
-    /// cancellation, so that the inner layers see a slow server.
+    /// cancellation. The inner layers can then see that the server is slow.
     private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
         guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
             case let remaining = deadline.remaining, remaining > .zero
@@ -182,7 +186,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response is a fallback: a replacement for a failure or for an unwanted status.
+    /// Whether the response replaces a failure, or replaces a response with an unwanted status.
     public var isFallback: Bool {
         get { self[IsFallbackKey.self] }
         set { self[IsFallbackKey.self] = newValue }
@@ -228,7 +232,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - statuses: the statuses of the responses to replace. Default: none.
-    ///   - makeResponse: returns the replacement; `nil`: the failure or the unwanted response is kept.
+    ///   - makeResponse: a closure that returns the replacement. If the closure returns `nil`, the failure or the unwanted
+    ///     response is kept.
     public func fallback(
         statuses: StatusRule = [],
         _ makeResponse: @escaping @Sendable (_ request: Request, _ cause: FallbackMiddleware.Cause) async throws -> Response?

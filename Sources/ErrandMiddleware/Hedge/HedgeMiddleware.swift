@@ -11,19 +11,20 @@ internal import Synchronization
 /// ```
 ///
 /// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. Hedging applies to safe methods with a body that
-/// can be sent again, and without an upgrade; other requests pass through. Each attempt after the first takes a token of a
-/// ``RetryBudget``. If the budget is empty, nothing is hedged, so that an overloaded, slow server does not get twice the load.
+/// can be sent again, and without an upgrade. Other requests are only passed on. Each attempt after the first attempt takes a token of a
+/// ``RetryBudget``. If the budget is empty, no request is hedged. Otherwise a slow, overloaded server would get twice the load.
 ///
-/// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If the only attempt in progress
-/// fails, that failure is the result, and `retry` handles it. A response with `Retry-After` (429, 503) ends the hedging of its request.
+/// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If no other attempt is in
+/// progress, the failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of
+/// its request.
 ///
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
-/// **Place:** inside `retry` and `coalesce` (which would merge the attempts), outside `circuitBreaker` and the limits, so that each
-/// attempt takes a slot. The race costs about 10 µs for each request.
+/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside
+/// `circuitBreaker` and the limits, so that each attempt takes a slot. The race costs about 10 µs for each request.
 ///
-/// **Per request:** `request.options.hedge = .off`, or `.use(policy)`.
+/// **Per request:** set `request.options.hedge` to `.off` or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {
     private let policy: HedgePolicy
     private let budget: RetryBudget
@@ -35,9 +36,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: the wait before the next attempt, and the number of attempts. Default: ``HedgePolicy/standard``.
-    ///   - budget: the budget from which each further attempt takes a token. Pass the budget of the `retry` of the same stack, which
-    ///     adds tokens for successful calls. Default: `nil`, a new budget for this middleware, with a reserve of 5 tokens and one more
-    ///     token for every twenty successful calls.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack uses.
+    ///     That `retry` adds tokens to the budget for successful calls. Default: With `nil`, this middleware creates a budget. It has
+    ///     a reserve of 5 tokens, and gets one token for every twenty successful calls.
     ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         self.policy = policy
@@ -75,10 +76,10 @@ public struct HedgeMiddleware: HTTPMiddleware {
         } else {
             response = try await next.send(request)
         }
-        // A refusal says nothing about the usual response time.
+        // A response that refuses the request says nothing about the usual response time.
         guard !policy.statuses.contains(response.head.status) else { return response }
-        // The duration of the whole call is added as a response time, even if another attempt has won. If slow calls were left
-        // out, the delay would become shorter from call to call.
+        // The duration of the whole call is added as a response time, even if a later attempt gave the response. Without slow
+        // calls, the delay would become shorter from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response
@@ -237,8 +238,8 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - policy: the wait before the next attempt, and the number of attempts.
-    ///   - budget: the budget from which each further attempt takes a token. Pass the budget of the `retry` of the same stack.
-    ///     Default: `nil`, a new budget for this middleware.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack
+    ///     uses. Default: With `nil`, this middleware creates a budget.
     ///   - clock: the clock that measures delays and response times.
     public func hedge(
         _ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -1,12 +1,12 @@
 public import ErrandCore
 
-/// The rules for sending a request again, concurrently with the first attempt, when its response is slow.
+/// The rules for hedging, which sends a request again if its response is slow. The attempts then run concurrently.
 ///
 /// ```swift
 /// stack.hedge(HedgePolicy(.fixed(.milliseconds(200)), maxAttempts: 3))
 /// ```
 public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
-    /// The time without a response after which the next attempt begins.
+    /// The time after which the next attempt begins if there is no response.
     public struct Delay: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Sendable, Hashable {
             case fixed(Duration)
@@ -15,7 +15,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
 
         let kind: Kind
 
-        /// A fixed delay; `.zero` sends all attempts immediately.
+        /// A fixed delay. With `.zero`, all attempts begin immediately.
         ///
         /// - Precondition: `delay` is at least zero.
         public static func fixed(_ delay: Duration) -> Delay {
@@ -26,12 +26,12 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         /// The time within which the given share of the origin's recent responses arrived. A response that takes longer is slow.
         ///
         /// - Parameters:
-        ///   - share: the share of responses that are not slow; more than 0 and less than 1. The other requests are sent twice: with
-        ///     0.97, about 3 % of the requests.
-        ///   - window: the age up to which responses are included. Default: 60 s. The actual age limit varies between half of
-        ///     this duration and all of it.
+        ///   - share: the share of responses that are not slow; more than 0 and less than 1. Requests with a slower
+        ///     response are sent twice. With 0.97, these are about 3 % of the requests.
+        ///   - window: the largest age of a response that is included. Default: 60 s. The actual age limit varies between half
+        ///     of this duration and all of it.
         ///   - minimum: the shortest delay, at least zero. Default: 1 ms.
-        ///   - samples: the number of responses in the window that is necessary before requests are hedged; at least 1.
+        ///   - samples: the number of responses that the window must contain before requests are hedged; at least 1.
         ///     Default: 30.
         public static func percentile(
             _ share: Double, window: Duration = .seconds(60), minimum: Duration = .milliseconds(1), samples: Int = 30
@@ -51,9 +51,10 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The time without a response after which the next attempt begins: the 97th percentile of the last minute by default.
+    /// The time after which the next attempt begins if there is no response. The default is the 97th percentile of the last
+    /// minute.
     public var delay: Delay
-    /// The largest number of attempts, including the first: from 2 to 5, 2 by default.
+    /// The largest number of attempts, including the first attempt: from 2 to 5, 2 by default.
     public let maxAttempts: Int
     /// The statuses that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
     public var statuses = StatusRule.evidenceAgainstServer
@@ -66,7 +67,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         (self.delay, self.maxAttempts) = (delay, maxAttempts)
     }
 
-    /// One more attempt after the 97th percentile of the last minute.
+    /// One more attempt after a delay, which is the 97th percentile of the last minute.
     public static let standard = HedgePolicy()
 
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
@@ -77,7 +78,7 @@ package struct HedgeRace: Sendable {
     package enum Event: Sendable, Hashable {
         /// The delay is over.
         case timeUp
-        /// An attempt failed, or its response has a failing status.
+        /// An attempt failed, or its response has one of the policy's statuses.
         case failed(isPushback: Bool)
         /// An attempt has returned a final response.
         case responded
@@ -106,7 +107,7 @@ package struct HedgeRace: Sendable {
         case .failed(let isPushback):
             inFlight -= 1
             if isPushback { isPushedBack = true }
-            // `retry` handles the failure of the only attempt.
+            // If no other attempt is in progress, `retry` handles the failure.
             return inFlight == 0 ? .end : .wait
         case .responded:
             return .end

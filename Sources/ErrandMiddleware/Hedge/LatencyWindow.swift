@@ -1,5 +1,5 @@
-/// The recent response times of an origin: a histogram of the current and the previous half of a window. Each value is exact to one
-/// sixteenth.
+/// The recent response times of an origin: a histogram of the current and the previous half of a window. The error of each value is
+/// at most one sixteenth of the value.
 ///
 /// The type has a fixed size. Adding a value takes constant time. Computing a percentile takes time proportional to the number
 /// of cells.

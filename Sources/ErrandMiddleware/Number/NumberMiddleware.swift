@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// **Place:** outside `log` and `retry`, so that all attempts of a call have the same number. All copies of a stack share one count.
 ///
-/// **Per request:** `request.options.number = .off` skips the request: it has no number, and the next request gets the next
+/// **Per request:** with `request.options.number = .off`, the request has no number. The next request then gets the next
 /// number.
 public final class NumberMiddleware: HTTPMiddleware {
     private let count = Atomic<Int>(0)

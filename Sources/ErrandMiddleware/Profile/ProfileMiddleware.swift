@@ -23,8 +23,8 @@ public import ErrandCore
 /// **Place:** outside the layers to measure. The measurement costs a few microseconds for each layer. A stack without this
 /// middleware has no such cost.
 ///
-/// **Per request:** `request.options.profile = .off`, or `.use(profile)` with a profile that you keep. The profile is filled even if
-/// the call fails.
+/// **Per request:** set `request.options.profile` to `.off`, or to `.use(profile)` with a profile that you keep. The profile is
+/// filled even if the call fails.
 public struct ProfileMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     public init() {}
@@ -77,8 +77,8 @@ private enum ProfileOptionKey: CrossOriginOptionKey {
 private enum ProfileKey: MetadataKey { static var defaultValue: CallProfile? { nil } }
 
 extension RequestOptions {
-    /// The profile to fill for this request, in place of a new profile. `.off`: no profile. Default: `.inherited`, a new profile
-    /// for each call. The option requires ``ProfileMiddleware`` in the stack.
+    /// The profile to fill for this request, in place of a new profile. `.off`: no profile. Default: `.inherited`: each call has
+    /// a new profile. The option requires ``ProfileMiddleware`` in the stack.
     public var profile: OptionOverride<CallProfile> {
         get { self[ProfileOptionKey.self] }
         set { self[ProfileOptionKey.self] = newValue }
@@ -86,7 +86,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// The measured times of the call's layers and phases; `nil` without ``ProfileMiddleware``.
+    /// The measured times of the call's layers and phases; `nil` if the stack has no ``ProfileMiddleware``.
     public internal(set) var profile: CallProfile? {
         get { self[ProfileKey.self] }
         set { self[ProfileKey.self] = newValue }

@@ -29,7 +29,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
         machines = Mutex(TieredTable(limit: maxKeys, isImportant: \.hasNews))
     }
 
-    /// Takes a grant for one request if the limit and the server allow it now; see ``RateLimitStore/take(_:limit:)``.
+    /// Takes a grant for one request if the limit and the server allow the request now; see ``RateLimitStore/take(_:limit:)``.
     public func take(_ key: String, limit: RateLimit?) -> RateLimitDecision {
         within(key) { machine, now in machine.take(limit, at: now) }
     }
@@ -39,13 +39,14 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
         within(key) { machine, now in machine.observe(fields, after: grant, at: now) }
     }
 
-    /// Returns the number of requests that may be sent now; `nil` if nothing limits them.
+    /// Returns the number of requests that may be sent now; `nil` if there is no limit now.
     public func available(_ key: String, limit: RateLimit?) -> Int? {
         let now = elapsed()
         return machines.withLock { $0[key] ?? RateLimitMachine() }.available(limit, at: now)
     }
 
-    /// Removes the grants of a key and its server's rate-limit fields. The next request of the key is sent immediately.
+    /// Removes everything that is stored for a key, which is its grants and the server's rate-limit fields. The next request of
+    /// the key is sent immediately.
     ///
     /// If a request is waiting because of the server's fields, the middleware notices the removal within a minute. A key is the
     /// text that the scope of the limit returns for a request: `https://a.example` for ``/ErrandCore/RequestScope/origin``, an
@@ -55,7 +56,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// This store.
     public var immediate: (any ImmediateRateLimits)? { self }
 
-    /// Returns the wait of the next request, and the reason; `nil` if the request may be sent now.
+    /// Returns how long the next request must wait, and the reason; `nil` if the request may be sent now.
     public func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)? {
         let now = elapsed()
         return machines.withLock { machines in
@@ -67,7 +68,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
     /// The number of keys that are kept.
     package var keyCount: Int { machines.withLock(\.count) }
 
-    /// Changes a machine in place. A copy would take time proportional to the length of the machine's ring.
+    /// Changes a machine in place. The time to copy a machine would be proportional to the number of stored instants.
     private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
         machines.withLock { machines in
             // The clock is read under the lock, so that the instants are in order.

@@ -22,8 +22,8 @@ public struct RateLimit: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - count: the number of requests, from 1 to 100,000. Each request in the window takes 16 bytes of memory.
     ///   - window: the length of the window, at least a millisecond. A window of more than 100 years is treated as 100 years.
-    ///   - burst: the number of requests that may be sent without a wait after a pause: from 1 to `count`. `nil`, the default, is
-    ///     `count`.
+    ///   - burst: the number of requests that may be sent without a wait after a pause: from 1 to `count`. With `nil`, the
+    ///     default, `count` is used.
     public init(_ count: Int, per window: Duration, burst: Int? = nil) {
         precondition((1...100_000).contains(count), "count must be from 1 to 100,000 (is \(count))")
         precondition(window >= .milliseconds(1), "window must be at least a millisecond (is \(window.inWords))")

@@ -4,8 +4,8 @@ package import ErrandFormats
 /// fields.
 ///
 /// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring holds the instants of the
-/// last `count` grants. The oldest instant must be at least a window old. Each step takes constant time, independent of the number of
-/// grants.
+/// last `count` grants. A request may be sent only if the oldest of these instants is at least a window ago. Each step takes constant
+/// time, independent of the number of grants.
 ///
 /// All instants are durations from an arbitrary fixed instant.
 package struct RateLimitMachine: Sendable {
@@ -24,14 +24,15 @@ package struct RateLimitMachine: Sendable {
     private var held: [Held] = []
     /// The number of grants so far.
     private var granted = 0
-    /// The number of the latest grant whose response was recorded.
+    /// The largest number of a grant for which the response was recorded.
     private var believed = 0
 
     package init() {}
 
     /// Takes a grant, if a request may be sent at `now`.
     ///
-    /// - Parameter limit: the app's limit, which may differ from call to call. `nil`: only the server's fields count.
+    /// - Parameter limit: the app's limit, which may differ from call to call. With `nil`, only the server's fields limit the
+    ///   requests.
     package mutating func take(_ limit: RateLimit?, at now: Duration) -> RateLimitDecision {
         if let (wait, cause) = wait(limit, at: now) { return .wait(wait, cause: cause) }
         granted += 1
@@ -43,7 +44,7 @@ package struct RateLimitMachine: Sendable {
         return .granted(RateLimitGrant(number: granted))
     }
 
-    /// Returns the wait of the next request, and its cause; `nil` if the request may be sent now. Takes no grant.
+    /// Returns how long the next request must wait, and the cause; `nil` if the request may be sent now. Takes no grant.
     package mutating func wait(_ limit: RateLimit?, at now: Duration) -> (Duration, RateLimitDecision.Cause)? {
         renewQuotas(at: now)
         let server = max(pausedUntil ?? now, held.reduce(now) { $1.quota.remaining > 0 ? $0 : max($0, $1.until) })
@@ -60,7 +61,7 @@ package struct RateLimitMachine: Sendable {
         return max(byBucket, instants.last(limit.count).map { $0 + limit.window } ?? now)
     }
 
-    /// Records the fields of the response to a granted request; `grant` is `nil` if the request had no grant.
+    /// Records the fields of the response to a request; `grant` is `nil` if the request was sent without a grant.
     package mutating func observe(_ fields: RateLimitFields, after grant: RateLimitGrant?, at now: Duration) {
         if let retryAfter = fields.retryAfter { pausedUntil = max(pausedUntil ?? now, now + min(retryAfter, Self.longestMemory)) }
         // If the response to a later request is known, the response to an earlier request is out of date.
@@ -69,7 +70,7 @@ package struct RateLimitMachine: Sendable {
         believed = number
         renewQuotas(at: now)
         for var quota in fields.quotas {
-            // The quota does not count the requests that were sent after this request.
+            // The quota in the fields does not include the requests that were sent after this request.
             quota.remaining = max(0, quota.remaining - (granted - number))
             held.removeAll { $0.quota.name == quota.name && $0.quota.partitionKey == quota.partitionKey }
             if held.count >= Self.quotaLimit, let first = held.indices.min(by: { held[$0].until < held[$1].until }) {
@@ -79,7 +80,8 @@ package struct RateLimitMachine: Sendable {
         }
     }
 
-    /// Renews a quota whose time has passed. A quota with a known policy is full again for one window. Any other quota is removed.
+    /// Renews a quota whose time has passed. If the server stated a limit and a window, the quota is full again for one window.
+    /// Any other quota is removed.
     private mutating func renewQuotas(at now: Duration) {
         if let until = pausedUntil, until <= now { pausedUntil = nil }
         guard held.contains(where: { $0.until <= now }) else { return }

@@ -9,27 +9,28 @@ internal import ErrandFormats
 /// let stack = transport.concurrencyLimit(6).rateLimit(.perSecond(50, burst: 10)).retry()
 /// ```
 ///
-/// **Place:** inside `retry` (each attempt counts), the cache, `coalesce` and `circuitBreaker`; outside `concurrencyLimit`, so that no slot
-/// is held while a request queues.
+/// **Place:** inside `retry`, so that each attempt counts, and inside the cache, `coalesce` and `circuitBreaker`. The layer is outside
+/// `concurrencyLimit`, so that no slot is held while a request queues.
 ///
 /// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no
-/// request of that key is sent before that time. No more requests are sent than the remaining quota allows. Responses are returned
-/// unchanged.
+/// request with the same key is sent before that time. No more requests are sent than the remaining quota allows. Responses are
+/// returned unchanged.
 ///
-/// A queued request can be cancelled at any time. If its deadline passes, it fails with the code `timedOut`, in the phase `queue`. If the
-/// wait is known to be too long, it fails immediately with ``RateLimitError``. Newer fields from the server can end a wait early. The
-/// wait ends immediately if this middleware gets the fields, and within a minute if another process that shares the store gets the
-/// fields.
+/// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code `timedOut`,
+/// in the phase `queue`. If it is known that the wait will be too long, the request fails immediately with ``RateLimitError``. Newer
+/// fields from the server can end a wait early. If this middleware gets the newer fields, the wait ends immediately. If another process
+/// that shares the store gets the fields, the wait ends within a minute.
 ///
-/// A server's wait is obeyed for at most `maxServerWait`, or for an hour if an hour is longer. During a longer wait, requests fail
-/// immediately. Afterward, one request is sent as a probe, whose response decides for the other requests.
+/// The middleware obeys a server's wait for at most an hour, or for at most `maxServerWait` if that is longer. If the server
+/// asks for a longer wait, requests fail immediately during that time. Afterward, one request is sent as a probe. The response
+/// to the probe decides about the other requests.
 ///
-/// **Per request:** `request.options.rateLimit = .off` bypasses the queue and ignores rate-limit fields in the response;
-/// `request.options.priority` sets the order.
+/// **Per request:** with `request.options.rateLimit = .off`, the request bypasses the queue, and rate-limit fields in its
+/// response are ignored. `request.options.priority` sets the order.
 public struct RateLimitMiddleware: HTTPMiddleware {
     /// The handling of requests when the ``RateLimitStore`` fails.
     public enum StoreFailure: Sendable, Hashable {
-        /// Requests are sent without a limit: a failing store must not stop the client.
+        /// Requests are sent without a limit. A failing store must not stop the client.
         case failOpen
         /// Requests fail with ``RateLimitStoreError``.
         case failClosed
@@ -43,15 +44,16 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - limit: the request rate; `nil`, the default: only the server's fields limit it.
+    ///   - limit: the request rate. With `nil`, the default, only the server's fields limit the rate.
     ///   - scope: the requests that share a limit. The fields of a response apply to the same requests. Default: the requests of one
     ///     origin.
-    ///   - store: the store of all stacks that share a limit; `nil`, the default, creates a ``MemoryRateLimitStore`` on `clock`.
-    ///   - maxWait: the longest time in the queue: at least zero. `nil`, the default: bounded by the deadline only. `.zero`: fail instead
-    ///     of queueing.
+    ///   - store: the store. Stacks that share a limit must use the same store. With `nil`, the default, the middleware creates
+    ///     a ``MemoryRateLimitStore`` on `clock`.
+    ///   - maxWait: the longest time in the queue: at least zero. With `nil`, the default, only the deadline limits the time. With
+    ///     `.zero`, requests fail instead of queueing.
     ///   - obeysServer: whether the server's fields are read. Default: `true`.
-    ///   - maxServerWait: the longest wait that a server may ask for, at least zero. For a longer wait, requests fail immediately
-    ///     instead of queueing. Default: an hour.
+    ///   - maxServerWait: the longest wait that the middleware accepts from a server, at least zero. If the server asks for a
+    ///     longer wait, requests fail immediately instead of queueing. Default: an hour.
     ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public init(
@@ -110,13 +112,13 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
     }
 
-    /// Returns the current use of an origin's limit, for the scope ``/ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. For gauges.
     public func state(of origin: Origin) async -> State { await state(of: .origin(origin)) }
 
-    /// Returns the current use of a limit by its key, for a scope that is a closure. For gauges.
+    /// Returns the current use of the limit for a key. The scope must be a closure. For gauges.
     public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
 
-    /// The current use of the limit of the scope ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. For gauges.
     public var state: State {
         get async { await state(of: .all) }
     }
@@ -128,15 +130,15 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     package func queued(for key: String) -> Int { limiter.queued(for: key) }
 }
 
-/// The error of a request that was refused because it would have to queue too long. The request was not sent.
+/// The error for a request that was refused because it would wait too long in the queue. The request was not sent.
 public struct RateLimitError: TemporaryRefusal, NumberedFailure {
     /// The refused request.
     public var request: Request?
     /// The shortest known duration until a request may be sent; `nil` if the request has queued for `maxWait`.
     public let retryAfter: Duration?
-    /// Whether the app's own limit or the server refuses the request.
+    /// The cause of the refusal, which is the app's own limit or the server.
     public let cause: RateLimitDecision.Cause
-    /// The earlier attempts of the call; empty without `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -162,7 +164,7 @@ public struct RateLimitStoreError: RequestFailure, NumberedFailure {
     public var request: Request?
     /// The error that the store threw.
     public let underlying: any Error
-    /// The earlier attempts of the call; empty without `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var phase: ExchangePhase { .queue }
@@ -192,21 +194,23 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Limits the request rate to `limit` and to the rate that the server's rate-limit fields allow; without a limit, only the server's
-    /// fields count. See ``RateLimitMiddleware``.
+    /// Limits the request rate to `limit`, and to the rate that the server's rate-limit fields allow. Without a `limit`, only the
+    /// server's fields limit the rate. See ``RateLimitMiddleware``.
     ///
     /// ```swift
     /// transport.rateLimit(.perSecond(50, burst: 10), per: .origin)
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the request rate; `nil`: only the server's fields limit it.
+    ///   - limit: the request rate. With `nil`, only the server's fields limit the rate.
     ///   - scope: the requests that share a limit. Default: the requests of one origin.
-    ///   - store: the store of all stacks that share a limit; `nil` creates a ``MemoryRateLimitStore``.
-    ///   - maxWait: the longest time in the queue. `nil`: bounded by the deadline only. `.zero`: fail instead of queueing.
+    ///   - store: the store. Stacks that share a limit must use the same store. With `nil`, the middleware creates a
+    ///     ``MemoryRateLimitStore``.
+    ///   - maxWait: the longest time in the queue. With `nil`, only the deadline limits the time. With `.zero`, requests fail
+    ///     instead of queueing.
     ///   - obeysServer: whether the server's fields are read.
-    ///   - maxServerWait: the longest wait that a server may ask for. For a longer wait, requests fail immediately instead of
-    ///     queueing. Default: an hour.
+    ///   - maxServerWait: the longest wait that the middleware accepts from a server. If the server asks for a longer wait,
+    ///     requests fail immediately instead of queueing. Default: an hour.
     ///   - storeFailure: the handling of requests when the store fails. Default: requests are sent.
     ///   - clock: the clock that measures the waits.
     public func rateLimit(

@@ -1,32 +1,34 @@
 public import ErrandFormats
 
-/// Stores grants and the servers' rate-limit fields by key. All middleware that use a store share its limits.
+/// Stores grants and the servers' rate-limit fields by key. All rate-limit middleware that use the same store share its limits.
 ///
-/// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store that uses a shared engine, such as Redis
-/// or Valkey. Implement `take` as one script of the engine, so that it is atomic and uses the engine's clock. For each key, the script
-/// keeps a sorted set and a hash. The set holds the instants of the last `count` grants. The hash holds the instant at which the bucket
-/// is full, the number of grants, and the servers' quotas by name. The script implements ``take(_:limit:)``, lets the set and the hash
-/// expire after the longest window, and returns the number of the grant or a wait. `observe` is a second script, which writes the quotas
-/// into the hash. Give the keys of one app a prefix.
+/// ``MemoryRateLimitStore`` is for one process. To share a limit among processes, write a store that uses a shared database, such as
+/// Redis or Valkey. Implement `take` as one script of the database, so that `take` is atomic and uses the clock of the database. For
+/// each key, the script keeps a sorted set and a hash. The set holds the instants of the last `count` grants. The hash holds the
+/// instant at which the bucket is full, the number of grants, and the servers' quotas by name. The script implements
+/// ``take(_:limit:)``, and returns the number of the grant or a wait. The script also lets the set and the hash expire after the
+/// longest window. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a prefix.
 ///
-/// A store must obey cancellation and have its own timeout: all queued requests of a key wait for the store.
+/// A store must obey cancellation and have its own timeout, because all queued requests of a key wait for the store.
 public protocol RateLimitStore: Sendable {
-    /// Decides whether a request may be sent now. A granted request is treated as sent.
+    /// Decides whether a request may be sent now. A request that gets a grant is treated as sent.
     ///
-    /// A request may be sent if the server's pause has ended, every quota has at least one request left, the bucket of `limit` has a
-    /// token, and the `count`th most recent grant is at least a window old. Each quota and the bucket are then reduced by one, and the
-    /// grant gets the next number of its key.
+    /// A request may be sent if the server's pause has ended, and every quota has at least one request left. In addition, the bucket
+    /// of `limit` must have a token, and the `count`th most recent grant must be at least a window old. Each quota and the bucket are
+    /// then reduced by one, and the grant gets the next number of its key.
     ///
     /// - Parameters:
     ///   - key: the text that the scope of the limit returns for a request.
-    ///   - limit: the limit of the middleware. `nil`: only the server's fields limit the requests.
+    ///   - limit: the limit that the middleware was created with. `nil`: only the server's fields limit the requests.
     /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides how the request is handled.
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision
 
-    /// Records the rate-limit fields of the response to a granted request. Called only for a response with such fields.
+    /// Records the rate-limit fields of the response to a granted request. This method is called only for a response with such
+    /// fields.
     ///
-    /// A `retryAfter` value starts a pause now, unless a longer pause is in effect. A quota replaces the quota of the same name,
-    /// and is reduced by the number of grants after `grant`. A quota is ignored if a quota from a later grant is known.
+    /// A `retryAfter` value starts a pause now, unless a longer pause is in effect. A quota replaces the stored quota of the
+    /// same name. The new quota is reduced by the number of grants after `grant`. A quota is ignored if a quota from the
+    /// response to a later grant is known.
     ///
     /// - Parameters:
     ///   - key: the text that the scope of the limit returns for a request.
@@ -38,16 +40,16 @@ public protocol RateLimitStore: Sendable {
     /// number. For gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
-    /// The limits of this store without suspension, if the store is in the memory of this process. `nil`, the default: the
-    /// middleware calls the asynchronous functions.
+    /// The limits of this store, which decide without suspension if the store is in the memory of this process. `nil`, the
+    /// default: the middleware calls the asynchronous functions.
     var immediate: (any ImmediateRateLimits)? { get }
 }
 
 /// The limits of a ``RateLimitStore`` that decides without suspension. The store and its immediate limits must use the same state.
 ///
-/// With immediate limits, a request that may be sent neither queues nor reports queue events. The current decision of the store, and not
-/// its decision for the first queued request, determines whether a request would queue for too long. A change of the store, such as the
-/// removal of a key, is noticed within a minute.
+/// With immediate limits, a request that may be sent immediately does not queue, and reports no queue events. Whether a request
+/// would queue for too long depends on the store's current decision, and not on the decision for the first queued request. A change of the
+/// store, such as the removal of a key, is noticed within a minute.
 ///
 /// ```swift
 /// struct CountingStore: RateLimitStore {
@@ -63,7 +65,7 @@ public protocol RateLimitStore: Sendable {
 public protocol ImmediateRateLimits: Sendable {
     /// Decides whether a request may be sent now, like ``RateLimitStore/take(_:limit:)``.
     func take(_ key: String, limit: RateLimit?) -> RateLimitDecision
-    /// Returns the wait of the next request, and the reason; `nil` if the request may be sent now. Takes no grant.
+    /// Returns how long the next request must wait, and the reason; `nil` if the request may be sent now. Takes no grant.
     func wait(_ key: String, limit: RateLimit?) -> (duration: Duration, cause: RateLimitDecision.Cause)?
     /// Records the rate-limit fields of a response, like ``RateLimitStore/observe(_:for:after:)``.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?)
@@ -80,7 +82,7 @@ extension RateLimitStore {
 public enum RateLimitDecision: Sendable, Hashable {
     /// The request may be sent.
     case granted(RateLimitGrant)
-    /// The request must wait. Try again after this duration, which is more than zero.
+    /// The request must wait. Ask the store again after this duration, which is more than zero.
     case wait(Duration, cause: Cause)
 
     /// The reason why a request must wait.
@@ -94,8 +96,8 @@ public enum RateLimitDecision: Sendable, Hashable {
 
 /// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// The number of the grant among the grants of its key: 1, 2, …. The quotas in a response include its request's grant and all
-    /// earlier grants.
+    /// The number of the grant among the grants of its key: 1, 2, …. The quotas in a response already include the request of this
+    /// grant, and the requests of all earlier grants.
     public let number: Int
 
     /// Creates a grant. For implementations of ``RateLimitStore``.

@@ -42,8 +42,8 @@ extension RateLimiter {
         }
     }
 
-    /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server has caused the wait, the
-    /// sleep also ends when the server sends fields that `updateCount` does not include.
+    /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server caused the wait, the
+    /// sleep also ends when the server sends newer fields, which `updateCount` does not include yet.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter updateCount: Int) async throws {
         let end = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
@@ -69,8 +69,9 @@ extension RateLimiter {
         }
     }
 
-    /// Selects the waiter that gets a grant: a waiter that is more urgent than the leader, or else the leader. Then the next waiter
-    /// leads. Every tenth grant goes to the waiter that has queued longest.
+    /// Decides who gets a grant. If a waiter is more urgent than the leader, that waiter gets the grant; otherwise the leader. If
+    /// the leader gets the grant, the next waiter becomes the leader. Every tenth grant goes to the waiter that has queued
+    /// longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, QueueOutcome) {
         within(key) { queue in
             queue.grantsSinceOldest += 1
@@ -84,7 +85,7 @@ extension RateLimiter {
         }
     }
 
-    /// Fails each waiter that can't wait as long as the server asks, before that waiter becomes the leader.
+    /// If a waiter can't wait as long as the server asks, the waiter fails now, before it becomes the leader.
     private func refuseOthers(_ key: String, _ wait: Duration) {
         for waiter in removeAll(key, where: { self.refusal($0.call, wait, .server) != nil }) {
             waiter.continuation.resume(throwing: RateLimitError(request: waiter.call.request, retryAfter: wait, cause: .server))

@@ -2,8 +2,8 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// The queues by key. The first waiter is the leader. The leader asks the store, and sleeps between its requests to the store. All other
-/// waiters are suspended until the leader passes a grant or the lead to them.
+/// The queues by key. The first waiter is the leader. The leader asks the store whether a request may be sent, and sleeps until it asks
+/// again. All other waiters are suspended until the leader gives them a grant, or makes them the leader.
 ///
 /// A queue without a leader is empty. When a leader ends for any reason, the next waiter becomes the leader.
 final class RateLimiter: Sendable {
@@ -27,9 +27,11 @@ final class RateLimiter: Sendable {
         var isProbe = false
     }
 
-    /// The longest time after which a leader that waits for the server asks the store again. A shared store may have newer fields.
+    /// The longest time for which a leader sleeps, before it asks the store again, if the server caused the wait. A shared store
+    /// may have newer fields.
     static let longestSleep = Duration.seconds(60)
-    /// The time for which a server's wait is obeyed. If the settings' `maxServerWait` is longer, that wait applies.
+    /// The longest time for which the limiter obeys a server's wait. If `maxServerWait` in the settings is longer, the limiter
+    /// obeys the wait for `maxServerWait`.
     private static let longestServerWait = Duration.seconds(3600)
 
     let settings: Settings
@@ -61,7 +63,8 @@ final class RateLimiter: Sendable {
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)
-        // If no request is queued, and the decision needs no wait, neither a race nor the queue is necessary.
+        // If no request is queued, and the store gives a grant immediately, the request needs neither a race with the deadline nor
+        // the queue.
         if let immediate, isFree, case .granted(let grant) = immediate.take(key, limit: settings.limit) {
             return Permit(grant: grant, isProbe: isProbe)
         }
@@ -78,9 +81,11 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// Returns whether the queue is empty, and whether the request is the probe that finds out whether the server accepts requests again.
+    /// Returns whether the queue is empty, and whether the request is a probe. A probe finds out whether the server accepts requests
+    /// again.
     ///
-    /// - Throws: ``RateLimitError`` while requests to a server are refused because the server asked for a wait beyond the limit.
+    /// - Throws: ``RateLimitError`` while requests are refused. They are refused if the server asked for a wait above the
+    ///   maximum.
     private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
@@ -100,7 +105,7 @@ final class RateLimiter: Sendable {
         keys.withLock { $0.serverWaits.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
-    /// Returns the time for which requests are refused, because the server asked for a longer wait than is obeyed.
+    /// Returns how long requests are refused. They are refused if the server asked for a wait above the maximum.
     func excess(_ key: String) -> Duration? {
         let now = elapsed()
         return keys.withLock { $0.serverWaits.wait(key, at: now) }
@@ -108,7 +113,7 @@ final class RateLimiter: Sendable {
 
     // MARK: The queue
 
-    /// Returns the error that ends the wait, at the deadline or after `maxWait`, whichever is earlier.
+    /// Returns a function that ends the wait with an error, at the deadline or after `maxWait`, whichever is earlier.
     private func expiry(of call: Call) -> (@Sendable () async throws -> TransportError)? {
         let request = call.request
         let before = request.deadline?.remaining
@@ -164,7 +169,7 @@ final class RateLimiter: Sendable {
     }
 
     /// Returns the shortest possible wait in the current queue. The wait has two parts. The first part is the time until the leader
-    /// asks the store again. The second part is the time for the earlier waiters that exceed the burst.
+    /// asks the store again. The second part is the time for the earlier waiters, if there are more waiters than the burst allows.
     private func knownWait(_ call: Call, _ key: String, in queue: Queue) -> (Duration, RateLimitDecision.Cause)? {
         guard let pause = queue.pause, let leader = queue.leader else { return nil }
         var (rest, cause) = (max(.zero, pause.end - elapsed()), pause.cause)
@@ -221,7 +226,7 @@ final class RateLimiter: Sendable {
         alarm?.yield()
     }
 
-    /// Changes a queue in place, and removes it if it is empty.
+    /// Changes a queue in place, and removes the queue if it is empty.
     func within<Result: Sendable>(_ key: String, _ body: (inout Queue) -> Result) -> Result {
         keys.withLock { keys in
             let result = body(&keys.queues[key, default: Queue()])

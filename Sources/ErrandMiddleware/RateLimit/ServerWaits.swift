@@ -1,9 +1,9 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Limits the time for which the limiter obeys a server's wait. After the limit, one probe request is sent.
+/// Limits the time for which the limiter obeys a server's wait. When the longest wait has passed, one probe request is sent.
 struct ServerWaits: Sendable {
-    /// The state of a server that asked for a wait beyond the limit.
+    /// The state for a server that asked for a wait above the maximum.
     private struct Excess: Sendable {
         /// Requests are refused until this instant. The next request is a probe.
         var until: Duration
@@ -13,12 +13,12 @@ struct ServerWaits: Sendable {
 
     enum Entry: Sendable, Hashable {
         case go
-        /// The request is sent. Other requests are refused until the probe has a response.
+        /// The request is sent. This request is a probe. Other requests are refused until the probe has a response.
         case probe
         case refused(for: Duration)
     }
 
-    /// The longest wait that is obeyed.
+    /// The longest wait that the limiter obeys.
     private let limit: Duration
     private var excesses = BoundedTable<String, Excess>(limit: 1_000)
 
@@ -26,8 +26,8 @@ struct ServerWaits: Sendable {
 
     /// Decides whether a request may be sent.
     ///
-    /// - Parameter hasEndedEarly: returns whether the server's wait has ended early, because of newer fields or because the key
-    ///   was removed.
+    /// - Parameter hasEndedEarly: a closure that returns whether the server's wait has ended early. The reason is newer fields,
+    ///   or the removal of the key.
     mutating func enter(_ key: String, at now: Duration, hasEndedEarly: () -> Bool) -> Entry {
         guard !excesses.isEmpty, let excess = excesses[key] else { return .go }
         if now >= excess.until {
@@ -41,8 +41,8 @@ struct ServerWaits: Sendable {
         return .refused(for: excess.until - now)
     }
 
-    /// Returns the time for which requests are refused, because the server asked for a wait beyond the limit. `nil` if requests are not
-    /// refused.
+    /// Returns how long requests are refused. They are refused if the server asked for a wait above the maximum. `nil` if requests are
+    /// not refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
     /// Ends a probe, after its response was observed. After a probe without a response, another probe is sent.
@@ -51,7 +51,7 @@ struct ServerWaits: Sendable {
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
-    /// Records whether a wait of the fields is longer than the limit. Returns the fields, with each wait shortened to the limit.
+    /// Records whether the fields ask for a wait above the maximum. Returns the fields, with each wait shortened to the limit.
     mutating func update(by fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
         let asked = fields.quotas.reduce(fields.retryAfter ?? .zero) { $1.remaining > 0 ? $0 : max($0, $1.reset) }
         if asked > limit {

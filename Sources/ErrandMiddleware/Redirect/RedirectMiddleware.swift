@@ -8,13 +8,14 @@ public import ErrandCore
 /// response.metadata.redirects.map(\.from)  // ["http://a.example/old"]
 /// ```
 ///
-/// **Place:** inside `validateStatus` and `retry`; outside `authenticate`, `cookies` and `cache`, which decide anew for each hop. The
-/// request's deadline applies to all hops together.
+/// **Place:** inside `validateStatus` and `retry`, and outside `authenticate`, `cookies` and `cache`, because these layers must
+/// decide again for each hop. The request's deadline applies to all hops together.
 ///
 /// The response's `request` is the last request, and `metadata.redirects` lists the hops. The body of a redirect is not used. If the body
-/// declares at most 16 KiB and arrives within 100 ms, its connection can be reused; otherwise the body is abandoned.
+/// declares at most 16 KiB and arrives within 100 ms, the connection can be reused. Otherwise the body is abandoned.
 ///
-/// **Per request:** `request.options.redirect = .off` returns the redirect itself; `.use(policy)` sets another policy.
+/// **Per request:** with `request.options.redirect = .off`, the redirect itself is returned. With `.use(policy)`, another
+/// policy applies.
 public struct RedirectMiddleware: HTTPMiddleware {
     private let policy: RedirectPolicy
     private let clock: any Clock<Duration>
@@ -23,7 +24,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: the redirects to follow. Default: ``RedirectPolicy/standard``.
-    ///   - clock: the clock that measures the wait for a redirect's own body, at most 100 ms.
+    ///   - clock: the clock that measures how long the middleware waits for the body of a redirect, at most 100 ms.
     public init(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) {
         (self.policy, self.clock) = (policy, clock)
     }

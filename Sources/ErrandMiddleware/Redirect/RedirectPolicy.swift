@@ -1,25 +1,25 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Decides which redirects are followed, and the next request: a pure decision according to
-/// [RFC 9110, section 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
+/// Decides which redirects are followed, and what the next request is. The decision follows [RFC 9110, section
+/// 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
 /// standard](https://fetch.spec.whatwg.org/#http-redirect-fetch).
 ///
 /// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method except HEAD into GET. 301
 /// and 302 change only POST. In all other cases the method and the body are kept; if the body can't be sent again, the redirect is
 /// returned.
 ///
-/// If the origin changes (scheme, host or port), these are removed for this hop and all later hops:
+/// If the origin (scheme, host or port) changes, the following parts are removed for this hop and all later hops:
 ///
 /// - every sensitive field
 /// - `Origin`, `Referer`, `WWW-Authenticate` and `Host`
 /// - each default field that a ``ServerMiddleware`` with a base URL added
-/// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``), such as your own options, unless their keys allow
-///   other origins
+/// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``). Your own options are bound, unless their keys
+///   allow other origins
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
-    /// Whether a redirect from https to http is followed: true by default, as in browsers and curl. Credentials are removed in any case.
+    /// Whether a redirect from https to http is followed: true by default, as in browsers and curl. Credentials are always removed.
     public var allowsDowngrade: Bool
 
     /// Creates a policy.
@@ -35,9 +35,9 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String { "at most \(maxHops)" }
 
-    /// The step after a response.
+    /// The next step after a response.
     public enum Decision: Sendable {
-        /// Return the response, which is not a redirect, or which the caller must handle.
+        /// Return the response. It is not a redirect, or the caller must handle the redirect.
         case returnResponse
         /// Send this request.
         case follow(Request)
@@ -88,7 +88,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        // The URL template describes the first path, not the target of the redirect.
+        // The URL template describes the path of the first request, not the target of the redirect.
         next.options.urlTemplate = nil
         return .follow(next)
     }
@@ -118,12 +118,13 @@ public struct RedirectError: RequestFailure, NumberedFailure {
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.
         public static func tooManyHops(_ limit: Int) -> Code { Code(.tooManyRedirects, "more than \(limit) redirects") }
-        /// The `Location` is not a URL that can be requested. The description shows the text of the field without secrets.
+        /// The `Location` is not a URL that can be requested. The description shows the text of the field, in which secrets are
+        /// replaced.
         public static func invalidLocation(_ error: InvalidURLError) -> Code { invalidLocation(error, shown: error.text) }
         static func invalidLocation(_ error: InvalidURLError, shown: String) -> Code {
             Code(.invalidRedirect, "its Location '\(shown)' is invalid: \(error.code)")
         }
-        /// The response has several `Location` fields with different values. Equal fields are treated as one field.
+        /// The response has several `Location` fields with different values. Fields with equal values are treated as one field.
         public static let severalLocations = Code(.severalRedirectTargets, "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Code(.redirectDowngrade, "it leads from https to http")
@@ -135,7 +136,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     public var request: Request?
     /// The head of the redirect.
     public let head: HTTPResponse
-    /// The earlier attempts of the call; empty without `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`.
     public var attempts: [AttemptRecord] = []
 
     public var response: HTTPResponse? { head }

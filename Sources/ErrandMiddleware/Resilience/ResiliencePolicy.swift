@@ -19,7 +19,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
     public let circuitBreaker: CircuitBreakerPolicy
     /// The number of exchanges that may be in progress at each origin: 1,000 by default. Other requests queue.
     public let concurrencyLimit: ConcurrencyLimit
-    /// The hedging policy; `nil`, the default: nothing is hedged.
+    /// The hedging policy. With `nil`, the default, no request is hedged.
     public let hedge: HedgePolicy?
 
     /// Creates settings from compatible parts.
@@ -45,7 +45,8 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
     /// 30 s in total, 3 attempts of at most 10 s, the standard breaker, and 1,000 exchanges at each origin.
     public static let standard = ResiliencePolicy(unchecked: .seconds(30), .seconds(10), .standard, .standard, .fixed(1_000), nil)
 
-    /// The problems of the settings; each problem is a sentence. Empty for every value that an initializer has created.
+    /// The problems of the settings; each problem is a sentence. The array is empty for every value that an initializer has
+    /// created.
     var problems: [String] {
         var problems: [String] = []
         func expect(_ isSound: Bool, _ problem: @autoclosure () -> String) { if !isSound { problems.append(problem()) } }
@@ -90,7 +91,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
     }
 }
 
-/// The error of incompatible settings. Thrown when a ``ResiliencePolicy`` is created, not when it is used.
+/// The error of incompatible settings. The error is thrown when a ``ResiliencePolicy`` is created, not when the policy is used.
 public struct ResilienceError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     /// The problems of the settings; each problem is a sentence with the values. Never empty.
     public let problems: [String]
@@ -110,15 +111,16 @@ extension HTTPSender {
     /// let stack = transport.standardResilience()
     /// ```
     ///
-    /// Outermost first: the deadline of the whole call, retry, hedging if it is set, the breaker for each attempt, the concurrency limit,
-    /// the deadline of an attempt. No slot is held during a backoff. The wait for a slot is part of the call's time, but not of the
-    /// attempt's time. Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
+    /// The layers, outermost first, are: the deadline of the call, retry, hedging if set, the breaker, the concurrency limit, and the
+    /// deadline of an attempt. No slot is held during a backoff. The wait for a slot is included in the time of the call, but not in the
+    /// time of the attempt. Hedging is outside the breaker, and shares the budget with retry. Each part can be switched off per request.
     ///
     /// - Parameters:
     ///   - resilience: the settings. Default: ``ResiliencePolicy/standard``.
     ///   - budget: the budget that retry and hedging share. Default: a new budget for this stack. `nil`: no budget limits the
     ///     retries, and hedging gets a new budget.
-    ///   - breaker: a breaker to share or to inspect, whose policy replaces `resilience.circuitBreaker`. Default: `nil`, a new breaker.
+    ///   - breaker: a breaker that you share or inspect. The policy of this breaker replaces `resilience.circuitBreaker`. Default:
+    ///     `nil`, a new breaker.
     ///   - clock: the clock that measures all durations.
     public func standardResilience(
         _ resilience: ResiliencePolicy = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,

@@ -4,10 +4,11 @@ internal import Synchronization
 /// Limits the retries of each origin, so that retries do not prolong the overload of a server.
 ///
 /// Each origin has a bucket of tokens. A retry takes one token. Each successful call adds ``perSuccess`` tokens, and each second adds
-/// ``perSecond``, up to ``reserve``. Therefore a short failure is retried, but if a server fails for a minute, each client sends few
-/// more retries than its reserve. If the bucket is empty, the last response is returned or the last error is thrown immediately, with
-/// ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a budget. If the server certainly did not
-/// process a request, one further attempt takes no token (``RetryPolicy``).
+/// ``perSecond`` tokens. A bucket has at most ``reserve`` tokens. Therefore calls are retried after a short failure. If a server
+/// fails for a minute, each client sends few more retries than its reserve. If the bucket is empty, the last response is returned, or
+/// the last error is thrown. This happens immediately, with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several
+/// stacks may share a budget. If the server certainly did not process a request, one further attempt takes no token
+/// (``RetryPolicy``).
 ///
 /// ```swift
 /// let budget = RetryBudget(reserve: 20, perSuccess: 0.1)
@@ -15,7 +16,7 @@ internal import Synchronization
 /// budget.balance(of: try Origin("https://a.example"))      // 20.0
 /// ```
 ///
-/// Requests that have no origin yet, because `server` is further inside, share a bucket.
+/// If `server` is an inner layer, requests have no origin here yet. Such requests share a bucket.
 ///
 /// A budget keeps at most 1,000 origins whose bucket is not full. If there are more such origins, the least recently used origin is
 /// removed, and its bucket is full again.
@@ -29,9 +30,9 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// The capacity of a bucket, and its tokens at the start: 5 by default.
     public let reserve: Double
-    /// The number of tokens that a successful call adds: 0.2 by default, which is one retry for five such calls.
+    /// The number of tokens that a successful call adds: 0.2 by default, so that five successful calls allow one retry.
     public let perSuccess: Double
-    /// The number of tokens that each second adds: 0.1 by default, which is one retry in ten seconds.
+    /// The number of tokens that each second adds: 0.1 by default, so that ten seconds allow one retry.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
     /// The buckets that are not full. If an origin has no bucket here, its bucket is full.

@@ -1,21 +1,22 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Sends a request again after a temporary failure, by a ``RetryPolicy``, while its origin's ``RetryBudget`` has tokens.
+/// Sends a request again after a temporary failure. The ``RetryPolicy`` decides when, and the ``RetryBudget`` of the origin
+/// must have a token.
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus().timeout(.seconds(30))
 /// print(stack)    // timeout(30 s) > validateStatus(2xx) > retry(3 attempts, …, budget 5 + 20 % of successes) > …
 /// ```
 ///
-/// **Place:** inside `validateStatus` and `timeout`, outside `authenticate`, so that each attempt goes through the whole inner stack
-/// again, with a fresh token. A wait that would pass the request's deadline ends the retries immediately. Use only one `retry` in a
-/// stack. With two such layers, the numbers of attempts multiply: two layers with 3 attempts each make up to 9 attempts.
+/// **Place:** inside `validateStatus` and `timeout`, and outside `authenticate`. Each attempt then goes through all inner layers
+/// again, with a fresh token. If a wait would end after the request's deadline, the retries end immediately. Use only one `retry` in
+/// a stack. With two such layers, the numbers of attempts multiply: two layers with 3 attempts each make up to 9 attempts.
 ///
-/// A returned response is final: a failure of its body causes no retry. After the last attempt, the last response is returned or the last
-/// error is thrown. The `attempts` of this response or error list the earlier attempts, including the attempts of an inner layer that
-/// sends requests again. If the policy called for a further attempt that could not be made, `retryStop` gives the reason, in the metadata
-/// of the response and in the error:
+/// A response that was returned is final. If its body fails, the request is not sent again. After the last attempt, the last response is
+/// returned or the last error is thrown. The `attempts` of this response or error list the earlier attempts, including the attempts of an
+/// inner layer that sends requests again. If the policy asks for another attempt that is not possible, `retryStop` gives the reason. The
+/// metadata of the response and the error have this property:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
@@ -26,12 +27,12 @@ internal import ErrandFormats
 ///
 /// A call that is cancelled is never sent again.
 ///
-/// Calls that shared an exchange (``CoalesceMiddleware``, inside) are retried together. A failed shared exchange costs one token of the
-/// budget. Calls with the same policy wait for the same time, so that they can share the next attempt. A successful shared exchange adds
-/// to the budget once.
+/// If calls shared an exchange (with ``CoalesceMiddleware`` as an inner layer), these calls are retried together. If a shared exchange
+/// fails, this takes only one token of the budget. Calls with the same policy wait for the same time, so that they can share the next
+/// attempt. If a shared exchange succeeds, the budget gets tokens only once.
 ///
-/// **Per request:** `request.options.retry = .off`, or `.use(policy)`; `request.options.idempotencyKey = .attached` lets a POST be
-/// sent again, with the same key each time.
+/// **Per request:** set `request.options.retry` to `.off` or `.use(policy)`. With `request.options.idempotencyKey = .attached`, a
+/// POST can be sent again, with the same key each time.
 public struct RetryMiddleware: HTTPMiddleware {
     private let policy: RetryPolicy
     private let budget: RetryBudget?
@@ -41,11 +42,11 @@ public struct RetryMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - policy: the conditions and the waits of retries.
+    ///   - policy: the conditions for retries, and the waits before retries.
     ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
     ///     limits the retries.
     ///   - clock: the clock that measures the waits.
-    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
+    ///   - random: a closure that returns the random number for the jitter, at least 0 and less than 1.
     public init(
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
@@ -93,8 +94,8 @@ public struct RetryMiddleware: HTTPMiddleware {
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 of: request, result, random: shared?.random(random) ?? random())
             guard case .retry(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
-                // A status that the policy would retry is not a success, even if the app's own decision makes it final. For a shared
-                // success, only the caller whose request was sent adds to the budget.
+                // If the policy would retry a status, the status is not a success, even if the app's own decision makes the
+                // response final. If a shared exchange succeeds, only the caller whose request was sent adds tokens to the budget.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status),
                     response.metadata.coalescedInto == nil
                 {
@@ -143,7 +144,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             return response
         case .failure(let error):
             let error = attempts.adding(to: error)
-            // The error of a passed deadline already has the reason.
+            // If the deadline has passed, the error already has the reason.
             let isTooLate =
                 stop == .deadlineTooNear && error.isTimeout && (error as? any RequestFailure)?.request?.deadline?.hasPassed == true
             guard stop != .final, !isTooLate, var failure = error as? any RequestFailure else { throw error }
@@ -193,11 +194,11 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - policy: the conditions and the waits of retries. Default: three attempts.
+    ///   - policy: the conditions for retries, and the waits before retries. Default: three attempts.
     ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
     ///     limits the retries.
     ///   - clock: the clock that measures the waits.
-    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
+    ///   - random: a closure that returns the random number for the jitter, at least 0 and less than 1.
     public func retry(
         _ policy: RetryPolicy = .standard, budget: RetryBudget? = RetryBudget(), clock: any Clock<Duration> = ContinuousClock(),
         random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
@@ -210,7 +211,7 @@ extension HTTPSender {
     /// All other settings are as in ``RetryPolicy/standard``. See ``RetryMiddleware``.
     ///
     /// - Parameters:
-    ///   - maxAttempts: the largest number of attempts, including the first; at least 1.
+    ///   - maxAttempts: the largest number of attempts, including the first attempt; at least 1.
     ///   - budget: the budget of all calls through this middleware. Default: a new budget for this middleware. `nil`: no budget
     ///     limits the retries.
     public func retry(_ maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {

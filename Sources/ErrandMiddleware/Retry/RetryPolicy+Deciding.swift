@@ -1,7 +1,7 @@
 public import ErrandCore
 
 extension RetryPolicy {
-    /// A finished attempt, for your own decision.
+    /// A finished attempt, which is the input of your own decision.
     public struct Attempt: Sendable {
         /// The request, as it was when the attempt began.
         public let request: Request
@@ -14,12 +14,12 @@ extension RetryPolicy {
 
         /// The head of the response; `nil` if the attempt failed without a response.
         public var response: HTTPResponse? { try? result.get() }
-        /// The error; `nil` for a response with any status.
+        /// The error; `nil` if there is a response, whatever its status is.
         public var error: (any Error)? {
             if case .failure(let error) = result { error } else { nil }
         }
 
-        /// Creates a finished attempt, for tests of a decision.
+        /// Creates a finished attempt. Use it in tests of your own decision.
         ///
         /// - Parameters:
         ///   - request: the request, as it was when the attempt began.
@@ -46,17 +46,19 @@ extension RetryPolicy {
 
         /// The decision of the policy.
         public static let byPolicy = Choice(kind: .byPolicy)
-        /// One more attempt, after the backoff of the policy and not before `Retry-After`, for any method and any status.
+        /// Make another attempt, whatever the method and the status are. The attempt begins after the policy's backoff, and not
+        /// before `Retry-After`.
         ///
-        /// The usual limits apply to this attempt: ``maxAttempts``, the budget, the deadline, and a body that can be read only once.
+        /// The usual limits apply to this attempt: ``maxAttempts``, the budget, the deadline, and whether the body can be sent
+        /// again.
         public static let retry = Choice(kind: .retry(after: nil))
-        /// The response or the error is final: there is no further attempt.
+        /// The response or the error is final, and no further attempt is made.
         public static let stop = Choice(kind: .stop)
-        /// One more attempt as with ``retry``, after exactly this wait; a negative wait is treated as zero.
+        /// Make another attempt as with ``retry``, after exactly this wait. A negative wait is treated as zero.
         public static func retry(after wait: Duration) -> Choice { Choice(kind: .retry(after: max(.zero, wait))) }
     }
 
-    /// Returns this policy with a closure that decides before the policy does.
+    /// Returns this policy with a closure whose decision takes precedence over the policy's decision.
     ///
     /// ```swift
     /// stack.retry(.standard.deciding { attempt in
@@ -68,17 +70,17 @@ extension RetryPolicy {
     /// })
     /// ```
     ///
-    /// The closure is called after each attempt, also after a successful attempt, but not after a cancellation. The closure must be
-    /// quick, because the call waits for it. A request that is not idempotent ([RFC 9110, section
+    /// The closure is called after each attempt, also if the attempt was successful. It is not called after a cancellation. The
+    /// closure must be quick, because the call waits for the closure. A request that is not idempotent ([RFC 9110, section
     /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns ``Choice/retry``.
-    /// The policy's own decision, ``Attempt/decision``, never takes this risk.
+    /// The policy's own decision, ``Attempt/decision``, never causes this risk.
     ///
-    /// The retry budget and the number of attempts of the policy apply. To wait for a result that is not ready, such as after a 202, use a
-    /// response validator with `.retry(_:atMost:)`, which has its own count and takes nothing from the budget.
+    /// The retry budget and the number of attempts of the policy apply. If a result is not ready, such as after a 202, use a response
+    /// validator with `.retry(_:atMost:)`. That validator has its own number of attempts, and takes no tokens from the budget.
     ///
-    /// If `retry` is outside `validateStatus`, an unwanted status arrives as a `StatusError`.
+    /// If `retry` is outside `validateStatus`, the closure gets a `StatusError` for an unwanted status.
     ///
-    /// - Parameter decide: replaces an earlier decision of this policy.
+    /// - Parameter decide: the closure that decides. It replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Attempt) -> Choice) -> RetryPolicy {
         var policy = self
         policy.choose = decide
@@ -90,7 +92,7 @@ extension RetryPolicy {
         on situation: Situation, of request: Request, _ result: Result<Response, any Error>, random: @autoclosure () -> Double
     ) -> Decision {
         guard let choose else { return decide(situation, random: random()) }
-        // Both decisions use the same random number, because callers that share an exchange draw only one number.
+        // Both decisions use the same random number, because callers that share an exchange also share one random number.
         let number = random()
         let standard = decide(situation, random: number)
         let choice = choose(Attempt(request: request, number: situation.attempt, result: result.map(\.head), decision: standard))
@@ -104,7 +106,7 @@ extension RetryPolicy {
 }
 
 extension RetryPolicy.Attempt: CustomStringConvertible, CustomReflectable {
-    /// The number, the request, and the status or the failure, without secrets.
+    /// The number, the request, and the status or the failure. Secrets are replaced.
     public var description: String {
         let outcome: AttemptRecord.Outcome =
             switch result {

@@ -1,24 +1,25 @@
 public import ErrandCore
 
-/// Decides whether a request is sent again, and after which wait: a pure decision.
+/// Decides whether a request is sent again, and how long to wait before. The decision is a pure function.
 ///
 /// A failed attempt belongs to one of three classes:
 ///
-/// - The request was **never sent**: it is sent again after a backoff, with any method. These attempts are included in
-///   ``maxAttempts``, and take tokens of the budget. If a host is mistyped or refuses connections, the call ends after
-///   ``maxAttempts``, with or without a deadline.
-/// - The server **did not process the request**, and said so
-///   ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed: the request is
-///   sent again immediately and once, with any method. This extra attempt is not included in ``maxAttempts``, and takes no token of
-///   the budget.
-/// - The request **may have been processed**: it is sent again if the connection failed or the response has one of ``statuses``. The
-///   request must have an idempotent method ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), which
-///   includes QUERY, or an `Idempotency-Key`.
+/// - The request was **never sent**. It is sent again after a backoff, whatever its method is. These attempts are included in
+///   ``maxAttempts``, and take tokens of the budget. If a host is mistyped or refuses connections, the call therefore ends
+///   after ``maxAttempts``, even if there is no deadline.
+/// - The server said that it **did not process the request** ([RFC 9113, section
+///   8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed. The request is sent again
+///   immediately, once, whatever its method is. This extra attempt is not included in ``maxAttempts``, and takes no token of the
+///   budget.
+/// - The request **may have been processed**. It is sent again if the connection failed, or if the response has one of ``statuses``.
+///   The method must be idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), such as QUERY,
+///   or the request must have an `Idempotency-Key`.
 ///
-/// A request is never sent again if its body can be read only once, if the call was cancelled, or if the wait would pass the deadline.
+/// A request is never sent again if its body can be read only once, or if the call was cancelled. The same applies if the wait would
+/// end after the deadline.
 ///
-/// A server's `Retry-After` is the shortest wait, and the jitter is added to it. A `Retry-After` that exceeds ``maxRetryAfter`` or passes
-/// the deadline ends the retries immediately.
+/// The wait is at least the server's `Retry-After`. The jitter is added to this time. If `Retry-After` is longer than
+/// ``maxRetryAfter``, or ends after the deadline, the retries end immediately.
 ///
 /// ```swift
 /// stack.retry()                                                       // 3 attempts
@@ -26,25 +27,25 @@ public import ErrandCore
 /// request.options.retry = .off
 /// ```
 ///
-/// With ``deciding(_:)``, your own closure decides before the policy does. With ``waitingForNetwork(at:)``, a wait ends early when the
-/// network of the device returns.
+/// With ``deciding(_:)``, your own closure takes precedence over the policy. With ``waitingForNetwork(at:)``, a wait ends early if
+/// the device's network becomes available again.
 public struct RetryPolicy: Sendable, CustomStringConvertible {
-    /// The number of attempts, including the first; at least 1, and 3 by default.
+    /// The number of attempts, including the first attempt: at least 1, 3 by default.
     public var maxAttempts: Int
-    /// The wait before each further attempt: 100 ms, doubled each time, up to 20 s by default.
+    /// The wait before each further attempt. By default, the wait is 100 ms, and is doubled each time, up to 20 s.
     public var backoff: Backoff
     /// The jitter, which is the random part of a wait: ``/ErrandCore/Backoff/Jitter/full`` by default.
     public var jitter: Backoff.Jitter
-    /// The longest `Retry-After` that is obeyed: 60 s by default.
+    /// The longest `Retry-After` that the policy obeys: 60 s by default.
     public var maxRetryAfter: Duration
     /// The statuses after which a request is sent again: ``defaultStatuses`` by default.
     public var statuses: StatusRule
-    /// The methods that get an `Idempotency-Key`, and may be sent again because of the key: none by default. The server must support the
-    /// field.
+    /// The methods for which an `Idempotency-Key` is added, so that the request may be sent again: none by default. The server must
+    /// support the field.
     public var keyedMethods: Set<HTTPRequest.Method>
     /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Attempt) -> Choice)?
-    /// The gate that ends a wait when a network path returns; `nil` if each wait has its full length.
+    /// The gate that ends a wait when a network path is available again; `nil` if each wait has its full length.
     var gate: NetworkGate?
 
     /// 408, 425, 429, 500, 502, 503 and 504.
@@ -53,12 +54,12 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - maxAttempts: the number of attempts, including the first; at least 1.
+    ///   - maxAttempts: the number of attempts, including the first attempt; at least 1.
     ///   - backoff: the wait before each further attempt.
     ///   - jitter: the random part of a wait.
-    ///   - maxRetryAfter: the longest `Retry-After` that is obeyed; at least zero.
+    ///   - maxRetryAfter: the longest `Retry-After` that the policy obeys, at least zero.
     ///   - statuses: the statuses after which a request is sent again.
-    ///   - keyedMethods: the methods that get an `Idempotency-Key`, and may be sent again because of the key.
+    ///   - keyedMethods: the methods for which an `Idempotency-Key` is added, so that the request may be sent again.
     public init(
         maxAttempts: Int = 3, backoff: Backoff = .exponential(), jitter: Backoff.Jitter = .full, maxRetryAfter: Duration = .seconds(60),
         statuses: StatusRule = defaultStatuses, keyedMethods: Set<HTTPRequest.Method> = []
@@ -69,10 +70,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         (self.maxRetryAfter, self.statuses, self.keyedMethods) = (maxRetryAfter, statuses, keyedMethods)
     }
 
-    /// Three attempts, 100 ms doubling up to 20 s, full jitter, `Retry-After` up to 60 s.
+    /// Three attempts, a backoff from 100 ms that doubles up to 20 s, full jitter, and a `Retry-After` of up to 60 s.
     public static let standard = RetryPolicy()
 
-    /// ``standard`` with an `Idempotency-Key` for POST and PATCH, so that these requests can be sent again.
+    /// The policy ``standard``, which in addition adds an `Idempotency-Key` to POST and PATCH. These requests can then be sent
+    /// again.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
     /// The attempts, the backoff and the settings that differ from the default: `3 attempts, 100 ms to 20 s`.
@@ -95,7 +97,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// The outcome of an attempt, for the decision of the policy.
     package enum Outcome: Sendable, Hashable {
-        /// A response with this status. `retryAfter` is the wait of its `Retry-After`; `nil` without this field.
+        /// A response with this status. `retryAfter` is the wait in its field `Retry-After`; `nil` if the field is missing.
         case status(HTTPResponse.Status, retryAfter: Duration?)
         /// No part of the request was sent.
         case neverSent
@@ -104,11 +106,11 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case unprocessed
         /// There was no response. Whether the server processed the request is not known.
         case lost
-        /// A permanent failure: an invalid request, a certificate, a limit.
+        /// The failure is permanent. Examples are an invalid request, a certificate that is not trusted, and an exceeded limit.
         case permanent
     }
 
-    /// The input of the decision of the policy.
+    /// The values from which the policy decides.
     package struct Situation: Sendable {
         /// The number of the attempt that has ended, from 1.
         package var attempt: Int
@@ -122,7 +124,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         package var hasKey: Bool
         /// Whether the body can be sent once more.
         package var canReplay: Bool
-        /// The time until the deadline; `nil` without a deadline.
+        /// The time until the deadline; `nil` if there is no deadline.
         package var remaining: Duration?
         /// Whether the one attempt that is not included in ``maxAttempts`` was already made.
         package var hasUsedFreeAttempt: Bool
@@ -143,11 +145,12 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         fileprivate var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasKey) }
     }
 
-    /// Decides whether there is a further attempt. Your own decision (``deciding(_:)``) is not called.
+    /// Decides whether there is a further attempt. This function does not call your own closure (``deciding(_:)``).
     ///
     /// - Parameters:
     ///   - situation: the attempt that has ended.
-    ///   - random: returns a number that is at least 0 and less than 1; called only if the decision needs a random wait.
+    ///   - random: a closure that returns a number that is at least 0 and less than 1. It is called only if the decision needs
+    ///     a random wait.
     package func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:
@@ -162,7 +165,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, random)
         case .status(let status, let retryAfter):
-            // The status 409 means that another request with this key is in progress.
+            // If the request has an `Idempotency-Key`, the status 409 means that another request with the same key is in
+            // progress.
             guard statuses.contains(status) || (status == .conflict && situation.hasKey) else { return .stop(.final) }
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
             return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
@@ -170,7 +174,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - wait: the wait in place of the backoff and `Retry-After`; `nil` keeps both.
+    ///   - wait: the wait that replaces the backoff and `Retry-After`. With `nil`, both are used.
     ///   - floor: the shortest wait.
     func waiting(
         _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double

@@ -1,8 +1,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The joint decision of callers whose shared exchange failed: one token of each budget, and one random number. Callers with the same
-/// policy wait for the same time, so that their next attempts can also share an exchange.
+/// The joint decision of callers whose shared exchange failed. The callers take one token of each budget, and use one random number.
+/// Callers with the same policy wait for the same time, so that their next attempts can also share an exchange.
 ///
 /// The first caller draws the token and the number. Each caller then decides by its own policy, attempts, deadline and method.
 final class SharedRetry: Sendable {
@@ -56,7 +56,7 @@ extension ResponseMetadata {
 }
 
 extension RequestOptions {
-    /// The shared decision in the options of a failure's request, because a failure has no metadata.
+    /// The shared decision. It is stored in the options of the failure's request, because a failure has no metadata.
     var sharedRetry: SharedRetry? {
         get { self[SharedRetryOptionKey.self] }
         set { self[SharedRetryOptionKey.self] = newValue }

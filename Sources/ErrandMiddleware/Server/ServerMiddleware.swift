@@ -8,16 +8,17 @@ public import ErrandCore
 /// // GET https://api.example/v1/users?lang=en&page=2
 /// ```
 ///
-/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined: the path of the outer server
-/// follows the path of the inner server, and a field that the request or an outer server has set is kept. Use only one server with a
-/// whole base URL. If there are two, the outer server applies, and the inner server does not change a request of another origin.
+/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined. The path of the outer server
+/// is appended to the path of the inner server. A field that the request or an outer server has set is kept. Use only one server with
+/// a whole base URL. If two servers have whole base URLs, the outer server applies. The inner server does not change a request for
+/// another origin.
 ///
 /// **Base:** a URL, or a part of a URL.
 ///
 /// | Base | Request for `/users` |
 /// |---|---|
 /// | `server("https://api.example/v1")` | `https://api.example/v1/users` |
-/// | `server("api.example:8443")`, a host alone | `https://api.example:8443/users` |
+/// | `server("api.example:8443")`, with only a host | `https://api.example:8443/users` |
 /// | `server("api.example").server(scheme: "http")` | `http://api.example/users` |
 /// | `server("api.example").server(path: "/v1")` | `https://api.example/v1/users` |
 /// | `server(headers: […])` | unchanged, with default fields |
@@ -27,11 +28,12 @@ public import ErrandCore
 /// drops the default fields. A server with only a path passes every absolute request unchanged. A server without a base URL and without a
 /// path does not know an origin, and adds its fields to every request. Then a redirect to another origin drops the sensitive fields.
 ///
-/// **Per request:** `request.options.server = .off` passes the request unchanged.
+/// **Per request:** with `request.options.server = .off`, the request is not changed.
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
         case url(Result<HTTPURL, InvalidURLError>)
-        /// A host without a scheme: its URL with `https`, and its URL with `http` for requests that name the scheme `http`.
+        /// A host without a scheme. It is stored as a URL with `https`, and as a URL with `http` for requests that name the
+        /// scheme `http`.
         case host(https: Result<HTTPURL, InvalidURLError>, http: Result<HTTPURL, InvalidURLError>)
         case scheme(Result<String, InvalidURLError>)
         /// A base URL of which only the path and the query are used.
@@ -41,7 +43,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     private let base: Base
     private let headers: HTTPFields
-    /// The default query items, percent-encoded; empty without such items.
+    /// The default query items, percent-encoded; empty if there are no such items.
     private let query: String
     private let queryCount: Int
 
@@ -50,10 +52,10 @@ public struct ServerMiddleware: HTTPMiddleware {
         (self.query, queryCount) = (query.encoded, query.items.count)
     }
 
-    /// Creates a server with a base URL or only a host, as text.
+    /// Creates a server from text that is a base URL or only a host.
     ///
     /// - Parameters:
-    ///   - url: an `http` or `https` URL without credentials and without a fragment, or a host with or without a port
+    ///   - url: an `http` or `https` URL without credentials and without a fragment. It can also be a host, with or without a port
     ///     (`api.example:8443`). A host without a scheme means `https`, unless the request names a scheme
     ///     (``init(scheme:headers:query:)``). If the URL is invalid, each request fails. The initializer does not trap, because the
     ///     text often comes from a configuration. To check a URL immediately, use `HTTPURL(_:)`.
@@ -68,8 +70,8 @@ public struct ServerMiddleware: HTTPMiddleware {
     /// Creates a server with a base URL of Foundation. The fragment of the URL is dropped.
     ///
     /// - Parameters:
-    ///   - url: an absolute `http` or `https` URL without credentials. With any other URL, each request fails. To check a URL
-    ///     immediately, use `HTTPURL(_:)`.
+    ///   - url: an absolute `http` or `https` URL without credentials. If the URL is of any other kind, each request fails. To
+    ///     check a URL immediately, use `HTTPURL(_:)`.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: URL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
@@ -86,7 +88,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .url(.success(url)), headers: headers, query: query)
     }
 
-    /// Creates a server with a scheme for requests without a scheme. The inner server must have only a host.
+    /// Creates a server that sets the scheme of requests that have no scheme. The inner server must have only a host.
     ///
     /// If the inner server has a base URL, the scheme of that URL is used.
     ///
@@ -102,10 +104,10 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .scheme(base), headers: headers, query: query)
     }
 
-    /// Creates a server with a prefix for paths, below the base URL of an inner server.
+    /// Creates a server that adds a path before the path of each request. The base URL is from an inner server.
     ///
     /// - Parameters:
-    ///   - path: percent-encoded, with or without a query. With an invalid path, each request fails.
+    ///   - path: a percent-encoded path, with or without a query. With an invalid path, each request fails.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of `path` and the query of the request.
     public init(path: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {
@@ -135,10 +137,10 @@ public struct ServerMiddleware: HTTPMiddleware {
         }
     }
 
-    /// The place of a server: the outermost.
+    /// The place of a server, which is the outermost place.
     public var place: MiddlewarePlace { .server }
 
-    /// Outside `authenticate` and `cache`, which need the URL.
+    /// A server is outside `authenticate` and `cache`, because these layers need the URL.
     public var neighbors: [MiddlewareNeighbor] {
         [
             .outside(.authenticate, because: "authenticate would not know the origin"),
@@ -173,7 +175,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         return try await next.send(adapted(request))
     }
 
-    /// Returns the request with the base URL and the defaults.
+    /// Returns the request, to which the base URL and the defaults were added.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``.
     func adapted(_ request: Request) throws(InvalidURLError) -> Request {
@@ -241,8 +243,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 }
 
 extension ServerMiddleware: CustomStringConvertible, HidesStorage {
-    /// The label of the layer: unlike a full description, the label shows no default fields and query items, which may be
-    /// secret.
+    /// The label of the layer. The label contains no default fields and no query items, because these may be secret.
     public var description: String { label }
 }
 
@@ -261,14 +262,14 @@ extension HTTPSender {
     /// Sends requests to paths below `url`, with default fields and query items. See ``ServerMiddleware``.
     ///
     /// - Parameters:
-    ///   - url: a base URL, or only a host (`api.example`), which means `https`.
+    ///   - url: a base URL, or only a host (`api.example`). With only a host, the scheme is `https`.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of the base URL and the query of the request.
     public func server(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
-    /// Sends requests to paths below a `URL` of Foundation, whose fragment is dropped. See ``ServerMiddleware``.
+    /// Sends requests to paths below a Foundation `URL`. The fragment of that URL is dropped. See ``ServerMiddleware``.
     public func server(_ url: URL, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
@@ -278,7 +279,7 @@ extension HTTPSender {
         wrapped(by: ServerMiddleware(url, headers: headers, query: query))
     }
 
-    /// Gives requests without a scheme the scheme `scheme`, if the inner server has only a host. See ``ServerMiddleware``.
+    /// Sets the scheme of requests that have no scheme, if the inner server has only a host. See ``ServerMiddleware``.
     public func server(scheme: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(scheme: scheme, headers: headers, query: query))
     }
@@ -293,7 +294,7 @@ extension HTTPSender {
         wrapped(by: ServerMiddleware(headers: headers, query: query))
     }
 
-    /// Not available: the fields of all requests belong to `server(headers:)`.
+    /// This method is not available, because `server(headers:)` sets the fields of all requests.
     @available(*, unavailable, message: "write server(headers: [.custom(\"X-Tenant\"): value]): fields for all requests of the stack")
     public func header(_ name: String, _ value: String) -> HTTPStack { server(headers: HTTPFields()) }
 }

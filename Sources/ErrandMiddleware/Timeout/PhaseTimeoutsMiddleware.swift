@@ -1,19 +1,21 @@
 public import ErrandCore
 
-/// Limits the duration of each phase of every exchange, by ``/ErrandCore/PhaseTimeouts``, and of each attempt as a whole.
+/// Limits the duration of each phase of every exchange with ``/ErrandCore/PhaseTimeouts``. Also limits the duration of each
+/// attempt as a whole.
 ///
 /// ```swift
 /// let stack = transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10), attempt: .seconds(20)).retry()
 /// ```
 ///
 /// **Place:** in a stack that sorts its layers, inside all layers except `sign`. In any other stack, the layer can be anywhere around
-/// the transport, because the transport's boundary enforces the limits. An attempt begins at this layer, so inside `retry` and
-/// `redirect` each attempt and each hop has its own time. With 3 attempts of at most 20 s, a call takes up to 60 s plus the backoffs.
-/// `timeout(_:)` limits the whole call. If two of these layers are nested, the shorter value of each limit applies.
+/// the transport, because the transport's boundary enforces the limits. An attempt begins at this layer. If the layer is inside
+/// `retry` and `redirect`, each attempt and each hop has its own time. With 3 attempts of at most 20 s each, a call takes up to 60 s
+/// plus the backoffs. `timeout(_:)` limits the whole call. If one of these layers is inside another, the shorter value of each limit
+/// applies.
 ///
-/// **Per request:** `request.options.phaseTimeouts = .off`, or `.use(PhaseTimeouts(firstByte: .seconds(2)))`, which replaces all limits
-/// of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options also apply in a stack without
-/// this middleware. In such a stack, an attempt begins at the transport.
+/// **Per request:** set `request.options.phaseTimeouts` to `.off`, or to a value such as `.use(PhaseTimeouts(firstByte: .seconds(2)))`.
+/// The value replaces all limits of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options
+/// also apply in a stack without this middleware. In such a stack, an attempt begins at the transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
@@ -24,7 +26,8 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limits: the limits of the phases.
-    ///   - attempt: the limit of each attempt, including its body: more than zero. `nil`, the default: no limit.
+    ///   - attempt: the limit for each attempt, including the body of the response; more than zero. With `nil`, the default,
+    ///     there is no limit.
     public init(_ limits: PhaseTimeouts, attempt: Duration? = nil) {
         precondition(attempt.map { $0 > .zero } ?? true, "attempt must be more than zero, or nil (is \((attempt ?? .zero).inWords))")
         (self.limits, self.attempt, shared) = (limits, attempt, StackLimits(limits))
@@ -40,7 +43,8 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         var bounded = request
         if !limits.isEmpty {
-            // The limits are combined with the limits of an outer layer. The request's own limits replace both.
+            // The limits of this layer are combined with the limits of an outer layer. If the request has its own limits, these
+            // replace both.
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }
@@ -57,7 +61,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
 }
 
 extension PhaseTimeouts {
-    /// Returns the shorter of the two limits of each phase, measured by the clock of `outer`.
+    /// Returns the shorter of the two limits for each phase. The clock of `outer` measures these limits.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
         var limits = map { limit, duration in [duration, outer[limit]].compactMap(\.self).min() }
         limits.clock = outer.clock
@@ -66,8 +70,8 @@ extension PhaseTimeouts {
 }
 
 extension HTTPSender {
-    /// Limits the duration of each phase of every exchange, and of each attempt as a whole. `nil`, the default: no limit. For the
-    /// parameters, see ``/ErrandCore/PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
+    /// Limits the duration of each phase of every exchange, and of each attempt as a whole. With `nil`, the default, there is no
+    /// limit. For the parameters, see ``/ErrandCore/PhaseTimeouts``; for the place in a stack, see ``PhaseTimeoutsMiddleware``.
     ///
     /// ```swift
     /// transport.phaseTimeouts(connect: .seconds(5), firstByte: .seconds(10))

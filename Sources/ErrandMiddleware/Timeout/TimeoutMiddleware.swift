@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Sets the deadline of a request. All inner layers obey the deadline, to the last byte of the body: queues, connecting, retries and
-/// their waits.
+/// Sets the deadline of a request. All inner layers obey the deadline in queues, while connecting, in retries and in waits, until
+/// the last byte of the body.
 ///
 /// ```swift
 /// let stack = transport.retry().timeout(.seconds(30))
@@ -10,11 +10,11 @@ public import ErrandCore
 /// **Place:** outside `retry`, where it limits the whole call. Inside `retry`, the deadline limits each attempt. If a request already has a
 /// deadline, the earlier deadline applies.
 ///
-/// **Per request:** `request.options.timeout = .use(.seconds(2))`, or `.off` for an endless stream. `.use` also applies in a stack
-/// without this middleware: the time then begins when the call enters the stack.
+/// **Per request:** set `request.options.timeout` to a value such as `.use(.seconds(2))`, or to `.off` for an endless stream.
+/// In a stack without this middleware, `.use` also applies. The time then begins when the call enters the stack.
 ///
-/// The layer adds no task and no timer: the transport has a timer. For a transport without deadlines, each read is raced against the
-/// deadline.
+/// The layer adds no task and no timer, because the transport has a timer. If the transport does not support deadlines, each
+/// read is stopped at the deadline.
 public struct TimeoutMiddleware: HTTPMiddleware {
     private let duration: Duration
     private let clock: any Clock<Duration>
@@ -22,7 +22,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - duration: the timeout, which begins when the request passes this layer; more than zero.
+    ///   - duration: the timeout. The time begins when the request passes this layer; more than zero.
     ///   - clock: the clock of the deadline.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(duration > .zero, "duration must be more than zero (is \(duration.inWords))")
@@ -52,7 +52,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Fails each request that takes longer than `duration`, including its response body. See ``TimeoutMiddleware``.
+    /// Fails each request that takes longer than `duration`, including the body of the response. See ``TimeoutMiddleware``.
     ///
     /// ```swift
     /// transport.retry().timeout(.seconds(30))
@@ -66,7 +66,7 @@ extension HTTPSender {
         wrapped(by: TimeoutMiddleware(duration, clock: clock))
     }
 
-    /// Not available: a timeout has a unit, `timeout(.seconds(30))`.
+    /// Not available, because a timeout needs a unit, as in `timeout(.seconds(30))`.
     @available(*, unavailable, message: "write timeout(.seconds(30)): a timeout is a Duration")
     public func timeout(_ seconds: Double) -> HTTPStack { timeout(.seconds(seconds)) }
 }

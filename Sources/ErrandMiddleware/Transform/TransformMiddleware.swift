@@ -1,18 +1,19 @@
 public import ErrandCore
 
-/// Changes each request before it is sent, or each response before it is returned, with your own closure, which may be asynchronous.
+/// Changes each request before it is sent, or each response before it is returned. The change is made by your own closure, which may
+/// be asynchronous.
 ///
 /// ```swift
 /// stack.transformRequest { $0.head.headerFields[.acceptLanguage] = "de" }
 ///     .transformResponse { response in await audit.note(response.status) }
 /// ```
 ///
-/// **Place:** in a stack that sorts its layers, inside `validateStatus` and outside `retry`: the closure runs once for each call,
-/// unless `wrapped(by:inside:)` names another position. In any other stack, the layer is at the place where you write it. The closure
-/// gets the request with the changes of the outer layers. An error of the closure reaches the caller; in a cancelled call, it becomes
-/// `CancellationError`. If the closure for a response throws, the body is released.
+/// **Place:** in a stack that sorts its layers, inside `validateStatus` and outside `retry`, unless `wrapped(by:inside:)` names
+/// another position. The closure runs once for each call. In any other stack, the layer is at the place where you write it. The
+/// closure gets the request with the changes of the outer layers. If the closure throws, the caller gets the error. In a cancelled
+/// call, the error becomes `CancellationError`. If the closure for a response throws, the body is released.
 ///
-/// **Per request:** `request.options.transform = .off` bypasses all transforms.
+/// **Per request:** with `request.options.transform = .off`, the request bypasses all transforms.
 public struct TransformMiddleware: HTTPMiddleware {
     private enum Kind: Sendable {
         case request(@Sendable (inout Request) async throws -> Void)

@@ -3,7 +3,7 @@ public import ErrandCore
 /// Adds the field `User-Agent` ([RFC 9110, section 10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5)), which some servers
 /// require.
 ///
-/// `HTTPStack.default` has this middleware with the value ``standard``. To name your app instead:
+/// `HTTPStack.default` has this middleware with the value ``standard``. To send the name of your app instead, write:
 ///
 /// ```swift
 /// let stack = HTTPStack.default.userAgent("Shop/2.1")
@@ -12,7 +12,8 @@ public import ErrandCore
 /// **Place:** outside `redirect` and `authenticate`, so that every request of a call has the field. A field that the request or an outer
 /// `server` has set is kept.
 ///
-/// **Per request:** `request.options.userAgent = .use("Shop/2.1 (nightly)")`, or `.off` for no field.
+/// **Per request:** set `request.options.userAgent` to a value such as `.use("Shop/2.1 (nightly)")`, or to `.off` to send no
+/// field.
 public struct UserAgentMiddleware: HTTPMiddleware {
     /// The name and the version of this library: `Errand/0.1`. This text names neither the app nor the device.
     public static let standard = "Errand/0.1"
@@ -21,8 +22,8 @@ public struct UserAgentMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter value: product names with versions, the most important first, such as `Shop/2.1 Errand/0.1`. `nil`: no field
-    ///   is added.
+    /// - Parameter value: product names with versions, such as `Shop/2.1 Errand/0.1`. The most important product is first.
+    ///   `nil`: no field is added.
     /// - Precondition: `value` has no control character, except tabs.
     public init(_ value: String? = standard) {
         precondition(value.map(HTTPField.isValidValue) != false, "the value of User-Agent must have no control character, except tabs")

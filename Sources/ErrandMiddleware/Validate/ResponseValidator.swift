@@ -9,21 +9,21 @@ public import ErrandCore
 /// let stack = transport.validate(ready)
 /// ```
 ///
-/// A validator may read the whole body, of at most 64 MiB: the next reader gets the same bytes, from memory. If a validator reads only a
-/// part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with other bytes,
-/// set the body of the response, and return `.accept(response)`.
+/// A validator may read the whole body if the body has at most 64 MiB. The next reader then gets the same bytes from memory. If a
+/// validator reads only a part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a
+/// body with other bytes, set the body of the response, and return `.accept(response)`.
 ///
 /// ## Validators and retry
 ///
-/// Use `.retry(_:atMost:)` for a response that is valid but not ready, such as a 202: it repeats any method, has its own count, and takes
-/// nothing from a retry budget. For failures of the server and of the network, use `retry` (``RetryMiddleware``), which repeats only safe
-/// requests, obeys `Retry-After`, and has a budget.
+/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. It repeats the request whatever its method is, has its
+/// own count, and takes nothing from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
+/// layer repeats only safe requests, obeys `Retry-After`, and has a budget.
 ///
 /// ## Refreshing a token
 ///
-/// Each call is checked alone, so several calls that get a 401 at the same time would each refresh the token. With a
-/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A call whose 401 arrives after the refresh finds a new token, and only
-/// sends its request again:
+/// Each call is checked separately. If several calls get a 401 at the same time, each call would therefore refresh the token. With a
+/// ``/ErrandCore/SingleFlight``, these calls share one refresh. If a call gets its 401 after the refresh, there is already a new
+/// token. The call then only sends its request again:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()
@@ -47,7 +47,7 @@ public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
     let check: @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
-    /// Whether the call returns the last response if there is no further attempt. If false, the call fails with a
+    /// Whether the call returns the last response if the request can't be repeated any more. If false, the call fails with a
     /// ``ResponseValidationError``.
     var returnsLastResponse = false
 
@@ -55,8 +55,8 @@ public struct ResponseValidator: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the validator in the stack's description and in failures.
-    ///   - check: gets the request as it was sent, the response, and the number of times that this validator has repeated this call. If
-    ///     the closure throws, the call fails with its error.
+    ///   - check: a closure that gets the sent request, the response, and the number of times that this validator has repeated the
+    ///     call. If the closure throws, the call fails with this error.
     public init(
         _ name: String,
         _ check: @escaping @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
@@ -66,26 +66,27 @@ public struct ResponseValidator: Sendable {
 
     /// The decision on the call.
     public enum Verdict: Sendable {
-        /// No objection: the next validator checks the response. After the last validator, the response is returned.
+        /// The validator accepts the response, and the next validator checks it. After the last validator, the response is
+        /// returned.
         case next
-        /// This response is returned, without further validators.
+        /// The call returns this response, and no further validator checks the response.
         case accept(Response)
         /// The call fails with this error.
         case fail(any Error)
-        /// The request is sent again after a wait, at most `atMost` times by this validator; then the call fails with
+        /// The request is sent again after a wait, at most `atMost` times by this validator. After that, the call fails with
         /// ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
         case retry(Backoff, atMost: Int)
-        /// Another request is sent first, for example to renew a session, and then the request is sent again. The other request passes
-        /// the inner layers. Its response may have any status, and is discarded. If the other request fails, the call fails with its
-        /// error. A validator can return this decision at most once for a call.
+        /// Another request is sent first, for example to renew a session. After that, the first request is sent again. The other
+        /// request passes the inner layers. The response to the other request may have any status, and is discarded. If the other
+        /// request fails, the call fails with the same error. A validator can return this decision at most once for a call.
         case retryAfterSending(Request)
-        /// The request is sent again after some work, which is cancelled when the call is cancelled or its deadline passes. A validator
-        /// can return this decision at most once for a call.
+        /// The request is sent again after some work of the app. The work is cancelled if the call is cancelled, or if its deadline
+        /// passes. A validator can return this decision at most once for a call.
         case retryAfterRunning(@Sendable () async throws -> Void)
     }
 }
 
-/// The error of a call that a validator wants to retry, but that can't be sent again.
+/// The error for a call that a validator wants to repeat, but that can't be sent again.
 public struct ResponseValidationError: RequestFailure, NumberedFailure {
     /// The name of the validator.
     public let name: String

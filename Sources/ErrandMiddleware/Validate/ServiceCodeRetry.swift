@@ -2,25 +2,27 @@ public import ErrandCore
 internal import ErrandFormats
 
 extension ResponseValidator {
-    /// The largest body of known length that is searched for a code: 64 KiB.
+    /// The largest body that is searched for a code, if its length is known: 64 KiB.
     private static let bodyLimitBytes = 64 * 1024
-    /// The longest `Retry-After` that is obeyed.
+    /// The longest `Retry-After` that this validator obeys.
     private static let maxRetryAfter = Duration.seconds(60)
 
-    /// Returns a validator that repeats a call if its response has one of these codes in the envelope of the client.
+    /// Returns a validator that repeats a call if its response contains one of these codes. The envelope of the client must
+    /// describe where the code is.
     ///
     /// ```swift
     /// let stack = transport.validate(.retry(onServiceCodes: [50300, "busy"], backoff: .constant(.milliseconds(200)), atMost: 5))
     /// ```
     ///
     /// The envelope of the `APIClient` describes a ``/ErrandCore/ServiceError``, whose code is compared with `codes`. The status does not
-    /// matter. A request with any method is repeated, because the back end itself reports the failure. List only codes after which the
-    /// back end has processed nothing.
+    /// matter. A request is repeated whatever its method is, because the back end itself reports the failure. List only codes after which
+    /// the back end has processed nothing.
     ///
-    /// If a `Retry-After` of at most 60 s is longer than the backoff, the call waits for the `Retry-After`. If there is no further
-    /// attempt, the call fails with the last `ServiceError`, which lists the attempts. There is no further attempt in these cases:
-    /// - the call has had `atMost` repetitions
-    /// - the wait would pass the deadline, or the `Retry-After` is longer than 60 s
+    /// If `Retry-After` is longer than the backoff, and is at most 60 s, the call waits for `Retry-After`. If the call can't be
+    /// repeated any more, it fails with the last `ServiceError`, which lists the attempts. The call can't be repeated in these
+    /// cases:
+    /// - the call was already repeated `atMost` times
+    /// - the wait would end after the deadline, or `Retry-After` is longer than 60 s
     /// - the body of the request can be read only once
     /// - a redirect has changed the method of the request, so that the first request was already processed
     ///
@@ -43,7 +45,7 @@ extension ResponseValidator {
             guard asked <= maxRetryAfter else { return .next }
             return .retry(.constant(max(backoff.delay(afterAttempt: retries + 1), asked)), atMost: atMost)
         }
-        // Without a further attempt, the client throws the error of the back end.
+        // If the call can't be repeated any more, the client throws the error of the back end.
         validator.returnsLastResponse = true
         return validator
     }

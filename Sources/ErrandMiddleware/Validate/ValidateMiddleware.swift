@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// Passes each response to a chain of ``ResponseValidator``s, which return or change the response, fail the call, or repeat the request.
+/// Passes each response to a chain of ``ResponseValidator``s. A validator can accept or change the response, fail the call, or repeat
+/// the request.
 ///
 /// ```swift
 /// let ready = ResponseValidator("ready") { _, response, _ in
@@ -10,10 +11,10 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Retries are counted for each
-/// call: concurrent calls don't use up the retries of each other. Waits obey the request's deadline.
+/// call separately, so that concurrent calls don't use up the retries of other calls. Waits obey the request's deadline.
 ///
-/// **Per request:** `request.options.validators` come before the validators of the chain; `request.options.validate = .off` switches
-/// all validators off.
+/// **Per request:** `request.options.validators` are applied before the validators of the chain. With `request.options.validate =
+/// .off`, no validator is applied.
 public struct ValidateMiddleware: HTTPMiddleware {
     private let validators: [ResponseValidator]
     private let clock: any Clock<Duration>
@@ -44,7 +45,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
             } catch {
                 response.discard()
-                // A cancelled call ends as cancelled, regardless of the validator's error.
+                // If the call was cancelled, it fails with `CancellationError`, whatever error the validator throws.
                 try Task.checkCancellation()
                 request.reportRefusal(of: response.head, with: error)
                 throw CallAttempts(response.metadata.attempts).adding(to: error)
@@ -55,8 +56,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Applies the chain to a response. Returns `nil` if all validators accept the response. If a validator retries, returns its index,
-    /// and the wait before the next attempt.
+    /// Applies the chain to a response. Returns `nil` if all validators accept the response. If a validator wants to repeat the
+    /// request, returns the index of the validator, and the wait before the next attempt.
     private func rule(
         on response: inout Response, request: Request, by chain: [ResponseValidator], retries: [Int], next: some HTTPSender
     ) async throws -> (index: Int, delay: Duration)? {
@@ -97,7 +98,8 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 passOn(&response)
                 continue
             }
-            // The response is released before the next request, which may need its connection or its slot.
+            // The response is released before the next request is sent, because that request may need the same connection or
+            // slot.
             try await response.release(on: clock)
             if case .retryAfterSending(var other) = verdict {
                 other.deadline = .earlier(other.deadline, request.deadline)
@@ -132,7 +134,7 @@ extension RequestOptions {
         set { self[ValidationKey.self] = newValue }
     }
 
-    /// Validators of this request, which come before the validators of the stack. Default: none. The option requires a
+    /// Validators for this request. They are applied before the validators of the stack. Default: none. The option requires a
     /// ``ValidateMiddleware`` in the stack.
     public var validators: [ResponseValidator] {
         get { self[ValidatorsKey.self] }

@@ -1,15 +1,15 @@
 public import ErrandCore
 
-/// Throws ``/ErrandCore/StatusError`` for a response with an unwanted status: by default, any status but 2xx.
+/// Throws ``/ErrandCore/StatusError`` for a response with an unwanted status. By default, every status except 2xx is unwanted.
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus()
 /// ```
 ///
-/// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, which must see the status first. Logs, spans, metrics and profiles
-/// are the same inside and outside this layer, because they apply its rule to the status.
+/// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, because these layers must get the response first. Logs, spans,
+/// metrics and profiles have the same content inside and outside this layer, because they apply the same rule to the status.
 ///
-/// **Per request:** `request.options.validateStatus = .off`, or `.use(.statuses([200, 404]))`.
+/// **Per request:** set `request.options.validateStatus` to `.off`, or to a value such as `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {
     private let rule: StatusRule
     /// Whether this layer also accepts a status that an inner `validateStatus` has accepted.
@@ -22,8 +22,8 @@ public struct ValidateStatusMiddleware: HTTPMiddleware {
 
     private init(_ rule: StatusRule, acceptsJudged: Bool) { (self.rule, self.acceptsJudged) = (rule, acceptsJudged) }
 
-    /// Accepts only 2xx, unless an inner `validateStatus` has accepted the status. This value is for stacks in which the inner layer
-    /// applies to some requests only.
+    /// Accepts only 2xx, and each status that an inner `validateStatus` has accepted. This value is for stacks in which the inner
+    /// layer applies to some requests only.
     package static let unlessJudged = ValidateStatusMiddleware(.successful, acceptsJudged: true)
 
     public var place: MiddlewarePlace { .validateStatus }

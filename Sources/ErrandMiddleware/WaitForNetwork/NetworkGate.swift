@@ -10,9 +10,10 @@ internal import Synchronization
 /// for await count in gate.waitingCounts() { banner = count == 0 ? nil : "Waiting for a network." }
 /// ```
 ///
-/// When a path returns, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to six calls continue
-/// immediately. If more calls wait, the other calls continue in groups of at most six, spread evenly over the next 250 ms. If the path is
-/// lost again during this time, the other calls wait until a path returns. Calls that begin after the path has returned do not wait.
+/// When a network path is available again, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to
+/// six calls continue immediately. If more than six calls wait, the others continue in groups of at most six, spread evenly over the next
+/// 250 ms. If the path is lost again during this time, the remaining calls wait until a path is available again. A call that begins when
+/// a path is available again does not wait.
 public final class NetworkGate: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
@@ -51,8 +52,8 @@ public final class NetworkGate: Sendable {
     /// The number of calls that wait for a network now.
     public var waitingCount: Int { counts.value }
 
-    /// Returns the number of calls that wait for a network, and then each changed number. A slow reader gets only the newest number. The
-    /// sequence ends when the gate is released.
+    /// Returns a sequence with the number of calls that wait for a network. The sequence also has each later change of the number. A
+    /// slow reader gets only the newest number. The sequence ends when the gate is released.
     public func waitingCounts() -> AsyncStream<Int> { counts.values() }
 
     /// Waits until the path is satisfied, and the gate releases the call.
@@ -86,11 +87,11 @@ public final class NetworkGate: Sendable {
         }
     }
 
-    /// Waits until the path is lost, then until a path returns, and then until the gate releases the call.
+    /// Waits until the path is lost, then until a path is available again, and then until the gate releases the call.
     ///
     /// A middleware of your own can end a wait early with this function, as ``RetryPolicy/waitingForNetwork(at:)`` does.
     ///
-    /// - Parameter request: the request of the call. Its priority decides the order in which calls continue.
+    /// - Parameter request: the request of the call. The priority of the request determines when its call continues.
     /// - Throws: `CancellationError`.
     public func waitForReturn(for request: Request) async throws {
         for await path in monitor.paths() where !path.isSatisfied { return try await wait(for: request) }
@@ -105,7 +106,7 @@ public final class NetworkGate: Sendable {
         for await path in monitor.paths() where path.isSatisfied {
             if await release(number, while: { monitor.current.isSatisfied }) { return }
         }
-        // If the monitor reports no more paths, no call waits any longer.
+        // If the monitor reports no more paths, all waiting calls are released.
         _ = await release(number, while: { true })
     }
 

@@ -13,12 +13,12 @@ public import ErrandCore
 /// let shown = HTTPStack.default.waitForNetwork(upTo: .seconds(30), at: gate)
 /// ```
 ///
-/// The middleware never fails a request because of a path. A satisfied path only ends the wait: the server may be unreachable nevertheless.
-/// If the path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's
-/// deadline passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity``. A request
-/// does not wait if the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
+/// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
+/// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's deadline
+/// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity``. A request does not
+/// wait if the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
-/// When a path returns, the waiting requests continue by priority, spread over 250 ms: see ``NetworkGate``.
+/// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///
 /// The events of a wait are `networkWaitStart` and `networkWaitEnd`. In a profile, the wait is the own time of this layer:
 ///
@@ -30,7 +30,7 @@ public import ErrandCore
 /// **Place:** inside `retry`, so that each attempt waits. Outside `concurrencyLimit`, so that a waiting request takes no slot. Outside
 /// `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
 ///
-/// **Per request:** `request.options.waitForNetwork = .off`, or `.use(.seconds(5))`.
+/// **Per request:** set `request.options.waitForNetwork` to `.off`, or to a value such as `.use(.seconds(5))`.
 public struct WaitForNetworkMiddleware: HTTPMiddleware {
     private let limit: Duration
     private let gate: NetworkGate
@@ -93,8 +93,8 @@ private enum WaitForNetworkOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's longest wait for a network. `.off`: the request is sent without a wait. Default: `.inherited`, the stack's
-    /// longest wait.
+    /// Replaces the stack's longest wait for a network. `.off`: the request is sent without a wait. Default: `.inherited`: the stack's
+    /// longest wait applies.
     public var waitForNetwork: OptionOverride<Duration> {
         get { self[WaitForNetworkOptionKey.self] }
         set { self[WaitForNetworkOptionKey.self] = newValue }

@@ -13,8 +13,8 @@ public import ErrandCore
 /// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
 /// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
 ///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. Then the connection is closed.
-/// - ``wrongContentLength``: the head declares more bytes than are sent. The connection is closed after half of the body, or, at
-///   the end, after the whole body.
+/// - ``wrongContentLength``: the head declares more bytes than are sent. The server closes the connection after half of the
+///   body. At the point after the body, the server closes the connection after the whole body.
 /// - ``garbage``: octets that are not HTTP are sent. Then nothing more is read or sent, as with ``stall``. Before the head, the
 ///   octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
 ///   `Content-Length`, the octets follow the message.
@@ -22,12 +22,12 @@ public import ErrandCore
 ///   slowly.
 ///
 /// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. If
-/// a client of a stalled server sends octets and then disconnects, the server detects the disconnection only when the server stops.
+/// a client sends octets to a stalled server and then disconnects, the server detects the disconnection only when the server stops.
 ///
 /// On HTTP/2, ``close``, ``reset`` and ``halfClose`` affect the whole connection, and ``stall`` affects the stream. A truncated chunk is a
 /// DATA frame whose announced length is larger than its content. Garbage is a frame with an impossible length. A wrong `Content-Length`
-/// ends the stream too early ([RFC 9113, section 8.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1.1)). On HTTP/1.1, the faults
-/// that only HTTP/2 has act like ``close``. Over TLS, connections end without a `close_notify` alert.
+/// ends the stream too early ([RFC 9113, section 8.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1.1)). On HTTP/1.1, faults that
+/// exist only on HTTP/2 act like ``close``. Over TLS, connections end without a `close_notify` alert.
 public struct Fault: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case close, reset, stall, halfClose, truncatedChunk
@@ -61,14 +61,14 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
 
     /// Declares a length that is not the length of the body.
     ///
-    /// - Parameter missingBytes: the number of bytes that the head declares and the server does not send. If negative, the server
-    ///   sends this number of bytes more than the head declares. Must not be 0.
+    /// - Parameter missingBytes: the number of bytes that the head declares and the server does not send. If the number is
+    ///   negative, the server sends this many bytes more than the head declares. Must not be 0.
     public static func wrongContentLength(missingBytes: Int) -> Fault {
         precondition(missingBytes != 0, "missingBytes must not be 0 (is \(missingBytes))")
         return Fault(kind: .wrongContentLength(missingBytes: missingBytes), description: "wrongContentLength(\(missingBytes))")
     }
 
-    /// Sends the given octets where HTTP is expected.
+    /// Sends the given octets instead of HTTP.
     public static func garbage(_ octets: Data) -> Fault { Fault(kind: .garbage(octets), description: "garbage") }
 
     /// Sends and reads slowly: `bytes` at a time, with a pause before each piece. In addition, the operating system reads bytes of
@@ -83,21 +83,23 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
         return Fault(kind: .slowDrip(bytes: bytes, every: pause), description: "slowDrip")
     }
 
-    /// HTTP/2: sends GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
+    /// Only for HTTP/2: sends GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
     ///
     /// - Parameters:
-    ///   - includesStream: whether the frame names this stream as the last stream. If true, the server then sends the response. If
-    ///     false, the frame says that the server did not process the stream, and nothing more is sent.
+    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server then sends the
+    ///     response. With `false`, the frame says that the server did not process the stream, and the server sends nothing
+    ///     more.
     ///   - code: the error code. Default: 0 (`NO_ERROR`).
     public static func goAway(includesStream: Bool, code: UInt32 = 0) -> Fault {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")
     }
 
-    /// HTTP/2: refuses the stream, without processing the request
-    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Only for HTTP/2: refuses the stream, without processing the request ([RFC 9113, section
+    /// 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public static let refusedStream = Fault(kind: .resetStream(code: 7), description: "refusedStream")
 
-    /// HTTP/2: resets the stream with an error code ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
+    /// Only for HTTP/2: resets the stream with an error code ([RFC 9113, section
+    /// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
     public static func resetStream(code: UInt32) -> Fault { Fault(kind: .resetStream(code: code), description: "resetStream(\(code))") }
 
     /// The faults that both HTTP versions have, with their default parameters.
@@ -113,12 +115,13 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
     public static let requestStart = FaultPoint(description: "requestStart")
     /// After the first part of the request's body was read. For a request without a body, the point is at the end of the request.
     public static let requestBody = FaultPoint(description: "requestBody")
-    /// After the whole request was read, instead of the head of the response.
+    /// After the whole request was read. The fault happens instead of the head of the response.
     public static let responseStart = FaultPoint(description: "responseStart")
-    /// After half of the response's body. For a body of unknown length, the point is after the first part.
+    /// After half of the response's body was sent. For a body of unknown length, the point is after the first part.
     public static let responseBody = FaultPoint(description: "responseBody")
-    /// After the last byte of the response's body. In a chunked message, the point is before the last chunk. In a message with a
-    /// `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the stream.
+    /// After the last byte of the response's body was sent. In a chunked message, the point is before the last chunk. In a
+    /// message with a `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the
+    /// stream.
     public static let responseEnd = FaultPoint(description: "responseEnd")
 
     /// All points, in the order in which they occur.

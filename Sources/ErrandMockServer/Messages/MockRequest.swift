@@ -21,10 +21,10 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The number of the exchange on its connection, from 0.
     public let exchangeIndex: Int
     /// The server name that the client sent in TLS (SNI, [RFC 6066, section 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
-    /// `nil` without TLS, and for an IP address.
+    /// `nil` if the connection does not use TLS, or if the client connected to an IP address.
     public let serverName: String?
     /// The protocol that TLS negotiated (ALPN, [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)): `h2` or `http/1.1`. `nil`
-    /// without TLS, and if the client named no protocol.
+    /// if the connection does not use TLS, or if the client named no protocol.
     public let negotiatedProtocol: String?
     /// The reason for which the request is incomplete; `nil` if the request was received completely.
     public internal(set) var failure: String?
@@ -46,14 +46,14 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
         try coding.decode(type, from: body)
     }
 
-    /// The method, path, version and connection, without fields, query and body.
+    /// The method, path, version and connection. The fields, the query and the body are not shown.
     public var description: String {
         "\(method.rawValue) \(path) (\(httpVersion), connection \(connectionIndex), exchange \(exchangeIndex))"
             + (failure.map { ": \($0)" } ?? "")
     }
 }
 
-/// A request for a dispatcher. The head was received, and the body may still be in transit.
+/// A request for a dispatcher. The head was received. The body may not be received completely yet.
 public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     let request: MockRequest
     let incoming: IncomingBody
@@ -77,14 +77,14 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The protocol that TLS negotiated. See ``MockRequest/negotiatedProtocol``.
     public var negotiatedProtocol: String? { request.negotiatedProtocol }
 
-    /// The body as it is received, to be read once. If the client waits for `100 Continue`, the first read sends this response.
-    /// The server reads the rest of a body that the dispatcher does not read.
+    /// The body, which is received while it is read. The body can be read only once. If the client waits for `100 Continue`,
+    /// the first read sends this response. The server reads the rest of a body that the dispatcher does not read.
     public var source: any BodySource { incoming }
 
     /// Reads and returns the whole body.
     ///
-    /// - Parameter limitBytes: the size above which the body is refused. Default: 16 MiB.
-    /// - Throws: ``BrokenRequestError`` if the client breaks the body off, or if the body is longer than `limitBytes`.
+    /// - Parameter limitBytes: the largest size of the body. A larger body is refused. Default: 16 MiB.
+    /// - Throws: ``BrokenRequestError`` if the client does not send the whole body, or if the body is longer than `limitBytes`.
     public func body(upTo limitBytes: Int = 16 * 1024 * 1024) async throws -> Data {
         var all = Data()
         while let chunk = try await incoming.next() {
@@ -94,7 +94,7 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
         return all
     }
 
-    /// The method, path, version and connection, without fields, query and body.
+    /// The method, path, version and connection. The fields, the query and the body are not shown.
     public var description: String { request.description }
 }
 

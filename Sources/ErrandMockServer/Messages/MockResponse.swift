@@ -14,9 +14,9 @@ public struct MockResponse: Sendable {
     public struct Framing: Sendable, Hashable {
         enum Kind: Sendable { case automatic, chunked, untilClose }
         let kind: Kind
-        /// `Content-Length` if the length is known and there are no trailers; otherwise chunks.
+        /// `Content-Length` if the length is known and there are no trailers; otherwise, the body is sent in chunks.
         public static let automatic = Framing(kind: .automatic)
-        /// Always chunks, even if the length is known.
+        /// The body is always sent in chunks, even if its length is known.
         public static let chunked = Framing(kind: .chunked)
         /// The end of the connection is the end of the body.
         public static let untilClose = Framing(kind: .untilClose)
@@ -37,15 +37,15 @@ public struct MockResponse: Sendable {
         public static let empty = Body.data(Data())
         /// A body in memory, sent with `Content-Length`.
         public static func data(_ data: Data) -> Body { Body(kind: .chunks(data.isEmpty ? [] : [data], hasLength: true)) }
-        /// Bytes that are sent one part after the other, as chunks.
+        /// Several parts of a body, which are sent one after the other as chunks.
         public static func chunks(_ chunks: [Data]) -> Body { Body(kind: .chunks(chunks.filter { !$0.isEmpty }, hasLength: false)) }
-        /// The bytes of a source, which is read while the bytes are sent, and then the source's trailers. If the source throws, the
-        /// connection is closed (HTTP/2: the stream is reset).
+        /// The bytes of a source, and then the source's trailers. The source is read while the bytes are sent. If the source
+        /// throws, the connection is closed (HTTP/2: the stream is reset).
         public static func source(_ open: @escaping @Sendable () async throws -> any BodySource) -> Body { Body(kind: .source(open)) }
         /// The request's body as it is received, with its trailers.
         public static let echo = Body(kind: .echo)
-        /// The octets of a whole message, with its head, sent unchanged. Then the connection is closed. Only for HTTP/1.1: on
-        /// HTTP/2, the octets break the connection.
+        /// The octets of a whole message, including its head. The server sends the octets unchanged. Then the connection is
+        /// closed. Use this body only with HTTP/1.1, because the octets break an HTTP/2 connection.
         public static func raw(_ octets: Data) -> Body { Body(kind: .raw(octets)) }
     }
 
@@ -57,17 +57,19 @@ public struct MockResponse: Sendable {
     public var framing = Framing.automatic
     /// Responses with a status of 1xx that are sent before the head, in order.
     public var informational: [HTTPResponse] = []
-    /// The trailer fields after the body. With trailer fields, the body is chunked. `nil`, the default: the trailer fields of the
-    /// body's source, if there are any.
+    /// The trailer fields after the body. With trailer fields, the body is chunked. `nil`, the default: the server sends the
+    /// trailer fields of the body's source, if the source has any.
     public var trailers: HTTPFields?
-    /// The wait before the head and before each response of 1xx, on the server's clock: zero by default.
+    /// The wait before the head and before each informational response (1xx), on the server's clock: zero by default.
     public var headDelay = Duration.zero
     /// The wait before each part of the body, on the server's clock: zero by default.
     public var chunkPause = Duration.zero
-    /// The rate at which the body is sent, in bytes per second. `nil`, the default: as fast as the client reads.
+    /// The rate at which the body is sent, in bytes per second. `nil`, the default: the server sends as fast as the client
+    /// reads.
     public var bytesPerSecond: Int?
-    /// Whether the response is sent when the head of the request was received, before the request's body: false by default. An echo
-    /// is always early. A client that waits for `100 Continue` does not get it, and the connection is closed.
+    /// Whether the response is sent after the head of the request, without waiting for the request's body: false by default. An
+    /// echo is always early. With an early response, a client that waits for `100 Continue` gets no `100 Continue`, and the
+    /// connection is closed.
     public var isEarly = false
     /// Whether the connection is closed after the response (HTTP/1.1), or takes no further stream (HTTP/2): false by default.
     public var closesConnection = false
@@ -104,7 +106,7 @@ public struct MockResponse: Sendable {
         MockResponse(HTTPResponse(status: status, headerFields: headers), body: .data(data))
     }
 
-    /// Bytes that are sent one part after the other, as chunks.
+    /// Responds with several parts of a body, which are sent one after the other as chunks.
     public static func chunks(_ chunks: [Data], status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> MockResponse {
         MockResponse(HTTPResponse(status: status, headerFields: headers), body: .chunks(chunks))
     }
@@ -119,7 +121,7 @@ public struct MockResponse: Sendable {
 
     /// Responds with a value as JSON, with its `Content-Type`.
     ///
-    /// If the value can't be encoded, the response has the status 500 and the error as its text, because the test is wrong.
+    /// If the value can't be encoded, the test is wrong. Then the response has the status 500 and the error as its text.
     ///
     /// - Parameter coding: the rules for encoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``,
     ///   with dates in ISO 8601.

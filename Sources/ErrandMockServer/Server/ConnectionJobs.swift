@@ -63,8 +63,8 @@ struct HTTP1Connection: Sendable {
         }
     }
 
-    /// Returns whether this request is the last request of the connection, because the client sends no further request, or the
-    /// parser can't continue.
+    /// Returns whether the connection ends after this request. The connection ends if the client sends no further request, or
+    /// if the parser can't continue.
     private static func isLast(_ head: HTTPRequest, version: ErrandCore.HTTPVersion) -> Bool {
         let closes = head.headerFields[values: .connection].flatMap(\.listMembers).contains { $0.isExactlyIgnoringCase("close") }
         return version == .http1_0 || closes || head.headerFields[.upgrade] != nil || head.method == .connect
@@ -85,8 +85,8 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads the client's remaining bytes for one second. If the bytes stayed unread, the operating system would reset the
-    /// connection, and the client could lose the response.
+    /// Reads the client's remaining bytes for at most one second. If the bytes stayed unread, the operating system would reset
+    /// the connection, and the client could lose the response.
     private func closeGracefully() async {
         // TLS has its own closing alert.
         if !connection.isTLS {

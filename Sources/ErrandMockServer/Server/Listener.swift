@@ -40,7 +40,7 @@ final class Listener: Sendable {
         }
     }
 
-    /// Opens connections until the queue is full and a new connection is not established.
+    /// Fills the queue: opens connections until a new connection is not established.
     private static func fill(host: String, port: Int) async throws -> [any Channel] {
         var fillers: [any Channel] = []
         for _ in 0..<16 {
@@ -61,7 +61,7 @@ final class Listener: Sendable {
     func waitUntilClosed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// The error that is thrown if the queue of a listener that never accepts connections does not fill.
+/// The error that is thrown if a listener never accepts connections, but its queue does not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
 }

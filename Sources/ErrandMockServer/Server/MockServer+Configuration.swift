@@ -6,16 +6,16 @@ extension MockServer {
     public struct Configuration: Sendable {
         /// The address to listen on: `127.0.0.1` (the default) or `::1`.
         public var host = "127.0.0.1"
-        /// The TLS settings. `nil`, the default: clear text.
+        /// The TLS settings. `nil`, the default: the server uses clear text.
         public var tls: TLS?
-        /// The protocols; HTTP/1.1 by default. With TLS, ALPN selects one of the protocols, and the first protocol is preferred.
-        /// Without TLS, HTTP/2 must be the only protocol, and clients must use HTTP/2 with prior knowledge
-        /// ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
+        /// The protocols that clients may use; HTTP/1.1 by default. With TLS, ALPN selects one of the protocols, and the first
+        /// protocol is preferred. Without TLS, HTTP/2 must be the only protocol, and clients must use HTTP/2 with prior
+        /// knowledge ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
         public var protocols: [ApplicationProtocol] = [.http1_1]
-        /// Whether the server sends `100 Continue` to a client that expects it, when reading of the body begins: true by default.
+        /// Whether the server sends `100 Continue`, if the client expects it, at the first read of the body: true by default.
         public var sendsContinue = true
-        /// Whether the server never accepts connections: false by default. If true, the operating system's connection queue is
-        /// full, and new connections are never established.
+        /// Whether the server never accepts connections: false by default. If true, the server keeps the operating system's
+        /// connection queue full. Therefore, new connections are never established.
         public var neverAccepts = false
         /// The size of the operating system's receive buffer for requests, in bytes. `nil`, the default: the operating system
         /// chooses the size.
@@ -72,7 +72,7 @@ extension MockServer {
         public enum Version: Int, Sendable, Comparable {
             /// TLS 1.2 and TLS 1.3.
             case tls12, tls13
-            /// Returns whether the first version is older.
+            /// Returns whether the first version is older than the second version.
             public static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }
         }
     }

@@ -13,7 +13,7 @@ extension MockServer {
     /// If a stub fails, the connection is broken off. Delays and rates are measured by the server's clock. A request that matches
     /// no stub is passed to the next dispatcher.
     ///
-    /// - Returns: the transport that selects the stub, which also records the requests.
+    /// - Returns: the transport that selects the stubs and records the requests.
     @discardableResult
     public func serve(_ stubs: Stub...) -> StubTransport { serve(stubs) }
 

@@ -3,7 +3,7 @@ public import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// An HTTP server for tests: a real socket on the loopback interface, with faults on request.
+/// An HTTP server for tests that uses a real socket on the loopback interface, and can produce faults.
 ///
 /// ```swift
 /// try await withMockServer { server in
@@ -55,8 +55,8 @@ public final class MockServer: Sendable, CustomStringConvertible {
         return MockServer(try await Listener(core), core: core)
     }
 
-    /// Stops listening, closes all connections, cancels the dispatchers, and returns when all of them have ended. May be called more than
-    /// once.
+    /// Stops listening, closes all connections, cancels the dispatchers, and returns when all connections and dispatchers have ended.
+    /// This method may be called more than once.
     public func stop() async {
         let open = core.stop()
         work.cancel()
@@ -88,9 +88,9 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// }
     /// ```
     ///
-    /// - Parameter respond: called when the head of a request has been received. The closure may read the body. If the closure
-    ///   returns `nil`, the next dispatcher is called. If the closure throws, the server responds with the status 500 and the error
-    ///   as text. If the error is `CancellationError`, the server closes the connection instead.
+    /// - Parameter respond: the closure that is called when the head of a request has been received. The closure may read the body.
+    ///   If the closure returns `nil`, the next dispatcher is called. If the closure throws, the server responds with the status
+    ///   500 and the error as text. If the error is `CancellationError`, the server closes the connection instead.
     public func dispatch(_ respond: @escaping @Sendable (IncomingRequest) async throws -> MockResponse?) {
         core.change { $0.dispatchers.append(respond) }
     }
@@ -113,8 +113,8 @@ public final class MockServer: Sendable, CustomStringConvertible {
         return "\(core.configuration.tls == nil ? "http" : "https")://\(shown):\(port)\(path)"
     }
 
-    /// The requests, in the order in which they were complete or broke off. Each request is recorded before its response is sent,
-    /// unless ``MockResponse/isEarly`` is set.
+    /// The requests, in the order of their ends. A request ends when all of it was received, or when it breaks off. Each request
+    /// is recorded before its response is sent, unless ``MockResponse/isEarly`` is set.
     public var requests: [MockRequest] { core.with { $0.requests } }
 
     /// The reasons why connections failed, such as failed handshakes and octets that are not HTTP.
@@ -154,7 +154,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - limit: the maximum time to wait. Default: 30 s.
-    ///   - condition: called with the counts now and after each change.
+    ///   - condition: the closure that is called with the counts, first immediately and then after each change.
     /// - Throws: ``TimeoutError`` after `limit`; `CancellationError`.
     public func waitUntil(within limit: Duration = .seconds(30), _ condition: @escaping @Sendable (Counts) -> Bool) async throws {
         if await core.wait(within: limit, until: { condition($0.counts) }) { return }
@@ -168,7 +168,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// The server's URL.
     public var description: String { "MockServer(\(url("")))" }
 
-    /// The error for an awaited request that did not arrive in time, or an awaited condition that was not met in time.
+    /// The error if an awaited request does not arrive in time, or if an awaited condition is not met in time.
     public struct TimeoutError: NumberedFailure, Sendable, CustomStringConvertible {
         /// The time that the test waited.
         public let limit: Duration

@@ -150,9 +150,9 @@ public struct TestCertificate: Sendable, CustomStringConvertible, HidesStorage {
         try Data(keyPEM.utf8).write(to: URL(fileURLWithPath: keyPath))
     }
 
-    /// A description without the key.
+    /// A description that leaves out the key.
     public var description: String { "TestCertificate" }
-    /// A mirror without the key.
+    /// A mirror that leaves out the key.
     package var shownFields: KeyValuePairs<String, Any> { ["certificate": certificatePEM] }
 }
 

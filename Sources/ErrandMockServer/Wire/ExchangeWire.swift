@@ -34,17 +34,17 @@ protocol ExchangeWire: Sendable {
     func start(_ head: HTTPResponse, framing: WireFraming, endsHere: Bool) async throws
     func send(_ data: Data) async throws
     func end(trailers: HTTPFields?) async throws
-    /// Announces `announcedBytes` of body, and sends only `data`.
+    /// Announces a body of `announcedBytes` bytes, but sends only `data`.
     func sendTruncated(_ data: Data, announcedBytes: Int) async throws
     /// Sends octets without any framing.
     func sendOctets(_ octets: Data) async throws
     func goAway(includesStream: Bool, code: UInt32) async throws
     func resetStream(code: UInt32) async throws
-    /// Makes later sends slow: at most `bytes` at a time, with a pause before each piece.
+    /// Limits later sends to pieces of at most `bytes` bytes, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration)
 }
 
-/// An accepted connection, with the abrupt ways to end it.
+/// An accepted connection, with methods that end the connection abruptly.
 struct Connection: Sendable {
     let channel: any Channel
     let index: Int
@@ -66,7 +66,8 @@ struct Connection: Sendable {
             let isOn: Int32
             let seconds: Int32
         }
-        // This value has the same two fields as the system's `struct linger`. With this option, the close sends a reset.
+        // This value has the same two fields as the system's `struct linger`. With this option, the socket sends a reset when
+        // it is closed.
         if let provider = channel as? any SocketOptionProvider {
             try? await provider.unsafeSetSocketOption(level: .socket, name: .so_linger, value: Linger(isOn: 1, seconds: 0)).get()
         }

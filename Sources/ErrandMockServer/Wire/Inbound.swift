@@ -34,7 +34,7 @@ final class Inbound: Sendable {
             return isSlow ? parts.isEmpty : parts.bytes < Inbound.limitBytes && parts.count < Inbound.limitParts
         }
 
-        /// Returns the closure to call outside the lock, if the buffer has room again.
+        /// If the buffer has room again, returns the closure that the caller must call outside the lock.
         mutating func demand() -> (@Sendable () -> Void)? {
             guard wantsRead, mayRead else { return nil }
             wantsRead = false
@@ -49,7 +49,7 @@ final class Inbound: Sendable {
     /// Sets the closure that requests more data from the connection.
     func attach(read: @escaping @Sendable () -> Void) { state.withLock { $0.read = read } }
 
-    /// Returns whether the connection may be read now. If false, the connection is read when the buffer has room.
+    /// Returns whether the connection may be read now. If the result is false, the connection is read when the buffer has room.
     func allowsRead() -> Bool {
         state.withLock { state in
             if state.mayRead { return true }
@@ -111,7 +111,7 @@ final class Inbound: Sendable {
     /// Stops reading. The end of the connection is still detected.
     func hold() { state.withLock { $0.isHeld = true } }
 
-    /// Limits reading ahead to one part.
+    /// Limits the number of parts that are read in advance to one.
     func slowDown() { state.withLock { $0.isSlow = true } }
 }
 
@@ -182,7 +182,7 @@ final class IncomingBody: BodySource {
         fail(reason)
     }
 
-    /// Makes later reads slow: at most `bytes` of the body at a time, with a pause before each piece.
+    /// Limits later reads to pieces of at most `bytes` bytes of the body, with a pause before each piece.
     func slowDown(bytes: Int, pause: Duration) {
         inbound.slowDown()
         state.withLock { $0.slow = (bytes, pause) }

@@ -7,7 +7,7 @@ internal import NIOHPACK
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Passes the parts that a connection or a stream receives to its ``Inbound``, and reads only while the ``Inbound`` has room.
+/// Passes the received parts of a connection or a stream to an ``Inbound``, and reads only while the ``Inbound`` has room.
 ///
 /// The handler must be the last of its pipeline, so that it intercepts every automatic read.
 final class InboundHandler<Incoming: Sendable>: ChannelDuplexHandler {
@@ -104,7 +104,7 @@ extension RequestPart {
 }
 
 extension HTTPFields {
-    /// Creates fields from pairs, without pseudo-header fields and fields with an invalid name.
+    /// Creates fields from pairs. Pseudo-header fields and fields with an invalid name are left out.
     fileprivate init(pairs: [(String, String)], without excluded: String? = nil) {
         self.init()
         for (name, value) in pairs where excluded.map({ name.isExactly($0) }) != true {

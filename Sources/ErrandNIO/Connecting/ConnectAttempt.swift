@@ -3,19 +3,19 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// A cancelable attempt to connect: the lookup of the host, and the channels.
+/// An attempt to connect, with the lookup of the host and the channels. The attempt can be cancelled.
 final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
-        /// The load of the trusted certificates.
+        /// The future for the loading of the trusted certificates.
         var loading: EventLoopFuture<Void>?
         var isCancelled = false
         var progress = ConnectProgress()
         var addresses: [IPAddress] = []
     }
 
-    /// The promise that the opened connection completes.
+    /// The promise that is completed with the opened connection.
     let ready: EventLoopPromise<Connection>
     /// The event log of the exchange that the attempt was made for; `nil` if the exchange has no observer.
     private let events: ExchangeEventLog?
@@ -50,8 +50,8 @@ final class ConnectAttempt: Sendable {
     /// Records that the proxy has responded, and that the attempt sends its next request to the proxy.
     func recordNextProxyRequest() { state.withLock { $0.progress.isWithinReply = false } }
 
-    /// Removes the recorded state of the dialog with the proxy, because the attempt reconnects to the proxy, or because the tunnel is
-    /// open. The recorded peer is removed too: the proxy is not the peer of an open tunnel.
+    /// Removes the recorded state of the dialog with the proxy. This method is called when the attempt reconnects to the proxy, and
+    /// when the tunnel is open. The recorded peer is removed too: the proxy is not the peer of an open tunnel.
     func forgetTunnel() {
         state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
     }
@@ -125,7 +125,7 @@ final class ConnectAttempt: Sendable {
         return found.futureResult
     }
 
-    /// The addresses of the host, if connections to it may be shared; otherwise empty.
+    /// The addresses of the host if its connections may be shared; otherwise empty.
     var addresses: [IPAddress] { state.withLock(\.addresses) }
     func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 

@@ -24,16 +24,17 @@ struct ConnectProgress: Sendable {
     /// The path of the Unix domain socket that the attempt connects to; `nil` for TCP.
     var unixSocketPath: String?
 
-    /// The end of a message: `, during the TCP connect to 192.0.2.1:443`, and the proxy if the attempt connects to a proxy; empty before
-    /// the first step.
+    /// The end of a message: `, during the TCP connect to 192.0.2.1:443`. The text also names the proxy if the attempt connects to a
+    /// proxy. The text is empty before the first step.
     var text: String {
         let text = withoutProxy
         guard let proxy, tunnel == nil, !isLoading, !text.isEmpty else { return text }
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While the proxy opens a tunnel, the origin may be the cause: an HTTP
-    /// proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message immediately.
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While the proxy opens a tunnel, the origin may be the cause of the
+    /// timeout: an HTTP proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message
+    /// immediately.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {
@@ -60,7 +61,7 @@ struct ConnectProgress: Sendable {
     }
 }
 
-/// The addresses that were tried, each with the reason of its failure, if it has failed.
+/// The addresses that were tried. Each failed address has the reason of its failure.
 ///
 /// Addresses with the same reason are listed together: `192.0.2.1:80, 192.0.2.2:80 and 3 more: connection refused; [2001:db8::1]:80: no
 /// response`. If no address has a reason, the text lists only the addresses.
@@ -82,7 +83,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
         entries[index].error = error
     }
 
-    /// Whether the device is certainly offline: the system has no network, or no route, for each of the addresses.
+    /// Whether the device is certainly offline: for every address, the system reported that there is no network or no route.
     ///
     /// A device without IPv6 has no route to an IPv6 address either. Therefore, one of the addresses must be an IPv4 address.
     var showThatDeviceIsOffline: Bool {

@@ -23,7 +23,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     /// The promise of the connection; `nil` before ``whenReady(_:)``, and after its completion.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
-    /// The bytes received before the HTTP handler was added. At the end of a tunnel, the settings of an HTTP/2 server may come with
+    /// The bytes received before the HTTP handler was added. When a tunnel opens, the settings of an HTTP/2 server may come with
     /// the last bytes of the proxy.
     private var early: ByteBuffer?
     /// The reason why the channel closes.
@@ -78,7 +78,8 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        // Bytes that arrive before the first exchange begins may belong to its response. During a handshake, TLS must read.
+        // Bytes may arrive before the first exchange begins, and may belong to the response of this exchange. During a
+        // handshake, TLS must read.
         if isSecure { context.read() } else { isReadWanted = true }
     }
 

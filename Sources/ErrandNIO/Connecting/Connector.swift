@@ -10,7 +10,7 @@ struct Connector: Sendable {
 
     /// Opens a connection, and completes ``ConnectAttempt/ready``.
     ///
-    /// - Parameter whenComplete: called on `loop`, before any byte is received over the connection.
+    /// - Parameter whenComplete: the closure that is called on `loop`, before any byte is received over the connection.
     func connect(
         to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         whenComplete: @escaping @Sendable (Result<Connection, any Error>) -> Void
@@ -24,7 +24,7 @@ struct Connector: Sendable {
             ready.fail(ConnectTimeoutError(attempt))
             attempt.cancel()
         }
-        // Registered first, because the connection may open and fail before this thread continues.
+        // This callback is registered first, because the connection may open and fail before this thread continues.
         ready.futureResult.whenComplete { result in
             timer.cancel()
             attempt.enter(nil)
@@ -75,7 +75,8 @@ struct Connector: Sendable {
 
     /// Connects to one of several addresses.
     ///
-    /// - Parameter dialog: the dialog with the proxy on an earlier connection, which the proxy has closed.
+    /// - Parameter dialog: the dialog with the proxy, which began on an earlier connection. The proxy has closed that
+    ///   connection.
     private func open(
         _ addresses: [IPAddress], to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         _ dialog: ProxyDialog = ProxyDialog()
@@ -111,7 +112,7 @@ struct Connector: Sendable {
             .connectTimeout(settings.connectTimeout.timeAmount)
             .channelOption(.socketOption(.so_keepalive), value: settings.usesTCPKeepAlive ? 1 : 0)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // Large bodies are received in large pieces, which are handed on without a copy.
+            // Large bodies are received in large pieces, which are passed on without a copy.
             .channelOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 16 * 1024, maximum: 256 * 1024))
             // Large uploads are written in large batches.
             .channelOption(.writeBufferWaterMark, value: .init(low: 128 * 1024, high: 512 * 1024))
@@ -151,7 +152,7 @@ struct Connector: Sendable {
         }
     }
 
-    /// Whether SwiftNIO's connect timeout, which equals the transport's, has passed.
+    /// Whether SwiftNIO's connect timeout has passed. This timeout equals the connect timeout of the transport.
     private static func isTimeout(_ error: any Error) -> Bool {
         switch error {
         case ChannelError.connectTimeout: true

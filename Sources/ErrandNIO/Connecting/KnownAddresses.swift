@@ -6,8 +6,8 @@ internal import NIOPosix
 /// A resolver that returns the known addresses of a host to SwiftNIO, for its race (RFC 8305).
 ///
 /// SwiftNIO always begins with IPv6. This resolver begins with the first address, whether IPv6 or IPv4 ([RFC 8305, section
-/// 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)): the resolver returns all addresses as the result of one query, in their
-/// order.
+/// 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)). To do so, the resolver returns all addresses, in their order, as the
+/// result of one query.
 final class KnownAddresses: Resolver, Sendable {
     /// The address to connect from. `nil`: the system chooses the address.
     let local: SocketAddress?

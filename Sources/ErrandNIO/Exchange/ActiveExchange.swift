@@ -60,7 +60,7 @@ struct ActiveExchange {
 
     func reportSent() { exchange.events?.record(.requestBytesSent, bytes: sentBytes) }
 
-    /// Removes the source of the rest of the request body, which is no longer needed. The caller must call
+    /// Removes the source of the request body, because the rest of the body is no longer needed. The caller must call
     /// ``UploadSource/stop()`` on the result.
     mutating func takeUpload() -> UploadSource {
         defer { (upload, writeLimit, continueDue, rest) = (.none, nil, nil, nil) }
@@ -97,8 +97,8 @@ struct ActiveExchange {
 
     /// Appends the received parts of the body to its stream, if the head was received.
     ///
-    /// - Returns: at the first call, the response, so that the caller can resume the exchange; and at every call, whether the
-    ///   connection must stop receiving for now.
+    /// - Returns: whether the connection must stop receiving for now; and, at the first call only, the response, so that the
+    ///   caller can resume the exchange.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
         enter(.idleRead)
@@ -141,7 +141,7 @@ struct ActiveExchange {
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {
-            // The server responded without waiting for the rest of the request, which was not sent.
+            // The server responded before the rest of the request was sent, and the rest is not sent.
             exchange.events?.record(.end)
             return stream.lifetime.end(.complete, sizes: sizes)
         }

@@ -1,8 +1,7 @@
 #if SWIFT_NIO
 internal import NIOCore
 
-/// One timer for many due times. The timer is set again only for an earlier time, so that an exchange with a deadline needs no timer of
-/// its own.
+/// One timer for many due times. Exchanges with a deadline share this timer, which is set again only for an earlier time.
 struct Alarm {
     private var scheduled: Scheduled<Void>?
     private var due = NIODeadline.distantFuture

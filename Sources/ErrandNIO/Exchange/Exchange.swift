@@ -40,7 +40,7 @@ final class Exchange: Sendable {
     private struct State: Sendable {
         var place = Place.unassigned
         var isCancelled = false
-        /// The reasons for which the request was sent again, each at most once.
+        /// The reasons for which the request was sent again. Each reason applies at most once.
         var repetitions: Repetitions = []
         /// Whether a lost connection may have sent the request.
         var delivery = Delivery.notSent
@@ -58,7 +58,7 @@ final class Exchange: Sendable {
     private let needsHTTP1 = Atomic(false)
     /// Whether the server has refused the request's `Expect`. Then further attempts omit the field.
     private let isWithoutExpect = Atomic(false)
-    /// The owner of the transport, which lives as long as its exchanges.
+    /// The owner of the transport. The owner lives as long as the transport's exchanges.
     let owner: TransportOwner
     let events: ExchangeEventLog?
     /// The limits of the phases; `nil` if no phase is limited.
@@ -72,7 +72,7 @@ final class Exchange: Sendable {
         (self.request, firstRoute, self.owner) = (request, route, owner)
         upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
-        // The boundary has put the limits of the stack, if any, into the request's own options.
+        // If the stack sets limits, they are already a part of the request's own options here.
         if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty, limits.clock is ContinuousClock {
             self.limits = limits
         } else {
@@ -122,8 +122,8 @@ final class Exchange: Sendable {
     /// exchange from the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // Since the ticket was made, a connection may have taken the exchange and been lost, so the exchange may be queued
-            // again. The later ticket is valid.
+            // After the ticket was made, a connection may have taken the exchange and may have been lost. Then the exchange may
+            // be queued again. Only the later ticket is valid then.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -146,9 +146,9 @@ final class Exchange: Sendable {
         return moveOn(for: .lostConnection, after: delivery)
     }
 
-    /// Moves the exchange off a connection whose server reports that it has not processed the request. Returns true at most once. If the
-    /// result is true, the request may be sent over another connection, with any method
-    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Moves the exchange off a connection whose server reports that the request was not processed. Returns true at most once. If the
+    /// result is true, the request may be sent over another connection, with any method ([RFC 9113, section
+    /// 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     func moveOnAsUnprocessed() -> Bool { moveOn(for: .unprocessed) }
 
     /// Moves the exchange off a connection whose server has refused the request as misdirected. Returns true at most once. If the result
@@ -198,7 +198,8 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Whether the request can be sent once more: its body can be sent again, and the caller has not given up the exchange.
+    /// Whether the request can be sent once more. This is possible if its body can be sent again, and if the caller has not
+    /// given up the exchange.
     var canRepeat: Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }
@@ -216,8 +217,8 @@ final class Exchange: Sendable {
         return result
     }
 
-    /// Claims the body for the task that is about to open it. After the claim, a body that can't be opened again is not sent over
-    /// another connection.
+    /// Claims the body for the task that is about to open the body. After the claim, a body that can't be opened again is not
+    /// sent over another connection.
     ///
     /// - Throws: `CancellationError` if the task was cancelled. A lost connection cancels the task before the exchange moves on, so that
     ///   the task can't consume the body that the next connection has to send.

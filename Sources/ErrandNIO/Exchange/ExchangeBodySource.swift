@@ -17,7 +17,7 @@ final class ExchangeBodySource: ReadyBodySource {
         var queue = ReadQueue()
         var end: End?
         var waiter: UnsafeContinuation<Data?, any Error>?
-        /// The time at which the reader began to wait. Kept only if the wait is limited.
+        /// The time at which the reader began to wait. The time is kept only if the wait is limited.
         var waitingSince: NIODeadline?
     }
 
@@ -138,7 +138,7 @@ final class ExchangeBodySource: ReadyBodySource {
 
     /// Ends the exchange, and drops the queued data.
     ///
-    /// - Parameter error: the reason; `nil` if the rest is not needed.
+    /// - Parameter error: the reason of the end; `nil` if the rest of the body is not needed.
     private func end(because error: (any Error)?) {
         let (waiter, isOver) = state.withLock { state in
             defer { state.waiter = nil }

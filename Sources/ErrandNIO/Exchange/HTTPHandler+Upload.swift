@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The upload half of an exchange. The versions of HTTP differ only in the framing of the pieces, and in the reasons to hold them back.
+/// The upload half of an exchange. The versions of HTTP differ only in the framing of the pieces, and in the reasons to delay a piece.
 extension HTTPHandler {
     /// Starts to send the body. The handler has decided that the body may follow the head.
     func sendBody(_ body: OutgoingBody, of exchange: Exchange, _ attempt: AttemptID, on connection: Connection) {
@@ -12,7 +12,7 @@ extension HTTPHandler {
             change(attempt) { $0.upload = .memory(data, offset: 0) }
             writeMemory(of: attempt)
         case .stream:
-            // The pump is created before `change`, because its task may begin immediately and call the handler.
+            // The pump is created before `change`, because the pump's task may begin immediately and call the handler.
             let pump = UploadSource.pump(exchange, attempt, on: connection)
             change(attempt) { $0.upload = pump }
         }
@@ -125,7 +125,7 @@ extension ActiveExchange {
 }
 
 extension ArraySlice<Data> {
-    /// Removes and returns the first pieces that together have no more than `limit` bytes, but at least one piece.
+    /// Removes and returns as many of the first pieces as fit into `limit` bytes, but at least one piece.
     fileprivate mutating func takeFirst(upTo limit: Int) -> (pieces: Self, count: Int) {
         var (end, count) = (startIndex, 0)
         while end < endIndex, count == 0 || count + self[end].count <= limit {

@@ -2,14 +2,15 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The handler of one connection's exchanges, for HTTP/1.1 and HTTP/2. The exchanges run one after the other, or many at the same time. The
-/// common part of the handlers starts the exchanges that the pool assigns, and sends the bodies of requests.
+/// The handler of one connection's exchanges, for HTTP/1.1 and HTTP/2. Over HTTP/1.1, the exchanges run one after the other. Over HTTP/2,
+/// many exchanges run at the same time. The common part of the handlers starts the exchanges that the pool assigns, and sends the bodies of
+/// requests.
 ///
 /// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. A call
 /// for an exchange that has ended does nothing.
 ///
-/// An attempt names its exchange: over HTTP/1.1, the exchange in progress; over HTTP/2, the exchange on the attempt's stream. A method that
-/// gets a stale attempt does nothing.
+/// An attempt identifies its exchange. Over HTTP/1.1, this is the exchange in progress. Over HTTP/2, this is the exchange on the attempt's
+/// stream. A method that gets a stale attempt does nothing.
 protocol HTTPHandler: AnyObject {
     var pool: Pool { get }
     /// The context of the handler; `nil` while the handler is not in a pipeline.
@@ -45,7 +46,8 @@ protocol HTTPHandler: AnyObject {
     /// Ends an exchange that the caller has given up, whichever attempt is in progress.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
-    /// Ends an attempt whose reader has given up the response before it is complete. Does nothing if `attempt` is stale.
+    /// Ends an attempt whose reader has given up the response before the response is complete. Does nothing if `attempt` is
+    /// stale.
     ///
     /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?)
@@ -73,7 +75,7 @@ protocol HTTPHandler: AnyObject {
 }
 
 extension HTTPHandler {
-    /// Starts an exchange, or returns it to the pool if the connection was lost meanwhile.
+    /// Starts an exchange, or returns the exchange to the pool if the connection has been lost.
     ///
     /// - Parameter connection: the connection of the handler. The handler still needs the connection after the channel has closed.
     func accept(_ exchange: Exchange, on connection: Connection) {
@@ -87,7 +89,7 @@ extension HTTPHandler {
 
     func perform(_ first: Pool.Machine.Release, on connection: Connection) {
         var release = first
-        // Several exchanges in turn may end before they start, so a loop is needed.
+        // Several exchanges may end, one after the other, before they start. Therefore, a loop is needed.
         while true {
             switch release {
             case .begin(let exchange):

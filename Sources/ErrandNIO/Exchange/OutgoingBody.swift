@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A request's body, and the way in which it is sent.
+/// A request's body, and the way in which the body is sent.
 struct OutgoingBody {
     /// The maximum size of an in-memory body that is written together with the head: 16 KiB.
     static let joinedBytes = 16 * 1024

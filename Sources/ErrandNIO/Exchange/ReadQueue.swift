@@ -2,11 +2,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The received parts of a body that are not read yet, and whether the connection waits for the reader: a value without locks and
-/// continuations.
+/// The received, unread parts of a body. The value also records whether the connection waits for the reader. The value has no
+/// locks and no continuations.
 struct ReadQueue: Sendable {
-    /// The number of bytes received before the first read: 64 KiB. Over HTTP/2, the server may still fill the window of the stream, which
-    /// is 1 MiB.
+    /// Before the first read, the connection waits when this number of bytes is queued: 64 KiB. Over HTTP/2, the server may still fill
+    /// the stream's window, which is 1 MiB.
     static let readAheadBytes = 64 * 1024
     /// The number of bytes that may be queued after the first read: 512 KiB.
     static let windowBytes = 512 * 1024
@@ -21,7 +21,7 @@ struct ReadQueue: Sendable {
 
     /// Appends received data. Returns whether the connection must wait before it reads more.
     ///
-    /// A connection may append several times before it waits. Only a read ends the wait, and the connection is notified.
+    /// A connection may append several times before it waits. Only a read ends the wait, and notifies the connection.
     mutating func append(_ received: some Sequence<Data>) -> Bool {
         for chunk in received { chunks.append(chunk) }
         if chunks.bytes >= limitBytes { isHeldBack = true }

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The pieces of a request's body between the task that reads the body and the connection that writes it.
+/// The queue between the task that reads a request's body and the connection that writes the body.
 final class UploadQueue: Sendable {
     enum End: Sendable {
         case complete(trailers: HTTPFields?)

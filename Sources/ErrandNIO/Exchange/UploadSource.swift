@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 internal import ErrandCore
 
-/// The source of the rest of a request's body. After a change of the protocol, the source of the bytes that are written to the
-/// upgraded stream.
+/// The source of the rest of a request's body. After a change of the protocol, this value is the source of the bytes that are
+/// written to the upgraded stream.
 enum UploadSource {
     case none
     case memory(Data, offset: Int)
@@ -19,7 +19,8 @@ enum UploadSource {
     /// Returns whether the upload reads from `queue`. The queue of an earlier attempt, or of a stopped upload, is a different queue.
     func reads(_ queue: UploadQueue) -> Bool { if case .pump(_, let own) = self { own === queue } else { false } }
 
-    /// Ends the task that reads the body, and its waits. Cancellation runs code of the body's source, which may end other exchanges.
+    /// Ends the task that reads the body, and ends every wait of this task. Cancellation runs code of the body's source, which may
+    /// end other exchanges.
     func stop() {
         guard case .pump(let task, let queue) = self else { return }
         task.cancel()

@@ -2,8 +2,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A limit on the number of bytes that wait to be sent over a connection. While more bytes are unsent, these tasks wait: the task
-/// that reads a request's body, and the tasks that write to an upgraded connection.
+/// A limit on the number of bytes that wait to be sent over a connection. While more bytes than the limit are unsent, these tasks
+/// wait: the task that reads a request's body, and the tasks that write to an upgraded connection.
 final class WriteWindow: Sendable {
     /// The number of unsent bytes up to which a task may write more: 256 KiB. One more write may exceed this number.
     static let limitBytes = 256 * 1024

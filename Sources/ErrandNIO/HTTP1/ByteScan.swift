@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Searches in received bytes, eight at a time.
+/// Searches received bytes, eight bytes at a time.
 enum ByteScan {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
     private static let highBits: UInt64 = 0x8080_8080_8080_8080
@@ -68,7 +68,8 @@ extension UnsafeBufferPointer<UInt8> {
         return true
     }
 
-    /// The number in decimal digits. `nil` if the text is empty or contains any other byte, or if the number exceeds `Int64`.
+    /// The number that the bytes represent in decimal digits. `nil` if there are no bytes, if a byte is not a digit, or if the
+    /// number exceeds `Int64`.
     var decimal: Int64? {
         guard !isEmpty else { return nil }
         var number: Int64 = 0
@@ -82,16 +83,16 @@ extension UnsafeBufferPointer<UInt8> {
         return number
     }
 
-    /// Returns the value of a field, decoded as UTF-8 if the bytes are valid, otherwise as ISO 8859-1, which has a character for every
-    /// byte. In a URL, the bytes that are not ASCII are percent-encoded instead, as in browsers. A request for this URL then contains
-    /// the bytes that the server has sent.
+    /// Returns the value of a field. The bytes are decoded as UTF-8 if they are valid UTF-8. Otherwise they are decoded as ISO 8859-1,
+    /// which has a character for every byte. In a URL, the bytes that are not ASCII are percent-encoded instead, as in browsers. A
+    /// request for this URL then contains the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
         return HTTPField.textPreservingURLs(self, of: name)
     }
 
-    /// Returns the text, decoded as UTF-8 if the bytes are valid, otherwise as ISO 8859-1, which has a character for every
-    /// byte.
+    /// Returns the bytes as text. The bytes are decoded as UTF-8 if they are valid UTF-8. Otherwise they are decoded as ISO
+    /// 8859-1, which has a character for every byte.
     func text(isASCII: Bool) -> String {
         if isASCII { return String(decoding: self, as: UTF8.self) }
         if let text = String(validating: self, as: UTF8.self) { return text }

@@ -3,18 +3,18 @@ internal import ErrandFormats
 
 /// The size line of a chunk ([RFC 9112, section 7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
 struct ChunkLine {
-    /// The maximum number of hexadecimal digits in a size: every such size fits into 60 bits.
+    /// The maximum number of hexadecimal digits in a size. A size with 15 digits fits into 60 bits.
     static let sizeDigits = 15
 
     /// The size of the chunk in bytes; 0 for the last chunk.
     let size: Int64
-    /// The bytes after the size, which are checked and ignored. The first ``paddingBytes`` blanks at the end are not included.
+    /// The number of bytes after the size. These bytes are checked and ignored. The first ``paddingBytes`` blanks at the end
+    /// are not counted.
     let extensionBytes: Int
-    /// The number of blanks at the end of each line that are not included in the limit, because some servers pad the size to a
-    /// fixed width.
+    /// The number of blanks at the end of each line that are not counted. Some servers pad the size to a fixed width.
     static let paddingBytes = 16
 
-    /// Reads a line without its line end. Blanks at its end, and a `;` before them, are ignored.
+    /// Reads a line without its line end. Blanks at the end of the line, and a `;` before these blanks, are ignored.
     init(_ line: UnsafeBufferPointer<UInt8>) throws(ResponseParseError) {
         var (digits, size) = (0, Int64(0))
         while digits < line.count, let digit = line[digits].hexValue {

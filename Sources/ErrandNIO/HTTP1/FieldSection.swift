@@ -134,7 +134,7 @@ struct FieldSection {
     /// An invalid length is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the response
     /// ends with its head.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
-        // In a 2xx response to CONNECT, both fields must be ignored.
+        // In a 2xx response to CONNECT, both `Content-Length` and `Transfer-Encoding` must be ignored.
         if method == .connect, (200...299).contains(status) { return .none }
         let hasBody = !(status < 200 || status == 204 || status == 304 || method == .head)
         let hasTransferEncoding = if case .missing = transferEncoding { false } else { true }
@@ -160,7 +160,7 @@ struct FieldSection {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes with one space in place of each line end and the blanks around it. `nil` if there is no LF.
+    /// The bytes, in which one space replaces each line end and the blanks around this line end. `nil` if there is no LF.
     fileprivate var unfolded: [UInt8]? {
         guard ByteScan.firstLineFeed(in: self, 0..<count) != nil else { return nil }
         var whole: [UInt8] = []

@@ -51,8 +51,8 @@ extension HTTP1Handler {
 
     /// Removes the exchange in progress from this handler, and stops its upload.
     ///
-    /// - Returns: the exchange as it was before its upload stopped, because the end of an upgraded stream needs the stream; `nil` if no
-    ///   exchange is in progress.
+    /// - Returns: the exchange in its state before the upload stopped; `nil` if no exchange is in progress. To end an upgraded stream,
+    ///   the caller needs this state.
     func takeCurrent() -> ActiveExchange? {
         guard let done = current else { return nil }
         stopUpload()

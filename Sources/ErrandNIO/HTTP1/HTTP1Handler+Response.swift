@@ -26,8 +26,8 @@ extension HTTP1Handler {
         var buffer = unwrapInboundIn(data)
         guard buffer.readableBytes > 0 else { return }
         guard machine.receiveBytes() else {
-            // These bytes are not the response to a request. The connection closes, so that a later request does not get them as
-            // its response.
+            // These bytes are not the response to a request. The connection closes, so that a later request does not get these
+            // bytes as its response.
             return lose(nil)
         }
         if machine.isUpgraded { return receiveUpgraded(buffer) }
@@ -144,7 +144,8 @@ extension HTTP1Handler {
 }
 
 extension ByteBuffer {
-    /// Returns received bytes. Fewer than 16 KiB are copied, because a small slice must not keep a large buffer in memory.
+    /// Returns received bytes. A slice of less than 16 KiB is copied, because a small slice must not keep a large buffer in
+    /// memory.
     func received(at index: Int, _ count: Int) -> Data? {
         getData(at: index, length: count, byteTransferStrategy: count < 16 * 1024 ? .copy : .noCopy)
     }
@@ -161,7 +162,7 @@ extension ResponseHead {
     fileprivate func expectedLength(for method: HTTPRequest.Method) -> Int64? {
         switch framing {
         case .length(let length): length
-        // The length in a response to HEAD or in a 304 describes a body that is not sent.
+        // The length in a response to HEAD, or in a 304 response, describes a body that is not sent.
         case .none: method == .head || response.status == .notModified ? nil : 0
         case .chunked, .untilClose: nil
         }

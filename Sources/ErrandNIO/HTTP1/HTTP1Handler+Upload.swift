@@ -27,7 +27,7 @@ extension HTTP1Handler {
         while let context, context.channel.isWritable, machine.takes(.piece, of: attempt), let exchange = current?.exchange,
             case .memory? = current?.upload
         {
-            // Many pieces share one flush. The kernel then gets them in one system call.
+            // Many pieces share one flush. The kernel then gets all pieces in one system call.
             while context.channel.isWritable, let piece = current?.takePiece() {
                 let count = piece.bytes.count
                 let buffer = writeBuffers.filled(with: CollectionOfOne(piece.bytes), count, isChunked: false)
@@ -76,9 +76,9 @@ extension HTTP1Handler {
         }
     }
 
-    /// Ends the upload after the channel has taken its last byte.
+    /// Ends the upload after the channel has taken the last byte.
     ///
-    /// - Parameter left: see ``HTTPHandler/reportRequestSent(after:of:_:)``.
+    /// - Parameter left: the promise of the last write; see ``HTTPHandler/reportRequestSent(after:of:_:)``.
     private func finishUpload(of exchange: Exchange, _ attempt: AttemptID, _ left: EventLoopPromise<Void>?) {
         // Flushing may have ended the attempt.
         guard machine.takes(.uploadEnd, of: attempt) else { return }

@@ -26,11 +26,11 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether the write in progress is so small that the kernel takes either all of its bytes or none. If a larger or later write
-    /// fails, a part of the bytes may have been sent.
+    /// Whether the kernel takes either all bytes of the write in progress or none, because the write is small. If this value is
+    /// false and a write fails, a part of the bytes may have been sent.
     var isWritingSmallHead = false
-    /// The maximum size of a write of which the kernel takes all bytes or none, if the connection has no other bytes to send: 4
-    /// KiB.
+    /// The maximum size of a write that the kernel takes completely or not at all: 4 KiB. This is true only if the connection
+    /// has no other bytes to send.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
     /// The action of the alarm. The handler keeps the closure, so that an exchange does not allocate a new closure.
@@ -118,7 +118,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         let events = exchange.events
         var kind = body.kind
         if kind == .present, case .memory(let data) = body.content, data.count <= OutgoingBody.joinedBytes {
-            // Head and body share one buffer, and thus one system call.
+            // Head and body share one buffer, and are sent by one system call.
             outgoing.writeBytes(data)
             current?.countSent(data.count)
             kind = .none

@@ -39,7 +39,8 @@ struct HTTP1Machine: Sendable {
     private(set) var state = State.idle
     /// The number of exchanges that have begun.
     private(set) var exchangesStarted = 0
-    /// Whether no further exchange may begin: the end of a message is unknown, or one side asked to close the connection.
+    /// Whether no further exchange may begin, because the end of a message is unknown, or because one side asked to close the
+    /// connection.
     private(set) var isDraining = false
 
     // MARK: The request
@@ -203,7 +204,7 @@ struct HTTP1Machine: Sendable {
         return inputEnded
     }
 
-    /// Returns whether the end of an upgraded connection, if it comes without an error, is an orderly close.
+    /// Returns whether an upgraded connection that has ended without an error was closed in an orderly way.
     ///
     /// - Parameter isSecure: whether the connection has TLS. Over TLS, only a `close_notify` of the server ends the connection without an
     ///   error. Over TCP, a failed write also ends the connection without an error, unless this side has ended writing.

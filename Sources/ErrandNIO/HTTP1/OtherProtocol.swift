@@ -1,5 +1,5 @@
 #if SWIFT_NIO
-/// A protocol other than HTTP/1.1, which is recognized by the first bytes of the server.
+/// A protocol other than HTTP/1.1. The first bytes of the server identify the protocol.
 extension ResponseParseError.OtherProtocol {
     enum Recognition: Equatable {
         case none
@@ -10,8 +10,8 @@ extension ResponseParseError.OtherProtocol {
     /// The header of a frame has 9 bytes: 3 for the length, 1 for the type, 1 for the flags, and 4 for the stream ([RFC 9113,
     /// section 4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
     private static let frameHeaderBytes = 9
-    /// The longest frame that a server may send before it knows the client's settings
-    /// ([RFC 9113, section 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
+    /// The longest frame that a server may send before the server knows the client's settings ([RFC 9113, section
+    /// 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)).
     private static let frameBytes = 16_384
     private static let settings: UInt8 = 4
     private static let goAway: UInt8 = 7

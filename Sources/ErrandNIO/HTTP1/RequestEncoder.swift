@@ -62,7 +62,7 @@ enum RequestEncoder {
     /// Writes the head of a request, up to the empty line.
     ///
     /// - Several `Cookie` fields are combined in one field.
-    /// - `Host` comes first: the request's own field if it has one, otherwise the request's authority.
+    /// - `Host` comes first. Its value comes from the request's own field, if present, otherwise from the request's authority.
     /// - `Proxy-Authorization` is written only for a proxy. The form `origin` omits the field, because an origin reads a
     ///   request in this form.
     /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides which of these fields the head has.
@@ -82,8 +82,8 @@ enum RequestEncoder {
         }
     }
 
-    /// Returns the reason why the head of a request can't be written; `nil` if the head is valid. This function encodes and allocates
-    /// nothing.
+    /// Returns the reason why the head of a request can't be written; `nil` if the head is valid. This function does not encode the
+    /// head, and allocates no memory.
     static func problem(of head: HTTPRequest, form: TargetForm) -> UnwritableRequestError? {
         var check = HeadCheck()
         do {
@@ -131,8 +131,8 @@ enum RequestEncoder {
         sink.write("\r\n")
     }
 
-    /// Whether the request asks to close the connection after its response: its field `Connection` has the option `close`
-    /// ([RFC 9112, section 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6)).
+    /// Whether the request asks to close the connection after its response. If so, the field `Connection` of the request has
+    /// the option `close` ([RFC 9112, section 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6)).
     static func asksToClose(_ fields: HTTPFields) -> Bool {
         var isClosing = false
         for field in fields where field.name.canonicalName.utf8.count == 10 && field.name == .connection {
@@ -145,7 +145,8 @@ enum RequestEncoder {
 
     /// Writes the size line of a chunk. ``chunkEnd(into:)`` writes the line end after the bytes.
     ///
-    /// - Parameter count: the number of bytes of the chunk, at least 1, because an empty chunk would be the last chunk.
+    /// - Parameter count: the number of bytes of the chunk. The number must be at least 1, because an empty chunk would be the
+    ///   last chunk.
     static func chunkHead(_ count: Int, into buffer: inout ByteBuffer) {
         precondition(count >= 1, "count must be at least 1 (is \(count))")
         var shift = (Int.bitWidth - 1 - count.leadingZeroBitCount) / 4 * 4
@@ -278,7 +279,8 @@ extension HeadSink {
         return true
     }
 
-    /// Writes name, value and line end. HTTPTypes does not allow line breaks in a field, but this function does not depend on HTTPTypes.
+    /// Writes the name, the value and the line end of a field. HTTPTypes does not allow line breaks in a field, but this function does
+    /// not depend on HTTPTypes.
     mutating func writeLine(_ field: HTTPField) -> Bool {
         guard writeChecked(field.name.rawName) else { return false }
         write(": ")

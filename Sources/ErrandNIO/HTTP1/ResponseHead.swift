@@ -5,7 +5,7 @@ internal import ErrandCore
 struct ResponseHead {
     /// The rule for the end of the body ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     enum Framing: Hashable {
-        /// There is no body, even if the fields describe one.
+        /// There is no body, even if the fields describe a body.
         case none
         /// The body has this many bytes.
         case length(Int64)

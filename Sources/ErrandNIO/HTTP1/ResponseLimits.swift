@@ -5,7 +5,7 @@
 /// response (1xx), and to the trailers after a chunked body ([RFC 9112, section
 /// 7.1.2](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.2)).
 ///
-/// Over HTTP/2, the size of a head is the sum of the names and the values, and of 32 bytes for each field ([RFC 9113, section
+/// Over HTTP/2, the size of a head is the size of its names and values plus 32 bytes for each field ([RFC 9113, section
 /// 6.5.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2)). If a response exceeds a limit, only the stream of this response is
 /// reset. The transport sets `SETTINGS_MAX_HEADER_LIST_SIZE` to four times ``headBytes``. If a head exceeds this value, the rest of the
 /// head is not read, and the connection is closed.

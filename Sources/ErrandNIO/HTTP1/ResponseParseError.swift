@@ -4,7 +4,7 @@ internal import ErrandCore
 /// The reason why bytes are not an HTTP/1.1 response, in words.
 ///
 /// A text that the server sent is cut after 32 bytes, and bytes that are not printable ASCII are escaped. The value of a field is never
-/// shown: it may be a secret.
+/// shown, because the value may be a secret.
 enum ResponseParseError: SafelyDescribedError, Equatable {
     /// Another protocol, recognized by its first bytes in place of a status line.
     enum OtherProtocol: String, Sendable {

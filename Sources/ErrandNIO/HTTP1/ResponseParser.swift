@@ -39,9 +39,10 @@ struct ResponseParser {
         case needsMore
         /// An interim response (1xx) other than 101. The final response follows.
         case interim(HTTPResponse)
-        /// The head of the final response. A 101 is a final response: the bytes after it are not HTTP/1.1, and stay unconsumed.
+        /// The head of the final response. A 101 response is a final response, because the bytes after it are not HTTP/1.1.
+        /// These bytes stay unconsumed.
         case head(ResponseHead)
-        /// Bytes of the body: a part of the bytes that were passed, which is never empty.
+        /// Bytes of the body, as a range of the passed bytes. The range is never empty.
         case body(Range<Int>)
         /// The response is complete. `trailers` is `nil` if the response has no trailers.
         case end(trailers: HTTPFields?)

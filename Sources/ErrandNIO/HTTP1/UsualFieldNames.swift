@@ -42,7 +42,7 @@ struct UsualFieldNames {
 
     private let entries: [Entry]
     private let text: [UInt8]
-    /// Indices of entries by hash, each increased by 1; 0 is an empty slot.
+    /// The indices of entries, by hash. Each index is increased by 1, and 0 marks an empty slot.
     private let slots: [UInt8]
 
     private init() {

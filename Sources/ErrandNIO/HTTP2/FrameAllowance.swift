@@ -1,16 +1,17 @@
 #if SWIFT_NIO
-/// The limits on the frames that a server sends in addition to the messages that this side reads: a value without channels and
-/// timers.
+/// The limits on the frames that a server sends in addition to the messages that this side reads. The value has no channels and
+/// no timers.
 ///
 /// The exchange of a stream limits DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` limits empty DATA. The other frames have no such
 /// limit, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
 /// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the limit.
 ///
-/// A stream that this side has reset has no exchange. Until the server has received the reset, the server may send as many bytes
-/// as the window of the stream allows. Therefore each such stream raises a limit on the bytes of all such streams.
+/// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send
+/// as many bytes as the window of the stream allows. Therefore each such stream raises a limit on the bytes of all such streams.
 ///
-/// RST_STREAM has its own limit: one frame for each HEADERS and DATA frame of this side, whenever that frame was sent. An overloaded
-/// server may refuse every request, and some servers reset a stream again for each later DATA frame.
+/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame of this side. The time at which that frame was
+/// sent does not matter. An overloaded server may refuse every request, and some servers reset a stream again for each later DATA
+/// frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// The number of frames that a server may send in each period of length `time`, even if this side has sent nothing.
@@ -41,8 +42,8 @@ struct FrameAllowance: Sendable {
 
     /// The length of WINDOW_UPDATE, in bytes.
     static let usualFrameBytes = 13
-    /// The minimum number of bytes that each frame on an unread stream counts as. A short frame costs this side as much work as
-    /// a longer frame.
+    /// The minimum number of bytes that is counted for a frame on an unread stream. A short frame costs this side as much work
+    /// as a longer frame.
     static let leastUnreadBytes = 64
 
     private let limits: Limits
@@ -52,7 +53,7 @@ struct FrameAllowance: Sendable {
     /// The number of frames that are allowed because of the frames sent since `start` and in the preceding period.
     private var earned = 0
     private var formerlyEarned = 0
-    /// The number of sent bytes that have not yet added up to one further allowed frame.
+    /// The number of sent bytes that are not yet enough for one further allowed frame.
     private var sentBytes = 0
     private var sentFrames = 0
     private var resets = 0

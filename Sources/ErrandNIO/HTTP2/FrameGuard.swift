@@ -1,10 +1,11 @@
 #if SWIFT_NIO
 internal import NIOCore
 
-/// The handler before `NIOHTTP2Handler`. The guard passes on bytes in parts, so that `NIOHTTP2Handler` keeps no bytes that it has read.
-/// If a server sends too many frames that are not part of a message with a reader, the guard ends the connection.
+/// The handler before `NIOHTTP2Handler`. The guard passes on bytes in parts, so that `NIOHTTP2Handler` does not keep bytes after
+/// reading these bytes. If a server sends too many frames that are not part of a message with a reader, the guard ends the connection.
 ///
-/// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept, which is copied out of the buffer of the read.
+/// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept. Its bytes are copied out of the received
+/// buffer.
 final class FrameGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -13,7 +14,7 @@ final class FrameGuard: ChannelInboundHandler {
     private var allowance: FrameAllowance
     /// The received beginning of an incomplete frame.
     private var kept = ByteBuffer()
-    /// The number of bytes that `kept` still needs before the next examination.
+    /// The number of bytes that `kept` still needs before the guard examines `kept` again.
     private var missing = 0
     private var fields = SlowFieldScan()
     /// The reason why the connection ends.
@@ -67,7 +68,7 @@ final class FrameGuard: ChannelInboundHandler {
     private func look(at buffer: ByteBuffer) -> FrameSplitter.Step {
         buffer.withUnsafeReadableBytes { bytes in
             splitter.next(in: bytes) { header in
-                // `NIOHTTP2Handler` refuses a longer frame by its header, and ends the connection.
+                // `NIOHTTP2Handler` refuses a longer frame as soon as the frame's header is read, and ends the connection.
                 guard header.length <= HTTP2Limits.frameBytes else { return true }
                 if !header.isOfMessage {
                     excess = allowance.receive(header, at: Pool.now()).map { .tooManyFrames($0) }

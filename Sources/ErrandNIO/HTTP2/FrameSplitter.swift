@@ -27,7 +27,7 @@ struct FrameHeader: Sendable, Hashable {
 ///
 /// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. After any
 /// other read, the parser keeps all bytes. Therefore the splitter passes on bytes only up to the last end of a frame, or up to a byte
-/// within DATA without padding. The rest of a read, at most one frame, waits for more bytes.
+/// within DATA without padding. The rest of the read bytes, which is at most one frame, waits for more bytes.
 struct FrameSplitter: Sendable {
     /// The next step with received bytes.
     struct Step: Sendable, Hashable {
@@ -37,22 +37,22 @@ struct FrameSplitter: Sendable {
         let missing: Int
     }
 
-    /// The longest payload that waits until it is complete. Longer payloads are passed on immediately, because `NIOHTTP2Handler` refuses
-    /// them by their headers.
+    /// The maximum length of a payload that is kept until the payload is complete. Longer payloads are passed on immediately, because
+    /// `NIOHTTP2Handler` refuses their frames after reading the headers.
     private let longestBytes: Int
     /// The number of missing bytes of a payload whose beginning was passed on.
     private var restBytes = 0
-    /// Whether the header at the front of the next bytes was reported.
+    /// Whether the header at the beginning of the next bytes was reported.
     private var isReported = false
 
     init(longestBytes: Int) { self.longestBytes = longestBytes }
 
     /// Examines `bytes`, which begin with the bytes that the last step did not pass on.
     ///
-    /// - Parameter report: gets the header of each frame, once, when the header is complete. If the closure returns false, the step ends,
-    ///   and no further bytes may be passed on.
-    /// - Parameter inspect: gets the payload of each frame that is complete, except DATA without padding. If the closure returns false,
-    ///   the step ends as well.
+    /// - Parameter report: the closure that gets the header of each frame once, when the header is complete. If the closure returns
+    ///   false, the step ends, and no further bytes may be passed on.
+    /// - Parameter inspect: the closure that gets the payload of each complete frame. DATA without padding is left out. If the closure
+    ///   returns false, the step ends as well.
     mutating func next(
         in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
         inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }

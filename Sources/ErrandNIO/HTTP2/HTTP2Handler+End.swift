@@ -67,7 +67,7 @@ extension HTTP2Handler {
 
     private func ping() { write(.ping(HTTP2PingData(withInteger: UInt64(machine.framesReceived)), ack: false), on: 0) }
 
-    /// Ends the wait for the response to a ping: the server has responded, or the time has passed.
+    /// Ends the wait for the response to a ping, because the server has responded, or because the time has passed.
     func endProbe() {
         guard probeDue != nil, let connection else { return }
         probeDue = nil
@@ -97,7 +97,7 @@ extension HTTP2Handler {
 
     /// Ends an exchange before its response is complete. The other exchanges continue.
     ///
-    /// - Parameter code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
+    /// - Parameter code: the code of the RST_STREAM; `nil` if no RST_STREAM is sent.
     func settle(_ number: Int32, _ error: (any Error)?, code: HTTP2Code?, _ probe: ResetProbe.Action = .none) {
         guard let connection, var done = remove(number) else { return }
         if leave(number), let code { reset(number, code) }
@@ -124,11 +124,11 @@ extension HTTP2Handler {
         settle(number, current.failure(.connectionLost, at: position, message: HTTP2ErrorText.of(error), underlying: error), code: nil)
     }
 
-    /// Sends a request again if the server has not processed it, at most once for each reason.
+    /// Sends a request again if the server has not processed the request, at most once for each reason.
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let current = active[number] else { return }
         let phase = machine.position(of: number)?.phase ?? .response
-        // A server that has sent a part of its response has processed the request, even if the frame says otherwise.
+        // A server that has sent a part of its response has processed the request, even if the frame reports the opposite.
         let delivery: Delivery = current.head == nil ? .notSent : .sent
         let failure = current.failure(
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
@@ -166,8 +166,8 @@ extension HTTP2Handler {
     /// - Parameters:
     ///   - failure: the failure of the attempt, for the events of the exchange.
     ///   - isFresh: whether the request needs a new connection.
-    ///   - code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
-    ///   - mayMoveOn: returns whether the request may be sent again.
+    ///   - code: the code of the RST_STREAM; `nil` if no RST_STREAM is sent.
+    ///   - mayMoveOn: the closure that returns whether the request may be sent again.
     private func repeatElsewhere(
         _ number: Int32, after failure: any Error = CancellationError(), isFresh: Bool = false, code: HTTP2Code? = .cancel,
         _ mayMoveOn: (Exchange, Connection) -> Bool
@@ -195,7 +195,7 @@ extension HTTP2Handler {
         fail(number, error, code: .protocolError)
     }
 
-    /// - Parameter code: the code of the RST_STREAM; `nil`: no RST_STREAM is sent.
+    /// - Parameter code: the code of the RST_STREAM; `nil` if no RST_STREAM is sent.
     func fail(_ number: Int32, _ error: HTTP2ResponseError, code: HTTP2Code? = nil) {
         guard let current = active[number] else { return }
         let failure = current.failure(.invalidResponse, at: machine.position(of: number), message: "\(error)", underlying: error)

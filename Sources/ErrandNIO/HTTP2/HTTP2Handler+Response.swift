@@ -173,7 +173,7 @@ extension HTTP2Handler {
         }
     }
 
-    /// Completes an exchange, and starts the next one.
+    /// Completes an exchange, and starts the next exchange.
     func complete(_ number: Int32, _ trailers: HTTPFields? = nil) {
         guard let connection, var done = remove(number) else { return }
         // The connection is released first, because the waiting task may send the next request immediately.
@@ -186,7 +186,7 @@ extension HTTP2Handler {
     // MARK: - The connection
 
     private func receive(_ values: HTTP2Settings) {
-        // RFC 9113, section 6.5.2: a server must send no value but 0.
+        // A server must send only the value 0 (RFC 9113, section 6.5.2).
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }

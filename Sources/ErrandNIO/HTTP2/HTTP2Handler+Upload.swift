@@ -37,7 +37,8 @@ extension HTTP2Handler {
         if machine.continueUpload(number) { startUpload(number) }
     }
 
-    /// Writes piece by piece. At most ``HTTP2Limits/unsentBytes`` plus one piece are written before the network has taken them.
+    /// Writes piece by piece. At most ``HTTP2Limits/unsentBytes`` plus one piece are written before the network has taken these
+    /// bytes.
     func writeMemory(of attempt: AttemptID) {
         let number = attempt.stream
         guard let context, let exchange = active[number]?.exchange else { return }
@@ -98,9 +99,9 @@ extension HTTP2Handler {
         }
     }
 
-    /// Ends the upload after the channel has taken its last byte.
+    /// Ends the upload after the channel has taken the last byte of the body.
     ///
-    /// - Parameter left: see ``HTTPHandler/reportRequestSent(after:of:_:)``.
+    /// - Parameter left: the promise of the last write; see ``HTTPHandler/reportRequestSent(after:of:_:)``.
     private func finishUpload(of exchange: Exchange, _ attempt: AttemptID, _ left: EventLoopPromise<Void>?) {
         machine.finishUpload(attempt.stream)
         active.change(attempt.stream) { $0.upload = .none }

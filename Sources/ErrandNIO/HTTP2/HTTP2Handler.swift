@@ -10,7 +10,7 @@ internal import NIOHTTP2
 /// ``HTTP2Machine`` makes the decisions. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the flow-control windows of
 /// the server allow the bytes. Streams have no channels. All methods run on the channel's event loop.
 ///
-/// The handler flushes once at the end of a turn of the loop: after all received frames, or after the exchanges that began.
+/// The handler flushes once at the end of a turn of the loop: after all received frames, or after all started exchanges.
 final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = Never
@@ -46,7 +46,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var isClosing = false
     /// The reason why the channel closes.
     var failure: (any Error)?
-    /// The code of the GOAWAY that was sent. If the server breaks the rules of frames, `NIOHTTP2Handler` chooses the code.
+    /// The code of the GOAWAY that was sent. If the server breaks the rules for frames, `NIOHTTP2Handler` chooses the code.
     var sentGoAway: HTTP2Code?
 
     init(of pool: Pool, machine: HTTP2Machine = HTTP2Machine(), after frameGuard: FrameGuard? = nil) {
@@ -205,7 +205,8 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 }
 
 extension HTTP2Handler: NIOHTTP2FrameDelegate {
-    /// Counts a frame that `NIOHTTP2Handler` has sent, which may be long after the write: `NIOHTTP2Handler` may hold DATA back.
+    /// Counts a frame that `NIOHTTP2Handler` has sent. The frame may be sent long after the write, because `NIOHTTP2Handler`
+    /// may hold DATA back.
     func wroteFrame(_ frame: HTTP2Frame) {
         switch frame.payload {
         case .data(let data):

@@ -12,8 +12,8 @@ enum HTTP2Limits {
     static let streamWindowBytes = 1024 * 1024
     /// The number of bytes that a server may send on all streams before this side has received them: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
-    /// The window of a new connection, and the window of a stream until the server knows the settings
-    /// ([RFC 9113, section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
+    /// The window of a new connection, and the window of a stream until the server knows the client's settings ([RFC 9113,
+    /// section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
@@ -38,7 +38,8 @@ enum HTTP2Limits {
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads allows one more frame. During
     ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they
     ///   read.
-    /// - RST_STREAM frames are counted separately: the server may send 200 more of them than the client has sent HEADERS and DATA frames.
+    /// - RST_STREAM frames are counted separately. Their number may exceed the number of the client's HEADERS and DATA frames by at most
+    ///   200.
     /// - On streams that the client has reset, the server may send 1 MiB in all, plus two windows (2 MiB) for each of these streams.
     ///   The second window is for short frames, which count as 64 bytes each.
     ///
@@ -46,10 +47,11 @@ enum HTTP2Limits {
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200,
         unreadBytes: 1024 * 1024, unreadBytesForEachLeft: 2 * streamWindowBytes)
-    /// After this side has closed its direction of a connection, the time to wait until the server closes the other direction: 100 ms.
+    /// The time to wait for the server to close its direction of a connection, after this side has closed its own direction: 100 ms.
     /// Bytes that arrive in this time do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
-    /// The factor by which a head may exceed the limit before the connection ends. Up to this factor, only the stream ends.
+    /// The factor by which the size of a head may exceed the limit before the connection ends. Up to this factor, only the
+    /// stream ends.
     static let headFactor = 4
 }
 
@@ -57,7 +59,7 @@ extension NIOHTTP2Handler {
     /// Creates the handler of the frames of a client's connection. This module checks the messages itself, to describe errors
     /// in words.
     ///
-    /// - Parameter delegate: receives a call for each frame that is written.
+    /// - Parameter delegate: the object that receives a call for each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
         var connection = ConnectionConfiguration()
         // If `NIOHTTP2Handler` refuses a head, the connection ends. Therefore `NIOHTTP2Handler` gets a higher limit, and

@@ -38,7 +38,7 @@ struct HTTP2Machine: Sendable {
         var interims = 0
         /// The number of bytes of the body that the server still has to send; `nil` if the server did not declare the length.
         var missingBytes: Int64?
-        /// The number of bytes that the server may send before this side allows more.
+        /// The number of bytes that the server may send before this side allows more bytes.
         var windowBytes: Int
         /// Whether the connection waits until the reader has read more of the response.
         var isHeldBack = false
@@ -60,13 +60,14 @@ struct HTTP2Machine: Sendable {
     /// The work that is left for the end of a turn of the loop.
     struct Turn: Sendable {
         enum Effect: Sendable, Equatable {
-            /// Delivers what these streams have received, and lets the server send more. A stream may be listed twice.
+            /// Delivers the data that these streams have received, and allows the server to send more data. A stream may be
+            /// listed twice.
             case deliver([Int32])
             /// Fails a stream that `NIOHTTP2Handler` has reset because of an error, if that error was not reported.
             case fail(Int32)
             /// Starts the upload of a stream whose head has been sent.
             case startUpload(Int32)
-            /// Completes an exchange: the rest of the request has been sent after the whole response was received.
+            /// Completes an exchange, because the rest of the request has been sent after the whole response was received.
             case complete(Int32)
         }
 
@@ -93,8 +94,8 @@ struct HTTP2Machine: Sendable {
     private(set) var streamWindowBytes = HTTP2Limits.initialWindowBytes
     /// The code of the server's last GOAWAY; `nil` if the server has sent no GOAWAY.
     private(set) var goAwayCode: HTTP2Code?
-    /// The identifier of the next stream. The property has 64 bits, because the last valid identifier is the largest number of 31
-    /// bits.
+    /// The identifier of the next stream. The property has 64 bits, because the number after the last valid identifier does not
+    /// fit into `Int32`.
     private var nextStream: Int64
     private var malformedResponses = 0
     private var probe = ResetProbe()
@@ -177,7 +178,7 @@ struct HTTP2Machine: Sendable {
     /// Returns whether the stream has an exchange in progress.
     func isActive(_ number: Int32) -> Bool { streams.contains(number) }
 
-    /// Returns whether the whole response was received, and only the rest of the request is missing.
+    /// Returns whether the whole response was received, but a part of the request is not sent yet.
     func isReceived(_ number: Int32) -> Bool { streams[number]?.download == .ended }
 
     /// Returns whether a part of the body was sent since the last call.
@@ -187,8 +188,8 @@ struct HTTP2Machine: Sendable {
         return hasProgress
     }
 
-    /// Returns whether the handler acts on a callback. If the attempt of a callback is over, the callback is stale: identifiers of streams
-    /// are never reused.
+    /// Returns whether the handler acts on a callback. If the attempt of a callback is over, the callback is stale, because identifiers of
+    /// streams are never reused.
     func takes(_ callback: AttemptCallback, of attempt: AttemptID) -> Bool {
         guard let number = Int32(exactly: attempt.number), streams[number] != nil else { return false }
         return !callback.isOfUpload || isUploading(number)
@@ -271,15 +272,16 @@ struct HTTP2Machine: Sendable {
     /// Records that a stream has received a part of its response.
     mutating func touch(_ number: Int32) { if turn.touched.last != number { turn.touched.append(number) } }
 
-    /// Records that `NIOHTTP2Handler` has closed a stream. The request was completely sent after the response, or `NIOHTTP2Handler` has
-    /// found an error, which it reports later. Returns whether the exchange is complete at the end of the turn.
+    /// Records that `NIOHTTP2Handler` has closed a stream. Either the rest of the request was sent after the response, or
+    /// `NIOHTTP2Handler` has found an error and reports this error later. Returns whether the exchange is complete at the end of the
+    /// turn.
     mutating func receiveClose(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
         if stream.download == .ended { turn.finished.append(number) } else { turn.broken.append(number) }
         return stream.download == .ended
     }
 
-    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no exchange is in progress on such a stream.
+    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no such stream has an exchange in progress.
     mutating func takeBroken() -> Int32? {
         while let number = turn.broken.popLast() { if streams.contains(number) { return number } }
         return nil
@@ -324,8 +326,8 @@ struct HTTP2Machine: Sendable {
     /// ([RFC 9113, section 6.9](https://www.rfc-editor.org/rfc/rfc9113#section-6.9)). `NIOHTTP2Handler` checks the frame if the request
     /// is not complete, and ignores the frame if the request is complete.
     ///
-    /// - Returns: `nil` if the frame is valid; the code for the reset of the stream if the increment is 0, or all increments together
-    ///   exceed 2^31-1.
+    /// - Returns: `nil` if the frame is valid; otherwise the code for the reset of the stream. The frame is invalid if the increment
+    ///   is 0, or if all increments together exceed 2^31-1.
     mutating func receiveWindowUpdate(_ number: Int32, _ bytes: Int) -> HTTP2Code? {
         guard let stream = streams[number], stream.upload == .sent else { return nil }
         guard bytes > 0 else { return .protocolError }
@@ -342,7 +344,7 @@ struct HTTP2Machine: Sendable {
     }
 
     /// Returns the number of bytes by which the window of the connection must grow now. `nil` if the window does not grow. The window
-    /// does not depend on readers: a slow reader must not hold back other streams.
+    /// does not depend on readers, because a slow reader must not hold back other streams.
     mutating func connectionWindowUpdate() -> Int? {
         guard windowBytes <= HTTP2Limits.connectionWindowBytes / 2 else { return nil }
         defer { windowBytes = HTTP2Limits.connectionWindowBytes }
@@ -370,7 +372,7 @@ struct HTTP2Machine: Sendable {
 
     /// The meaning of a RST_STREAM of the server.
     enum Reset: Sendable, Equatable {
-        /// The whole response was received: only the upload stops.
+        /// The whole response was received, so only the upload stops.
         case complete
         /// The request was not processed ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
         case unprocessed
@@ -380,7 +382,7 @@ struct HTTP2Machine: Sendable {
         case failed
     }
 
-    /// Returns the meaning of a reset by the server, which ends the exchange; `nil` if the stream has no exchange.
+    /// Returns the meaning of a reset by the server; `nil` if the stream has no exchange. The reset ends the exchange.
     func meaning(ofReset code: HTTP2Code, on number: Int32) -> Reset? {
         guard let stream = streams[number] else { return nil }
         if stream.download == .ended { return .complete }
@@ -401,13 +403,13 @@ struct HTTP2Machine: Sendable {
     }
 
     /// Cancels an exchange before its response is complete. If the server was silent since the exchange began, the connection may be
-    /// lost, or the server may count resets. See ``ResetProbe``.
+    /// lost. The server may also limit the number of resets. See ``ResetProbe``.
     mutating func cancel(_ number: Int32) -> ResetProbe.Action {
         guard !isDraining, let stream = streams[number], stream.upload != .waiting, isSilent(since: number) else { return .none }
         return probe.reset(framesReceived)
     }
 
-    /// Ends the wait for the response to a ping: the server has responded, or the time has passed.
+    /// Ends the wait for the response to a ping, because the server has responded, or because the time has passed.
     ///
     /// - Returns: the number of streams that were held until now, and whether the server has been silent since the ping was sent.
     mutating func endProbe() -> (heldStreams: Int, isSilent: Bool) { probe.end(framesReceived) }

@@ -8,21 +8,21 @@ internal import NIOHPACK
 ///
 /// Each connection has its own value, which remembers the secret names.
 struct HTTP2RequestFields {
-    /// Whether the fields of a name are secret, for requests with the standard sensitivity.
+    /// For each name, whether the fields with this name are secret. The values apply to requests with the standard sensitivity.
     private var known: [HTTPField.Name: Bool] = [:]
     private static let knownNames = 128
 
     /// Returns the head of a request.
     ///
-    /// - `:authority` is the request's own `Host` if it has one, otherwise the request's authority.
+    /// - `:authority` is the request's own `Host`, if present, otherwise the request's authority.
     /// - The connection fields of HTTP/1.1, and the fields that `Connection` names, are not written. `TE` is written only as `trailers`
     ///   ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     /// - The request's own `Content-Length` is not written: `framing` decides whether the head has this field, as in HTTP/1.1.
-    /// - `Proxy-Authorization` is not written: a proxy reads only requests of HTTP/1.1.
+    /// - `Proxy-Authorization` is not written, because a proxy reads only requests of HTTP/1.1.
     /// - A priority other than the normal priority is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
-    /// - Secret fields are marked as such, and never enter the table of a proxy
-    ///   ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
+    /// - Secret fields are marked as secret, and never enter the table of a proxy ([RFC 7541, section
+    ///   7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
     mutating func head(of request: Request, framing: RequestEncoder.BodyFraming) throws(UnwritableRequestError) -> HPACKHeaders {
         let (head, fields) = (request.head, request.headers)
         var host: HTTPField?

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The reason why frames are not an HTTP/2 response, in words ([RFC 9113, section 8](https://www.rfc-editor.org/rfc/rfc9113#section-8)).
 ///
-/// The value of a field is never shown: it may be a secret.
+/// The value of a field is never shown, because the value may be a secret.
 enum HTTP2ResponseError: SafelyDescribedError, Equatable {
     case missingStatus
     case invalidStatus
@@ -80,7 +80,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
     case notProcessed(HTTP2Code)
     case reset(HTTP2Code)
 
-    /// Whether the server refuses the request because it requires HTTP/1.1.
+    /// Whether the server refuses the request, and requires HTTP/1.1.
     var needsHTTP1: Bool { self == .reset(.http11Required) || self == .notProcessed(.http11Required) }
 
     var description: String {

@@ -1,9 +1,9 @@
 #if SWIFT_NIO
-/// The decision after the reset of a stream, if the server has been silent since the request was sent: a value without timers.
+/// The decision after the reset of a stream whose server has been silent since the request was sent. The value has no timers.
 ///
-/// Without a check, requests would still be sent to a lost server, and their callers would cancel each of them. A server that is alive may
-/// punish fast sequences of resets. Therefore a ping is sent with the reset, and until the response to the ping, the stream counts toward
-/// the server's limit on streams. If neither this response nor another frame is received in time, no further request begins on the
+/// Without a check, requests would still be sent to a lost server, and the callers would cancel all of these requests. A server that is
+/// alive may punish fast sequences of resets. Therefore, a ping is sent with the reset. Until the response to the ping, the stream counts
+/// toward the server's limit on streams. If neither this response nor another frame is received in time, no further request begins on the
 /// connection.
 ///
 /// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between such frames, and close
@@ -40,7 +40,7 @@ struct ResetProbe: Sendable {
         return .ping
     }
 
-    /// Ends the wait for the response to a ping: the response was received, or the time has passed.
+    /// Ends the wait for the response to a ping, because the response was received, or because the time has passed.
     ///
     /// - Returns: the number of streams that were held, and whether no frame was received since the ping was sent.
     mutating func end(_ frames: Int) -> (heldStreams: Int, isSilent: Bool) {

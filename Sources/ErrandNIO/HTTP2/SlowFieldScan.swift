@@ -1,5 +1,5 @@
 #if SWIFT_NIO
-/// Finds fields that `NIOHTTP2Handler` would compare in quadratic time: a value without channels.
+/// Finds fields that `NIOHTTP2Handler` would compare in quadratic time. The value has no channels.
 ///
 /// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares
 /// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. Therefore such a field ends the
@@ -13,10 +13,10 @@ struct SlowFieldScan: Sendable {
     static let statusBytes = 1024
     /// The longest Huffman-coded value of `:status`, in encoded bytes: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
     static let codedStatusBytes = 16 * 1024
-    /// The maximum number of entries in the dynamic table: an entry takes at least 32 of its 4,096 bytes ([RFC 7541, section
+    /// The maximum number of entries in the dynamic table. Each entry takes 32 or more of the 4,096 bytes ([RFC 7541, section
     /// 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
     private static let tableEntries = 128
-    /// The name `:status` as plain text. `codedStatusName` is its Huffman code.
+    /// The name `:status` as plain text. `codedStatusName` is the Huffman code of this name.
     private static let statusName = Array(":status".utf8)
     private static let codedStatusName: [UInt8] = [0xB8, 0x84, 0x8D, 0x36, 0xA3]
 
@@ -53,8 +53,8 @@ struct SlowFieldScan: Sendable {
     /// The number of bytes of the name that match `:status`; `nil` after a byte that does not match.
     private var nameMatch: Int? = 0
     private var foreignBytes = 0
-    /// For each entry of the dynamic table, the oldest first: whether it is named `:status`. The real table may no longer contain the
-    /// oldest entries.
+    /// Whether each entry of the dynamic table is named `:status`, beginning with the oldest entry. The real table may no longer
+    /// contain the oldest entries.
     private var table: [Bool] = []
 
     /// Reads a part of a section of fields. After a verdict other than ``Verdict/quick``, the scan must not be used again.
@@ -138,7 +138,7 @@ struct SlowFieldScan: Sendable {
                 return beginText(isName, isCoded, count)
             }
         case .longLength(let isName, let isCoded, let former, let shift):
-            // `NIOHTTP2Handler` refuses longer numbers.
+            // `NIOHTTP2Handler` refuses numbers with more than 32 bits.
             guard shift <= 28 else { return .invalid }
             let count = former + Int(byte & 0x7F) << shift
             if byte >= 0x80 {
@@ -170,7 +170,7 @@ struct SlowFieldScan: Sendable {
             state = .length(isName: true)
         } else {
             // In the static table, the entries 8 to 14 are named `:status`, and the last entry is 61. The newest entry of the
-            // dynamic table is 62.
+            // dynamic table has the index 62.
             let entry = table.count - 1 - (index - 62)
             beginValue(ofStatus: index < 62 ? (8...14).contains(index) : entry < 0 || table[entry])
         }

@@ -1,8 +1,8 @@
 #if SWIFT_NIO
-/// A hash table of values by the identifiers of streams, which are positive.
+/// A hash table whose keys are the identifiers of streams. Identifiers are positive.
 ///
-/// Identifiers are consecutive odd numbers, so their low bits serve as the hash. Unlike in a dictionary, a change in place
-/// allocates nothing.
+/// Identifiers are consecutive odd numbers, so their low bits serve as the hash. In contrast to a dictionary, a change in place
+/// allocates no memory.
 struct StreamTable<Value> {
     /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place or at a later place,
     /// without a free place between the two.
@@ -14,7 +14,7 @@ struct StreamTable<Value> {
 
     var isEmpty: Bool { count == 0 }
     func contains(_ number: Int32) -> Bool { place(of: number) != nil }
-    /// The identifiers in their order.
+    /// The identifiers in ascending order.
     var keys: [Int32] { numbers.filter { $0 != 0 }.sorted() }
 
     subscript(number: Int32) -> Value? {
@@ -29,7 +29,7 @@ struct StreamTable<Value> {
         }
     }
 
-    /// Changes a value in place. An accessor that yields would allocate for each change.
+    /// Changes a value in place. An accessor that yields would allocate memory for each change.
     ///
     /// - Returns: the result of `body`; `nil` if the table does not have the identifier.
     @discardableResult

@@ -3,8 +3,8 @@ internal import ErrandCore
 
 /// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.
 ///
-/// Each attempt is made for one waiter. The attempt reports the waiter's events, and the waiter fails with the attempt. A new connection
-/// goes to the next waiter in the queue.
+/// Each attempt is made for one waiter. The attempt reports the waiter's events. If the attempt fails, the waiter also fails. A new
+/// connection goes to the next waiter in the queue.
 struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The state of a waiter.
     private struct Standing: Sendable {
@@ -54,8 +54,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     ///   zero only temporarily.
     mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
 
-    /// Expects one exchange per connection after an attempt has failed: the capacity of the next connection is unknown. Each waiter then
-    /// needs a separate attempt.
+    /// Expects one exchange per connection after an attempt has failed, because the capacity of the next connection is unknown. Each
+    /// waiter then needs a separate attempt.
     mutating func expectSingleExchanges() { streamsPerLink = 1 }
 
     // MARK: - Waiters

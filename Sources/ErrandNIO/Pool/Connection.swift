@@ -9,7 +9,7 @@ final class Connection: Sendable {
     let route: Route
     let channel: any Channel
     let loop: any EventLoop
-    /// The time at which the connection was opened, by ``Pool/now()``.
+    /// The time at which the connection was opened, as returned by ``Pool/now()``.
     let opened: Duration
     /// The address and the port of the other side; `nil` for a Unix domain socket.
     let peer: (address: String, port: Int)?
@@ -51,14 +51,14 @@ final class Connection: Sendable {
         onLoop { [self] in $0.accept(exchange, on: self) }
     }
 
-    /// Ends an exchange, if this connection still has it.
+    /// Ends an exchange, if the exchange is still on this connection.
     ///
-    /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason of the end; `nil` if the rest of the response is not needed.
     func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }
 
-    /// Ends an attempt, if it is in progress.
+    /// Ends an attempt, if the attempt is in progress.
     ///
-    /// - Parameter error: the reason; `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason of the end; `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
 
     /// Receives more of a response, because its reader can take more data.

@@ -1,5 +1,5 @@
 #if SWIFT_NIO
-/// A heap of elements that are due at an instant, the earliest first.
+/// A heap of elements with due times. The earliest element comes first.
 ///
 /// Elements that are no longer needed stay in the heap until they are due, or until the heap is rebuilt because it has become too large. An
 /// insertion takes logarithmic time. An element that is no longer needed costs no time to remove.
@@ -14,7 +14,8 @@ struct DueQueue<Instant: Comparable & Sendable, Element: Sendable>: Sendable {
 
     /// Inserts an element.
     ///
-    /// - Parameter isNeeded: whether an element is still needed. Called for all elements when the heap is rebuilt.
+    /// - Parameter isNeeded: the closure that returns whether an element is still needed. The closure is called for all
+    ///   elements when the heap is rebuilt.
     mutating func insert(_ element: Element, due: Instant, isNeeded: (Element) -> Bool) {
         if heap.count >= fullCount {
             heap = heap.filter { isNeeded($0.element) }

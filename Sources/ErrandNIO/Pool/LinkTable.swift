@@ -1,5 +1,6 @@
 #if SWIFT_NIO
-/// The open connections of a pool, with the number of exchanges of each connection and the order of their last use.
+/// The open connections of a pool. The table has the number of exchanges of each connection, and the order in which the
+/// connections were last used.
 ///
 /// Every operation takes constant time, except ``last(of:where:)`` and ``count(in:where:)``, which iterate over a list. Places in the
 /// table are reused, so that an exchange on a kept connection allocates nothing.
@@ -36,7 +37,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         /// The time at which an idle connection becomes unusable.
         var expiry = Duration.zero
         fileprivate(set) var place = Place.none
-        /// The other keys whose exchanges may begin on the connection now, or were allowed to at an earlier time: see
+        /// The other keys whose exchanges may begin on the connection, or could begin there earlier: see
         /// ``PoolMachine/share(_:with:at:)``.
         var guests: [Key] = []
 
@@ -58,7 +59,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     private var entries: [Entry] = []
     private var free: [Int] = []
     private var slots: [ObjectIdentifier: Int] = [:]
-    /// The links of the lists of the origins. A connection is in at most one of these lists.
+    /// The links of each origin's lists. A connection is in at most one of these lists.
     private var ofOrigin = ChainLinks()
     /// The links of the list of all idle connections.
     private var ofAll = ChainLinks()

@@ -26,9 +26,9 @@ extension NIOTransport.Configuration {
         return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
     }
 
-    /// Returns whether exchanges with other origins may use the connections of a route, and the exchanges of the route may use
-    /// connections of other origins. Such a route is direct, has TLS and a host that is a name, and uses the default checks of the
-    /// server.
+    /// Returns whether a route shares connections with other routes. Other origins may then use its connections, and its
+    /// exchanges may use their connections. Such a route is direct, has TLS, has a host name instead of an address, and uses the
+    /// default checks of the server.
     func mayShareConnections(of route: Route) -> Bool {
         let (origin, host) = (route.origin, route.origin.host)
         guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }

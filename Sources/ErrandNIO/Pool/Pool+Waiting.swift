@@ -2,11 +2,12 @@
 internal import ErrandCore
 
 extension Pool {
-    /// The reason why an exchange is queued, and the attempt to connect: the attempt that the exchange waits for, or an attempt if
-    /// attempts occupy all places.
+    /// The reason why an exchange is queued, and an attempt to connect. Either the exchange waits for this attempt, or the attempt
+    /// occupies a place.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
-    /// Adds the reason of the wait to the failure of an exchange that was queued too long: a step of connecting, or a full pool.
+    /// Adds the reason of the wait to the failure of an exchange that was queued too long. The reason is a step of connecting,
+    /// or a full pool.
     func explained(_ error: TransportError, _ reason: WaitReason) -> TransportError {
         var failure = error
         switch reason.wait {

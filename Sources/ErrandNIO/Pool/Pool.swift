@@ -23,7 +23,7 @@ final class Pool: Sendable {
         var closed: [EventLoopPromise<Void>] = []
         /// The times at which queued exchanges fail.
         var waits = DueQueue<NIODeadline, WaitEnd>()
-        /// Rings when the first wait ends.
+        /// The alarm that rings at the end of the earliest wait.
         var alarm = Alarm()
         /// The observers of closed connections, by name.
         var observers: [String: @Sendable (ClosedConnection) -> Void] = [:]
@@ -60,14 +60,15 @@ final class Pool: Sendable {
     }
 
     private static let base = ContinuousClock.now
-    /// The time since about the start of the process. The clock continues while the machine sleeps.
+    /// The time since the approximate start of the process. The clock continues while the machine sleeps.
     static func now() -> Duration { base.duration(to: .now) }
 
     // MARK: - Exchanges
 
     /// Sends an exchange over a connection, as soon as a connection is available.
     ///
-    /// - Parameter isFresh: whether to use only a new connection, or a connection that is in use. An idle connection may be lost.
+    /// - Parameter isFresh: whether the exchange must use a new connection, or a connection in use, instead of an idle
+    ///   connection. An idle connection may be lost.
     func send(_ exchange: Exchange, isFresh: Bool = false) {
         let loop = currentLoop
         let lane = exchange.request.options.priority.urgency
@@ -262,10 +263,10 @@ final class Pool: Sendable {
     // MARK: - Sharing
 
     /// Uses the addresses of an origin's host. If a connection of another origin may be shared, queued exchanges begin on that
-    /// connection. Then the attempt is cancelled, unless other exchanges wait for it.
+    /// connection. Then the attempt is cancelled, unless other exchanges wait for the attempt.
     func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
         guard settings.mayShareConnections(of: route) else { return }
-        // The attempt gets the addresses first, so that a connection that opens later sees them.
+        // The attempt gets the addresses first, so that a connection that opens later has the addresses.
         made.found(addresses)
         let now = Self.now()
         let work = state.withLock { state -> Machine.Work? in
@@ -284,8 +285,8 @@ final class Pool: Sendable {
     /// Closes everything that an attempt has opened. Until then, the attempt is included in the number of connections.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
         made.close().whenComplete { _ in
-            // When the attempt is released, objects that it holds may call the pool. Therefore the attempt is released after the
-            // lock.
+            // When the attempt is released, objects that the attempt holds may call the pool. Therefore, the attempt is
+            // released after the lock is released.
             let (ended, promises) = self.state.withLock { state in (state.attempts.removeValue(forKey: attempt), state.takeClosed()) }
             withExtendedLifetime(ended) { for promise in promises { promise.succeed() } }
         }
@@ -303,8 +304,8 @@ final class Pool: Sendable {
 
     /// Returns a connection to the pool after an exchange. Must be called on the connection's event loop.
     ///
-    /// - Returns: the next step of the connection: another exchange, a time for which the connection is kept unused, or its
-    ///   close.
+    /// - Returns: the next step of the connection: another exchange, a time for which the connection is kept unused, or the
+    ///   close of the connection.
     func release(_ connection: Connection, idleTime: Duration) -> Machine.Release {
         let now = Self.now()
         let (release, more) = state.withLock { state in
@@ -356,8 +357,8 @@ final class Pool: Sendable {
     }
 
     func observeClosedConnections(as id: String, _ observer: @escaping @Sendable (ClosedConnection) -> Void) {
-        // When the former observer is released, an object that it holds may call the pool. Therefore the observer is released after
-        // the lock.
+        // When the former observer is released, an object that the observer holds may call the pool. Therefore, the observer is
+        // released after the lock is released.
         _ = state.withLock { $0.observers.updateValue(observer, forKey: id) }
     }
 
@@ -415,7 +416,8 @@ extension Pool.State {
         return exchange.route
     }
 
-    /// Starts queued exchanges with other origins on a new connection, if they wait for connections to the same address.
+    /// Starts queued exchanges with other origins on a new connection, if these exchanges wait for connections to the same
+    /// address.
     fileprivate mutating func share(_ connection: Connection, at now: Duration) -> [Pool.Machine.Work] {
         let keys = Set(attempts.filter { connection.isValid(for: $0.key.origin, at: $1.addresses) }.map(\.key.key))
         return keys.compactMap { machine.share(connection, with: $0, at: now) }

@@ -44,8 +44,8 @@ extension PoolMachine {
         return time
     }
 
-    /// Starts queued exchanges on a connection while it has room. If the connection takes several exchanges, surplus attempts to connect
-    /// are cancelled. If the connection takes fewer exchanges than expected, the missing attempts are made.
+    /// Starts queued exchanges on a connection while the connection has room. If the connection takes several exchanges, surplus
+    /// attempts to connect are cancelled. If the connection takes fewer exchanges than expected, the missing attempts are made.
     mutating func beginMore(on link: Link, of key: Key, at now: Duration) -> Work {
         var work = Work()
         guard !isShutDown, let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return work }
@@ -115,7 +115,7 @@ extension PoolMachine {
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))
     }
 
-    /// Returns whether a connection makes room for another origin, because the oldest queued exchange of that origin came before all
+    /// Returns whether a connection makes room for another origin. The oldest queued exchange of that origin must be older than all
     /// queued exchanges of the connection's origin.
     ///
     /// This rule prevents a busy origin from making other origins wait forever. A connection makes room after ``minimumExchanges``
@@ -135,9 +135,9 @@ extension PoolMachine {
         return first < groups.values[index].queue.oldest() ?? .max
     }
 
-    /// Starts no further exchange on a connection, for example after a GOAWAY
-    /// ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)). The connection is closed after its last exchange.
-    /// Until then, it is included in the number of connections.
+    /// Starts no further exchange on a connection, for example after a GOAWAY ([RFC 9113, section
+    /// 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)). The connection is closed after its last exchange. Until then, the
+    /// connection is included in the number of connections.
     mutating func drain(_ link: Link, of key: Key) -> Work {
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
         guard table[slot].inUse == 0 else {

@@ -31,8 +31,8 @@ extension PoolMachine {
         return work
     }
 
-    /// Begins an exchange on the connection that its key shares. Returns `nil` if there is no such connection, or the connection has no
-    /// room.
+    /// Begins an exchange on the connection that the exchange's key shares. Returns `nil` if there is no such connection, or the
+    /// connection has no room.
     mutating func beginShared(_ key: Key, isFresh: Bool, at now: Duration) -> Link? {
         guard !sharedSlots.isEmpty, let slot = sharedSlots[key], canBegin(slot, isFresh: isFresh, at: now) else { return nil }
         begin(slot)
@@ -54,7 +54,7 @@ extension PoolMachine {
         apart.update(key, default: ()) { _ in }
     }
 
-    /// Returns the guests of a connection: the other keys whose exchanges may begin on it.
+    /// Returns the guests of a connection, which are the other keys whose exchanges may begin on the connection.
     func guests(of link: Link) -> [Key] {
         guard let slot = table.slot(of: link) else { return [] }
         return table[slot].guests.filter { sharedSlots[$0] == slot }

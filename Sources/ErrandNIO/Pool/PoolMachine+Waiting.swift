@@ -4,9 +4,9 @@ extension PoolMachine {
     enum Wait: Sendable, Equatable {
         /// The waiter waits for the attempt that was made for it.
         case attempt(Attempt)
-        /// The waiter waits for a connection to its origin, which has as many connections as allowed.
+        /// The waiter waits for a connection to its origin, because the origin has the maximum number of connections.
         case origin(Occupancy)
-        /// The waiter waits for any connection to end, because the pool has as many connections as allowed.
+        /// The waiter waits until any connection ends, because the pool has the maximum number of connections.
         case all(Occupancy)
         /// The waiter waits for an attempt that was made for another waiter; `nil` if the attempt is unknown.
         case otherAttempt(Attempt?)

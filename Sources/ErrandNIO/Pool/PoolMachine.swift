@@ -1,7 +1,7 @@
 #if SWIFT_NIO
 internal import ErrandCore
 
-/// The decisions of the pool about the connection of each exchange: a value without locks, channels and clocks.
+/// The decisions of the pool about the connection of each exchange. The value has no locks, no channels and no clocks.
 ///
 /// For each event, a method returns the work to do. A `Key` is a route to an origin. A `Waiter` is an exchange that waits for a
 /// connection. A `Link` is a connection: it takes one exchange at a time (HTTP/1.1), or several, each on a separate stream (HTTP/2).
@@ -9,7 +9,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     struct Limits: Sendable {
         var connectionsPerOrigin: Int
         var connections: Int
-        /// The time for which an unused connection is kept. Zero: unused connections are closed.
+        /// The time for which an unused connection is kept. If the time is zero, unused connections are closed.
         var idleTime: Duration
         /// The age after which a connection takes no further exchange; `nil` if the age is not limited.
         var age: Duration?
@@ -66,8 +66,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// The number of exchanges after which a connection may make room for another origin, even if exchanges of its own origin are queued.
     /// These exchanges share the cost of opening the connection.
     static var minimumExchanges: Int { 8 }
-    /// The maximum number of keys without connections for which the machine remembers how many exchanges a connection took at a
-    /// time.
+    /// The maximum number of remembered keys without connections. For each such key, the machine remembers how many exchanges a
+    /// connection took at a time.
     static var rememberedKeys: Int { 1024 }
 
     let limits: Limits
@@ -94,7 +94,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     // MARK: - Exchanges
 
     enum Lease: Sendable {
-        /// The exchange begins on a connection. `closing`: connections that were idle for too long.
+        /// The exchange begins on a connection. `closing` has the connections that were idle for too long.
         case use(Link, closing: [Link])
         case wait(Ticket, Work)
         case shutDown
@@ -103,7 +103,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// Finds a connection for an exchange, or queues the exchange.
     ///
     /// - Parameters:
-    ///   - lane: the urgency of the exchange; lower is more urgent.
+    ///   - lane: the urgency of the exchange; a lower value is more urgent.
     ///   - loop: the event loop on which the task of the exchange runs; `nil` if the task does not run on an event loop. A
     ///     connection of this loop is preferred. If the pool has room, a connection on this loop is opened, unless the origin has
     ///     connections that take several exchanges.
@@ -147,7 +147,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Returns the most recently used connection on `loop`. If no connection can be opened, returns a connection of another event loop.
     ///
-    /// A connection in use is preferred to an idle connection, which may be lost.
+    /// A connection in use is preferred, because an idle connection may be lost.
     private func candidate(in index: Dictionary<Key, Group>.Index, on loop: ObjectIdentifier?, isFresh: Bool) -> Int? {
         let (roomy, idle) = (groups.values[index].roomy, groups.values[index].idle)
         if !isFresh {
@@ -197,7 +197,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         total -= 1
     }
 
-    /// Removes an exchange from the queue, and returns the exchange; `nil` if it already has a connection.
+    /// Removes an exchange from the queue, and returns the exchange; `nil` if the exchange already has a connection.
     mutating func withdraw(_ ticket: Ticket) -> (waiter: Waiter, work: Work)? {
         guard let (waiter, attempt) = groups[ticket.key]?.queue.dequeue(ticket.number) else { return nil }
         var work = Work()
@@ -273,8 +273,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return work
     }
 
-    /// Returns whether a queued exchange needs another connection, and its origin may have one. An idle connection that the waiter can't
-    /// use is closed to make room.
+    /// Returns whether a queued exchange needs another connection, and whether its origin may have another connection. An idle
+    /// connection that the waiter can't use is closed to make room.
     func canUseConnection(_ key: Key) -> Bool {
         guard let index = groups.index(forKey: key), groups.values[index].queue.needsAttempt else { return false }
         return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty
@@ -321,7 +321,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     /// Opens connections to the starved origins while the pool has room. In rotation, each of these origins gets one
-    /// connection, as long as it can use connections.
+    /// connection, as long as the origin can use connections.
     mutating func feedStarved(_ work: inout Work) {
         while !starved.isEmpty, total < limits.connections || idleCount > 0, let key = starved.popFirst() {
             groups[key]?.starvedPlace = nil

@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 internal import ErrandCore
 
-/// The route of an exchange to its origin, which is the key of the pool. An exchange uses only connections of its own route, unless the
-/// settings allow sharing a connection of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
+/// The route of an exchange to its origin. The pool uses the route as its key. An exchange uses only connections of its own route,
+/// unless the settings allow sharing a connection of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
 ///
 /// Each origin has its own connections, even through an HTTP proxy. One connection to a proxy could carry requests without TLS to all
 /// origins ([RFC 9112, section 9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)). But with separate connections, a wrongly

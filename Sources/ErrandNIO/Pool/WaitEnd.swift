@@ -19,8 +19,8 @@ struct WaitEnd: Sendable {
 }
 
 extension Exchange {
-    /// Returns the end of the wait if the exchange gets no connection: at the deadline, or at the limit for queueing or connecting. `nil`
-    /// if the wait has neither.
+    /// Returns the end of the wait for an exchange that gets no connection. The wait ends at the deadline, or at the limit for queueing
+    /// or connecting. `nil` if the wait has neither a deadline nor a limit.
     func waitEnd(_ ticket: Pool.Ticket, isConnecting: Bool) -> (due: NIODeadline, wait: WaitEnd)? {
         let limit = PhaseLimit(isConnecting ? .connect : .queue, of: limits)
         guard let due = [limit?.due, deadline].compactMap({ $0 }).min() else { return nil }

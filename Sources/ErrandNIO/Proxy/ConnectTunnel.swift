@@ -7,7 +7,7 @@ internal import NIOCore
 /// The request carries only the host, and the credentials for the proxy. The body of a refusal is not read. The body of a challenge is read
 /// up to ``bodyLimitBytes``, so that the connection can be used for the next request.
 struct ConnectTunnel: Tunnel {
-    /// The maximum number of bytes that are read of a challenge's body: 64 KiB. Reading a longer body costs more than a new
+    /// The maximum number of bytes to read from the body of a challenge: 64 KiB. Reading a longer body costs more than a new
     /// connection.
     static let bodyLimitBytes = 64 * 1024
 

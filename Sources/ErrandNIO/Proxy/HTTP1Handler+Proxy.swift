@@ -5,7 +5,7 @@ internal import NIOCore
 /// The response to challenges (407) of a proxy that reads the requests.
 extension HTTP1Handler {
     /// The maximum size, in bytes, of a request body for which the connection is reused after a refusal. Some proxies read neither the
-    /// rest of a longer body nor a further request: squid 5.7 reads 64 KiB.
+    /// rest of a longer body nor a further request. For example, squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
     /// Handles the head of a proxy's response with the status 407. The proxy has not passed on the request. The request is sent again with

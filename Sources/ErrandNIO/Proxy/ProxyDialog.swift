@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The authentication of one request, or one tunnel, to a proxy: a value without connections.
+/// The authentication of one request, or one tunnel, to a proxy. The value has no connections.
 ///
 /// The first request is sent with the authenticator's value for the last known challenges of the proxy. Without such a value, the
 /// request is sent with the credentials for Basic. The dialog responds to each challenge once, and to no more than ``challengeLimit``
@@ -20,10 +20,11 @@ struct ProxyDialog: Sendable {
     private var sent: String?
     /// The challenges that the last value responds to.
     private var lastChallenges: [AuthenticationChallenge] = []
-    /// Whether the proxy sent these challenges to an earlier request. The proxy may no longer know them, for example after a restart.
+    /// Whether the proxy sent these challenges to an earlier request. The proxy may no longer know these challenges, for example
+    /// after a restart.
     private var areEarlier = false
     private var responseCount = 0
-    /// The number of refusals of credentials.
+    /// The number of times that the proxy has refused credentials.
     private(set) var refusals = 0
 
     /// Returns the value of `Proxy-Authorization` for the next request; `nil` if the field is not sent.
@@ -91,7 +92,8 @@ struct ProxyDialog: Sendable {
     }
 }
 
-/// An error for a value of an authenticator that can't be sent. The description does not show the value, which is secret.
+/// An error for an authenticator's value that can't be sent. The description does not show the value, because the value is
+/// secret.
 enum ProxyAuthorizationError: SafelyDescribedError, Equatable {
     case controlCharacter
     case tooLong

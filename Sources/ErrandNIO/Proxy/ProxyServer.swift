@@ -9,7 +9,7 @@ final class ProxyServer: Sendable, Hashable {
     let address: Origin
     /// The description of the proxy, without credentials.
     let shown: ProxyAddress
-    /// The last challenges that the dialog has responded to; empty before the first of them.
+    /// The last challenges that the dialog has responded to; empty before the first challenge.
     private let challenges = Mutex<[AuthenticationChallenge]>([])
 
     /// - Throws: ``ErrandCore/ProxySettingsError``.
@@ -31,7 +31,7 @@ final class ProxyServer: Sendable, Hashable {
 
 /// The proxies of a transport. Equal settings share one ``ProxyServer``, and therefore the last challenges of the proxy.
 final class ProxyTable: Sendable {
-    /// The table is limited, because a closure that chooses by origin may name many proxies.
+    /// The table is limited, because a closure that chooses a proxy for each origin may name many proxies.
     private static let limit = 64
     private let servers = Mutex(BoundedTable<ProxySettings, ProxyServer?>(limit: ProxyTable.limit))
 

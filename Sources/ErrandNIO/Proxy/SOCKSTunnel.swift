@@ -22,8 +22,8 @@ struct SOCKSTunnel: Tunnel {
     private var state = State.method
     private var hasReceived = false
 
-    /// - Parameter proxy: the user and the password have at most 255 bytes each, which ``ErrandCore/ProxySettings/address()`` has
-    ///   checked.
+    /// - Parameter proxy: the settings of the proxy. ``ErrandCore/ProxySettings/address()`` has checked that the user and the
+    ///   password have at most 255 bytes each.
     init(through proxy: ProxyServer, to route: Route) {
         (name, credentials) = ("the \(proxy.shown)", proxy.settings.credentials)
         (host, port, target) = (route.origin.bareHost, route.origin.effectivePort, route.target)

@@ -149,7 +149,8 @@ final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Fails because of early bytes. In HTTP/1.1 and in TLS, the server of the origin never sends the first bytes.
+    /// Fails the tunnel, because the proxy has sent bytes too early. In HTTP/1.1 and in TLS, the server of the origin never
+    /// sends the first bytes.
     private func failEarlyBytes(_ context: ChannelHandlerContext) {
         fail(ProxyFailure(message: "\(shown) sent bytes before the tunnel to \(route.target) was used"), context)
     }

@@ -2,8 +2,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The parts of a certificate that can make BoringSSL refuse it although its authority is known. The parts are read from the
-/// certificate's bytes in DER.
+/// The parts of a certificate that can make BoringSSL refuse the certificate, although the authority of the certificate is
+/// known. The parts are read from the certificate's bytes in DER.
 ///
 /// NIOSSL does not report why a chain was refused. These parts only determine the words of the error, and never decide
 /// whether a certificate is accepted.
@@ -13,7 +13,7 @@ struct CertificateRules {
     let subject: ArraySlice<UInt8>
     private let extensions: [ArraySlice<UInt8>: ArraySlice<UInt8>]
 
-    /// Reads a certificate; `nil` if its parts are not found. Work and memory are in proportion to its bytes.
+    /// Reads a certificate; `nil` if its parts are not found. Work and memory are in proportion to the size of the certificate.
     init?(_ bytes: [UInt8]) {
         var outer = DERReader(bytes[...])
         guard var certificate = outer.read(.sequence), var fields = certificate.read(.sequence) else { return nil }

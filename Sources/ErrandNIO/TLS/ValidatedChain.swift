@@ -35,7 +35,7 @@ protocol ValidationFollowing {
 extension NIOSSLClientHandler: ValidationFollowing {}
 
 extension NIOSSLCertificate {
-    /// The pin of the certificate's public key. If the key can't be read, a text that is equal to no pin.
+    /// The pin of the certificate's public key. If the key can't be read, the value is a text that is equal to no pin.
     var pin: String {
         guard let key = try? extractPublicKey().toSPKIBytes() else { return "an unreadable key" }
         return CertificatePins.pin(sha256: OctetHash.of(key, by: .sha256))

@@ -6,7 +6,8 @@ internal import Synchronization
 /// The alternative services that origins have announced, until the announcements expire
 /// ([RFC 7838](https://www.rfc-editor.org/rfc/rfc7838)).
 ///
-/// The fields are parsed when a caller asks for the services. The transport does not use them for routing, because it has no HTTP/3.
+/// The fields are parsed when a caller asks for the services. The transport does not use these services for routing, because the
+/// transport does not support HTTP/3.
 final class AlternativeServiceTable: Sendable {
     private struct Entry: Sendable {
         let value: String
@@ -44,7 +45,7 @@ final class AlternativeServiceTable: Sendable {
         }
     }
 
-    /// Returns the services that may still be used, each with the rest of its time.
+    /// Returns the services that may still be used, each with its remaining lifetime.
     func services(for origin: Origin, at now: Duration) -> [AlternativeService] {
         guard let entry = entries.withLock({ $0.updateIfPresent(origin) { $0 } }) else { return [] }
         let age = max(.zero, now - entry.received) + entry.age

@@ -9,11 +9,12 @@ internal import Synchronization
 /// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
 /// ```
 ///
-/// If the caller runs on one of the transport's event loops, the transport prefers, and opens, connections of this loop. Code that runs
-/// on an event loop must not block, because every connection of the loop waits for that code.
+/// If the caller runs on one of the transport's event loops, the transport prefers connections of this loop, and opens new connections
+/// on this loop. Code that runs on an event loop must not block, because every connection of the loop waits for that code.
 ///
-/// The event loops of SwiftNIO are serial executors, for actors. If a function without an actor continues, the job of a serial executor
-/// is enqueued again. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all queued jobs.
+/// The event loops of SwiftNIO are serial executors, for actors. If a function that belongs to no actor continues, the job of a serial
+/// executor is enqueued again. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all queued
+/// jobs.
 public final class EventLoopExecutor: TaskExecutor {
     private let queue: JobQueue
     private let turn: @Sendable () -> Void
@@ -28,7 +29,7 @@ public final class EventLoopExecutor: TaskExecutor {
     /// The event loop.
     public var eventLoop: any EventLoop { queue.loop }
 
-    /// Runs a job on the event loop, after the jobs that were added before. Swift's runtime calls this method.
+    /// Runs a job on the event loop, after all jobs that were added earlier. Swift's runtime calls this method.
     public func enqueue(_ job: consuming ExecutorJob) {
         if queue.add(UnownedJob(job), of: asUnownedTaskExecutor()) { queue.loop.execute(turn) }
     }

@@ -8,12 +8,13 @@ extension NIOTransport {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. The transport supports all
         /// settings of this type.
         public var tls = TLSSettings()
-        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. False: the transport uses only HTTP/1.1, for `http`
-        /// URLs too.
+        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. If false, the transport uses only HTTP/1.1, also
+        /// for `http` URLs.
         ///
         /// The server limits the number of concurrent requests on a connection of HTTP/2. If the server states no limit, the transport
-        /// sends up to 100 concurrent requests. The transport never sends more than 4096. In HTTP/2, a response whose body nobody reads
-        /// takes up to 1 MiB of memory. In HTTP/1.1, such a response takes up to 64 KiB, and up to 512 KiB after the first read.
+        /// sends up to 100 concurrent requests. The transport never sends more than 4096 concurrent requests. In HTTP/2, a response
+        /// whose body nobody reads takes up to 1 MiB of memory. In HTTP/1.1, such a response takes up to 64 KiB, and up to 512 KiB
+        /// after the first read.
         public var allowsHTTP2 = true
         /// Whether the transport uses HTTP/2 for `http` URLs, without negotiation: false by default. The servers must support this use
         /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to
@@ -21,64 +22,66 @@ extension NIOTransport {
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
-        /// The first request to a host looks up its addresses. The request uses an open connection of another host, and no new
-        /// connection is opened ([RFC 9113, section 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)), if:
+        /// For the first request to a host, the transport looks up the addresses of the host. The request uses an open
+        /// connection of another host, and no new connection is opened ([RFC 9113, section
+        /// 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)), if:
         ///
         /// - the open connection has one of these addresses and the same port, and
         /// - the certificate of the open connection names both hosts.
         ///
         /// A connection that opens during the lookup can also be used. If the shared connection has no room, a request gets a connection
         /// to its own host. ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared connection is
-        /// open, later requests use it without a lookup.
+        /// open, later requests use this connection without a lookup.
         ///
         /// Only `https` origins whose host is a name share connections, and only direct connections are shared. IP addresses, and
         /// connections through a proxy, are excluded. Hosts with ``ErrandCore/TLSSettings/pins``, or in
         /// ``ErrandCore/TLSSettings/uncheckedHostsForTesting``, have separate connections.
         ///
-        /// The risks: one address and one certificate may belong to servers of several tenants. A server may decide which host to serve
-        /// only by the name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110,
-        /// section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server responds with a wrong
-        /// response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again. The host
-        /// then shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all its
-        /// hosts.
+        /// Sharing has risks. One address and one certificate may belong to servers of several tenants. To choose the host to serve, a
+        /// server may use only the name in the TLS handshake. Such a server responds to a request for another host with the status 421
+        /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server sends a
+        /// wrong response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again.
+        /// After that, this host shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the
+        /// requests of all its hosts.
         ///
         /// The setting requires ``allowsHTTP2``. This setting can't be combined with ``unixSocketPath`` or a client
         /// certificate.
         public var sharesConnectionsAcrossHosts = false
-        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. If the transport
-        /// then receives nothing within the same time, or within 10 s if the time is longer, the transport closes the connection. The
-        /// exchanges of the connection fail or are sent again. `nil` (the default): a ping is sent only with the reset of a request
-        /// that was cancelled while the server was silent.
+        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. After the ping,
+        /// the transport waits for the same time, but at most 10 s. If the transport receives nothing in this time, the transport
+        /// closes the connection. The exchanges of the connection fail or are sent again. `nil` (the default): a ping is sent only
+        /// with the reset of a request that was cancelled while the server was silent.
         public var pingInterval: Duration?
-        /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default; more than zero. A request's deadline
-        /// also applies.
+        /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default. The timeout must be more than zero.
+        /// A request's deadline also applies.
         public var connectTimeout: Duration = .seconds(10)
-        /// The time for which an unused connection is kept: 60 s by default; at least zero. Zero: no connection is kept. A server may ask
-        /// for a shorter time by its `Keep-Alive` field.
+        /// The time for which an unused connection is kept: 60 s by default; at least zero. If the time is zero, no connection is kept. A
+        /// server may ask for a shorter time with its `Keep-Alive` field.
         public var idleTimeout: Duration = .seconds(60)
-        /// The age at which a connection takes no further exchange, at least zero. `nil` (the default): no limit. Zero: each connection
-        /// takes one exchange. Limit the age so that new connections follow changes of the DNS.
+        /// The age at which a connection takes no further exchange, at least zero. `nil` (the default): the age has no limit. If
+        /// the age is zero, each connection takes one exchange. Limit the age so that new connections follow changes of the DNS.
         public var maxConnectionAge: Duration?
-        /// The number of connections to one origin at a time: 256 by default, at least 1. Further requests queue by their priority, then
+        /// The maximum number of connections to one origin: 256 by default, at least 1. Further requests queue by their priority, then
         /// first in, first out.
         public var maxConnectionsPerOrigin = 256
-        /// The number of connections in all: 1024 by default, at least 1. Further requests queue.
+        /// The maximum number of connections to all origins together: 1024 by default, at least 1. Further requests queue.
         public var maxConnections = 1024
         /// The limits on the head of a response.
         public var responseLimits = ResponseLimits()
-        /// Finds the addresses of hosts; the system's resolver with a cache of 30 s by default. A configuration has its own cache, which
-        /// all transports that are created from it share.
+        /// The resolver, which finds the addresses of hosts. By default, the resolver is the system's resolver with a cache of 30 s. A
+        /// configuration has its own cache. All transports that are created from the configuration share this cache.
         ///
         /// ```swift
         /// configuration.resolver = .system                                            // without the cache
         /// configuration.resolver = try HostOverrides(["api.example:443:127.0.0.1"])   // as curl's --resolve
         /// ```
         ///
-        /// If a host has several addresses, IPv6 and IPv4 addresses are tried alternately. The next address is tried when one has failed,
-        /// or after 250 ms. The first connection that opens is used ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)).
+        /// If a host has several addresses, IPv6 and IPv4 addresses are tried alternately. The next address is tried when the previous
+        /// address has failed, or after 250 ms. The first connection that opens is used ([RFC
+        /// 8305](https://www.rfc-editor.org/rfc/rfc8305)).
         public var resolver: any HostResolver = SystemHostResolver().cached()
-        /// The address of this machine that connections come from, on any free port; `nil` (the default): the system chooses. The
-        /// transport then connects only to addresses of the same address family, IPv4 or IPv6. This setting can't be combined
+        /// The local address that connections come from, with any free port. `nil` (the default): the system chooses the address.
+        /// The transport then connects only to addresses of the same address family, IPv4 or IPv6. This setting can't be combined
         /// with ``unixSocketPath``.
         public var localAddress: IPAddress?
         /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine when a check is
@@ -88,11 +91,11 @@ extension NIOTransport {
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. The transport does
         /// not wait for the peer's acknowledgment before it writes the rest.
         public var usesTCPKeepAlive = true
-        /// The path of the Unix domain socket that every connection goes to, for all origins; `nil` (the default): TCP.
-        /// At least 1 and at most 103 bytes.
+        /// The path of the Unix domain socket that every connection goes to, for all origins. `nil` (the default): every
+        /// connection uses TCP. The path has at least 1 and at most 103 bytes.
         public var unixSocketPath: String?
-        /// Which requests go through which proxy; ``ErrandCore/ProxyPolicy/none`` by default. The environment is read only with
-        /// `.environment()`. This setting can't be combined with ``unixSocketPath``.
+        /// The policy that chooses the proxy for each request; ``ErrandCore/ProxyPolicy/none`` by default. The environment is
+        /// read only with `.environment()`. This setting can't be combined with ``unixSocketPath``.
         ///
         /// ```swift
         /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
@@ -103,15 +106,15 @@ extension NIOTransport {
         /// The TLS handshake is made with the origin. Other requests go to an HTTP proxy with their whole URL ([RFC 9112, section
         /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), over HTTP/1.1. Through a tunnel, the transport can use HTTP/2,
         /// as without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel. Events report the tunnel
-        /// as a part of connecting, and the proxy as the peer. A connection through a proxy is used for one origin alone, and
+        /// as a part of connecting, and the proxy as the peer. A connection through a proxy is used for only one origin, and
         /// ``maxConnectionsPerOrigin`` applies.
         ///
         /// If the proxy refuses the tunnel or the credentials (407), the request fails with the code `proxy`. The message contains the
         /// status of the proxy. A field `Proxy-Authorization` of a request goes only to a proxy that reads the request, and never through
         /// a tunnel.
         public var proxy = ProxyPolicy.none
-        /// The event loops, which must run until the transport is shut down; `nil` (the default): the shared event loops of the process,
-        /// one for each core.
+        /// The event loops, which must run until the transport is shut down. `nil` (the default): the transport uses the shared event
+        /// loops of the process, one for each core.
         public var eventLoopGroup: (any EventLoopGroup)?
 
         /// The limits for sending the rest of a request after its whole response was received.

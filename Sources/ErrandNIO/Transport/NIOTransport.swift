@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// Sends requests with SwiftNIO: HTTP/2 and HTTP/1.1 with its own connection pool.
+/// Sends requests with SwiftNIO over HTTP/2 and HTTP/1.1, and has its own connection pool.
 ///
 /// ```swift
 /// try await withTransport(NIOTransport()) { transport in
@@ -16,18 +16,19 @@ internal import Synchronization
 /// back-pressure in both directions. Up to 64 KiB of a response are received before its body is read, and up to 512 KiB afterwards.
 /// The transport does not follow redirects, and does not decode content.
 ///
-/// A reused connection may be closed by the server at the moment when a request is sent. If no byte of a response was received, and the
-/// request may be sent again, the request is sent once more over another connection. A request of any method is also sent once more if
-/// its body can be sent again and the server refuses the request as misdirected (421; [RFC 9110, section
+/// A server may close a reused connection at the moment when a request is sent. If no byte of a response was received, and the request
+/// may be sent again, the request is sent once more over another connection. A request of any method is also sent once more if its body
+/// can be sent again and the server refuses the request as misdirected (421; [RFC 9110, section
 /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
 ///
-/// Over TLS, HTTP/2 is used if the server chooses it: all requests to an origin then share one connection, up to the number of streams
-/// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
-/// response is received before its body is read. An unread body does not hold back other responses. A request that the server reports as
-/// not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is sent once
-/// more, with any method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of HTTP/1.1. A
-/// request that a server refuses with `HTTP_1_1_REQUIRED` ([RFC 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is
-/// sent once more over a connection of HTTP/1.1. Further requests to the origin use HTTP/1.1 as long as that connection is open.
+/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. All requests to an origin then share one connection, up to the number of
+/// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB
+/// of a response is received before its body is read. An unread body does not hold back other responses. A request that the server
+/// reports as not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is
+/// sent once more, with any method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of
+/// HTTP/1.1. A request that a server refuses with `HTTP_1_1_REQUIRED` ([RFC 9113, section
+/// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is sent once more over a connection of HTTP/1.1. Further requests to the origin
+/// use HTTP/1.1 as long as that connection is open.
 ///
 /// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
 /// HTTP/2. Then the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened immediately. The
@@ -69,22 +70,22 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     public var openConnections: [OpenConnection] { owner.pool.openConnections }
 
     /// The number of exchanges that now wait for a connection, for each origin with waiting exchanges. A waiting exchange is queued, or
-    /// a connection is being opened for it.
+    /// a connection is being opened for the exchange.
     public var waitingExchanges: [Origin: Int] { owner.pool.waitingExchanges }
 
     /// Returns the alternative services of an `https` origin, in the order of preference, each with its remaining lifetime ([RFC
-    /// 7838](https://www.rfc-editor.org/rfc/rfc7838)). The services are those of the last response with the field `Alt-Svc`.
+    /// 7838](https://www.rfc-editor.org/rfc/rfc7838)). The services come from the last response with the field `Alt-Svc`.
     ///
     /// ```swift
     /// let offersHTTP3 = transport.alternativeServices(for: origin).contains { $0.protocolID == "h3" }
     /// ```
     ///
-    /// The transport remembers the services, but does not use them, because it has no HTTP/3. The services of the 1024 most recently used
-    /// origins are kept, only in memory. The transport ignores the field in responses with the status 421, in interim responses and in
-    /// trailers, and ignores ALTSVC frames.
+    /// The transport remembers the services, but does not use them, because the transport does not support HTTP/3. The services of the
+    /// 1024 most recently used origins are kept, only in memory. The transport ignores the field in responses with the status 421, in
+    /// interim responses and in trailers, and ignores ALTSVC frames.
     ///
-    /// - Returns: the services; empty if the origin has named no service, if it has withdrawn its services, or if the services
-    ///   have expired.
+    /// - Returns: the services; empty if the origin has named no service or has withdrawn its services, or if the services have
+    ///   expired.
     public func alternativeServices(for origin: Origin) -> [AlternativeService] {
         owner.pool.alternatives.services(for: origin, at: Pool.now())
     }
@@ -112,7 +113,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
         }
         exchange.events?.record(.start)
         return try await withTaskCancellationHandler {
-            // A checked continuation would allocate. `Exchange.takeWaiter` returns each continuation once.
+            // A checked continuation would allocate memory. `Exchange.takeWaiter` returns each continuation once.
             try await withUnsafeThrowingContinuation { waiter in
                 if exchange.register(waiter) {
                     owner.pool.send(exchange)
@@ -135,7 +136,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
         }
     }
 
-    /// Opens connections to an origin before they are needed, so that the first requests don't wait for them.
+    /// Opens connections to an origin in advance, so that the first requests don't wait for connections.
     ///
     /// ```swift
     /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
@@ -149,15 +150,16 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// - Parameters:
     ///   - origin: the scheme, host and port to connect to.
     ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
-    /// - Throws: ``ErrandCore/TransportError`` if a connection that this call opens fails, or if the transport was shut down (the error
-    ///   has no request, and its description begins with the origin); `CancellationError`. Connections that were opened before stay
-    ///   open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
+    /// - Throws: ``ErrandCore/TransportError`` if a connection that this call opens fails, or if the transport was shut down. This
+    ///   error has no request, and its description begins with the origin. `CancellationError` if the task is cancelled. Connections
+    ///   that were opened before the error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't
+    ///   be used.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
         try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)
     }
 
-    /// Opens connections to the origin of a URL before they are needed.
+    /// Opens connections to the origin of a URL in advance.
     ///
     /// - Parameters:
     ///   - url: an absolute `http` or `https` URL, of which only the origin is used.
@@ -180,8 +182,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// try await transport.shutdown(drainingFor: .seconds(10))
     /// ```
     ///
-    /// New requests fail immediately, with the code `shutDown`. Queued requests are sent. An exchange ends with its body, and an upgraded
-    /// connection when it closes. If the task is cancelled, the transport shuts down immediately.
+    /// New requests fail immediately, with the code `shutDown`. Queued requests are sent. An exchange ends with its body. An upgraded
+    /// exchange ends when its connection closes. If the task is cancelled, the transport shuts down immediately.
     ///
     /// - Parameter limit: the longest time to wait, at least zero. After this time, exchanges in progress fail.
     public func shutdown(drainingFor limit: Duration) async throws {

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The queued writes of an upgraded connection, in the order of their calls: a value without tasks and channels.
+/// The queued writes of an upgraded connection, in the order of the calls. The value has no tasks and no channels.
 struct UpgradedWrites: Sendable {
     private var chunks: [Data] = []
     private var isScheduled = false
@@ -12,7 +12,7 @@ struct UpgradedWrites: Sendable {
 
     /// Adds bytes to write.
     ///
-    /// - Returns: whether the connection must be notified to call ``take()``; false if it was already notified.
+    /// - Returns: whether the connection must be notified to call ``take()``; false if the connection was already notified.
     /// - Throws: ``failure``.
     mutating func append(_ chunk: Data) throws -> Bool {
         if let failure { throw failure }
@@ -23,7 +23,7 @@ struct UpgradedWrites: Sendable {
     /// Marks the output as ended.
     ///
     /// - Parameter failure: the error for bytes that are added later.
-    /// - Returns: whether the connection must be notified to call ``take()``; false if it was already notified.
+    /// - Returns: whether the connection must be notified to call ``take()``; false if the connection was already notified.
     mutating func appendEnd(_ failure: any Error) throws -> Bool {
         if let failure = self.failure { throw failure }
         self.failure = failure
@@ -36,7 +36,7 @@ struct UpgradedWrites: Sendable {
         return !isScheduled
     }
 
-    /// Returns the bytes added since the last call, and whether the end of writing follows them.
+    /// Returns the bytes added since the last call, and whether the end of writing follows these bytes.
     mutating func take() -> (chunks: [Data], ends: Bool) {
         defer { (chunks, ends, isScheduled) = ([], false, false) }
         return (chunks, ends)

@@ -5,11 +5,10 @@ internal import Synchronization
 /// The bytes of a connection whose protocol was changed.
 ///
 /// Received bytes are read like the body of a response. At most 64 KiB are received before the first read, and at most 512 KiB are queued
-/// after the first read. When the last reference to the stream goes away, the connection is closed.
+/// after the first read. When the last reference to the stream is released, the connection is closed.
 ///
-/// Over TCP, each direction ends independently. Over TLS, the end of the server's direction ends both directions
-/// ([RFC 5246, section 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)); a connection that ends without a `close_notify` is a
-/// failure.
+/// Over TCP, each direction ends independently. Over TLS, the end of the server's direction ends both directions ([RFC 5246, section
+/// 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)). A connection that ends without a `close_notify` is a failure.
 final class UpgradedStream: DuplexStream, ReadyBodySource {
     private let exchange: Exchange
     private let connection: Connection
@@ -41,8 +40,8 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// A call that is cancelled before it begins writes nothing. A call that is cancelled while it waits has queued all of `data`. These
     /// bytes are written after the bytes of earlier calls.
     ///
-    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream or its writing has ended;
-    ///   `CancellationError`.
+    /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream has ended, or if writing to the
+    ///   stream has ended; `CancellationError` if the task is cancelled.
     func write(_ data: Data) async throws {
         try Task.checkCancellation()
         guard !data.isEmpty else { return }
@@ -53,8 +52,8 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// Adds bytes to the output, or marks the output as ended.
     ///
     /// - Parameters:
-    ///   - count: the number of bytes. The window counts them before the connection can write them.
-    ///   - append: returns whether the connection must be notified.
+    ///   - count: the number of bytes. The window counts the bytes before the connection can write them.
+    ///   - append: the closure that adds the bytes or the end, and returns whether the connection must be notified.
     private func add(_ count: Int, _ append: () throws -> Bool) throws {
         try output.window.count(count)
         do {
@@ -65,7 +64,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
         }
     }
 
-    /// Ends writing, and returns when the network has taken all written bytes. The other side may continue.
+    /// Ends writing, and returns when the network has taken all written bytes. The other side may continue to write.
     ///
     /// - Throws: the errors of ``write(_:)``. A second call also throws.
     func finishWriting() async throws {

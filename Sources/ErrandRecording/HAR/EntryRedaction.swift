@@ -6,7 +6,8 @@ internal import ErrandRedaction
 struct EntryRedaction {
     /// The length of the shortest value that is replaced everywhere, in bytes. A shorter value is replaced only under a secret name.
     static let shortestScrubbed = 8
-    /// The number of bytes of values that are replaced everywhere in one exchange. Further values are replaced only under a secret name.
+    /// The maximum total size, in bytes, of the values that are replaced everywhere in one exchange. Further values are replaced only
+    /// under a secret name.
     static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
@@ -24,8 +25,8 @@ struct EntryRedaction {
         return redaction.redact(entry)
     }
 
-    /// Returns a copy of the request for comparisons, without its secrets, and with a new list of its query items. A text body
-    /// without a known syntax is kept.
+    /// Returns a copy of the request for comparisons. The copy has no secrets, and has a new list of its query items. A text
+    /// body without a known syntax is kept.
     static func redacted(_ request: HARRequest, by sensitivity: Sensitivity) -> HARRequest {
         var redaction = EntryRedaction(sensitivity, keepsUnknownText: true)
         var request = request

@@ -80,7 +80,7 @@ extension [HARField] {
     /// Returns the pairs of a form, decoded, in order.
     static func form(_ text: String) -> [HARField] { FormURLEncoded.decode(text).map { HARField(name: $0.name, value: $0.value) } }
 
-    /// Returns the pairs of a query, decoded, in order. A plus stays a plus.
+    /// Returns the pairs of a query, decoded, in order. A plus sign is not decoded as a space.
     static func query(_ text: some StringProtocol) -> [HARField] {
         FormURLEncoded.decode(text, plusIsSpace: false).map { HARField(name: $0.name, value: $0.value) }
     }
@@ -94,6 +94,6 @@ extension HARRequest {
 }
 
 extension Duration {
-    /// The duration in milliseconds, to the microsecond.
+    /// The duration in milliseconds, with a precision of one microsecond.
     var milliseconds: Double { ((self / .microseconds(1)).rounded()) / 1000 }
 }

@@ -19,10 +19,10 @@ extension HTTPSender {
     /// file.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. Its folder is created if it is missing. Only its owner can read a new file.
+    ///   - path: the path of the file. A missing folder is created. If the file is new, only its owner can read the file.
     ///   - secrets: texts that must never be written, at least 4 bytes long. Values with sensitive names are always replaced: see
     ///     ``Recording``.
-    ///   - body: sends the requests over the given stack.
+    ///   - body: the closure that sends the requests over the given stack.
     /// - Returns: the result of `body`.
     /// - Throws: the errors of `body`; otherwise, the errors of ``Recording/save()``.
     public func exportHAR<Result>(

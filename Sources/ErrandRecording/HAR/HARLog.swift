@@ -10,7 +10,7 @@ internal import ErrandFormats
 /// ```
 ///
 /// All members that the format requires are present. Members that begin with an underscore in the file are additions, which the format
-/// allows and other readers ignore. Sizes are in bytes, times in milliseconds; -1 means unknown.
+/// allows and other readers ignore. Sizes are in bytes, and times are in milliseconds. The value -1 means unknown.
 public struct HARLog: Codable, Sendable, Hashable {
     /// The program that created the file.
     public struct Creator: Codable, Sendable, Hashable {
@@ -39,13 +39,13 @@ public struct HARLog: Codable, Sendable, Hashable {
     ///
     /// - Throws: `DecodingError` if the content isn't an HTTP archive.
     public init(fileContent: Data) throws {
-        // A byte order mark is allowed.
-        // `JSONCoding` is not used, because it refuses long runs of marks, which a recorded body may contain. The names of the members
-        // are fixed.
+        // A byte order mark is allowed. `JSONCoding` is not used, because `JSONCoding` refuses long runs of marks. A recorded body may
+        // contain such runs. The names of the members are fixed.
         self = try JSONDecoder().decode(File.self, from: Data(fileContent.withoutByteOrderMark)).log  // octets: a file of the app
     }
 
-    /// Returns the content of a file: UTF-8, indented, with sorted members, so that two versions can be compared line by line.
+    /// Returns the content of a file: UTF-8, indented, with sorted members. Therefore, two versions can be compared line by
+    /// line.
     ///
     /// - Throws: `EncodingError` for a number that JSON can't represent.
     public func fileContent() throws -> Data {
@@ -64,7 +64,7 @@ extension HARLog.Creator {
 public struct HAREntry: Codable, Sendable, Hashable {
     /// The time when the exchange began: ISO 8601, with milliseconds.
     public var startedDateTime: String
-    /// The milliseconds from the beginning to the end or the failure: the sum of ``timings``.
+    /// The time from the beginning to the end or the failure, in milliseconds. The time is the sum of ``timings``.
     public var time: Double
     /// The request.
     public var request: HARRequest
@@ -74,9 +74,9 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var cache = HARCache()
     /// The times of the phases.
     public var timings: HARTimings
-    /// The IP address of the server or proxy; `nil` if the transport does not report it.
+    /// The IP address of the server or proxy; `nil` if the transport does not report the address.
     public var serverIPAddress: String?
-    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report it.
+    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report the number.
     public var connection: String?
     /// A comment; `nil` without a comment.
     public var comment: String?
@@ -97,13 +97,14 @@ public struct HARCache: Codable, Sendable, Hashable {
     public init() {}
 }
 
-/// The times of an exchange's phases, in milliseconds; -1 means unknown, or that the exchange had no such phase.
+/// The times of an exchange's phases, in milliseconds. The value -1 means that the time is unknown, or that the exchange had no
+/// such phase.
 ///
 /// ``HAREntry/time`` is the sum of the times, without `ssl`, which is a part of `connect`, and without each -1.
 ///
-/// If a transport reports the steps of connecting, as the transport over SwiftNIO does, an exchange that opens a connection has the
-/// times `dns`, `connect` and `ssl`. If a transport reports only that a connection is available, the whole time to connect is in
-/// `blocked`. If a transport reports no steps, the whole time to connect is in `wait`.
+/// If a transport reports the steps of connecting, an exchange that opens a connection has the times `dns`, `connect` and `ssl`.
+/// The transport over SwiftNIO reports these steps. If a transport reports only that a connection is available, the whole time to
+/// connect is in `blocked`. If a transport reports no steps, the whole time to connect is in `wait`.
 public struct HARTimings: Codable, Sendable, Hashable {
     /// The time before the connection was available, without `dns` and `connect`. This time includes, for example, the time in a
     /// queue and failed attempts to connect.
@@ -114,7 +115,7 @@ public struct HARTimings: Codable, Sendable, Hashable {
     public var connect: Double? = -1
     /// The time of the TLS handshake, which is a part of `connect`.
     public var ssl: Double? = -1
-    /// The time to send the request; 0 if the transport does not report it.
+    /// The time to send the request; 0 if the transport does not report this time.
     public var send: Double
     /// The time until the head of the response.
     public var wait: Double
@@ -133,17 +134,17 @@ public struct HARRequest: Codable, Sendable, Hashable {
     public var url: String
     /// The version: `HTTP/1.1`, `HTTP/2`, or `unknown`.
     public var httpVersion: String
-    /// Always empty in a recording: the cookies are in the fields, redacted.
+    /// Always empty in a recording, because the redacted cookies are in the fields.
     public var cookies: [HARCookie] = []
     /// The header fields, in order.
     public var headers: [HARField]
     /// The names and values of the query, decoded, in order.
     public var queryString: [HARField]
-    /// The body; `nil` if there is none.
+    /// The body; `nil` if there is no body.
     public var postData: HARPostData?
     /// The size of the head: always -1 in a recording.
     public var headersSize = -1
-    /// The size of the body on the wire; -1 if it is unknown.
+    /// The size of the body on the wire; -1 if the size is unknown.
     public var bodySize: Int
 
     /// Creates a request.
@@ -161,15 +162,16 @@ public struct HARRequest: Codable, Sendable, Hashable {
 
 /// The body of a request.
 public struct HARPostData: Codable, Sendable, Hashable {
-    /// The `Content-Type`; empty if there is none.
+    /// The `Content-Type`; empty if there is no such field.
     public var mimeType: String
     /// The pairs of a form, decoded; `nil` for other bodies. ``text`` contains the body as it was sent.
     public var params: [HARField]?
-    /// The body as text; `nil` if it is not in the file.
+    /// The body as text; `nil` if the body is not in the file.
     public var text: String?
-    /// `base64` if ``text`` is base64; otherwise `nil`. An addition: the format has this member only for responses.
+    /// `base64` if ``text`` is base64; otherwise `nil`. This member is an addition, because the format has the member only for
+    /// responses.
     public var encoding: String?
-    /// Why the body is missing or incomplete; `nil` if it is complete.
+    /// The reason why the body is missing or incomplete; `nil` if the body is complete.
     public var incomplete: HARIncomplete?
 
     /// Creates a body without content.
@@ -190,29 +192,31 @@ public struct HARResponse: Codable, Sendable, Hashable {
     public var statusText: String
     /// The version: `HTTP/1.1`, `HTTP/2`, or `unknown`.
     public var httpVersion: String
-    /// Always empty in a recording: the cookies are in the fields, redacted.
+    /// Always empty in a recording, because the redacted cookies are in the fields.
     public var cookies: [HARCookie] = []
     /// The header fields, in order.
     public var headers: [HARField]
     /// The body.
     public var content: HARContent
-    /// The `Location`; empty if there is none.
+    /// The `Location`; empty if there is no such field.
     public var redirectURL = ""
     /// The size of the head: always -1 in a recording.
     public var headersSize = -1
-    /// The size of the body on the wire; -1 if it is unknown: after decoding, or if the body was not read to its end.
+    /// The size of the body on the wire. The value is -1 if the body was decoded, or was not read to its end, because the size
+    /// is then unknown.
     public var bodySize: Int
     /// The chunks of a streamed body, in order; `nil` for a body in one piece.
     public var chunks: [HARChunk]?
-    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` if there were none.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` if there were no
+    /// trailer fields.
     public var trailers: [HARField]?
     /// The content coding from which the body was decoded before the recording. `nil`: the body was recorded as it arrived.
     public var contentCoding: String?
-    /// Why the body is missing or incomplete; `nil` if it is complete.
+    /// The reason why the body is missing or incomplete; `nil` if the body is complete.
     public var incomplete: HARIncomplete?
-    /// The failure, in words; `nil` if there was none.
+    /// The failure, in words; `nil` if there was no failure.
     public var error: String?
-    /// The failure, for replays; `nil` if there was none.
+    /// The failure, for replays; `nil` if there was no failure.
     public var failure: HARFailure?
 
     /// Creates a response.
@@ -240,11 +244,11 @@ public struct HARResponse: Codable, Sendable, Hashable {
 
 /// The body of a response.
 public struct HARContent: Codable, Sendable, Hashable {
-    /// The size of the decoded body, whether or not it is in the file.
+    /// The size of the decoded body, even if the body is not in the file.
     public var size: Int
-    /// The `Content-Type`; empty if there is none.
+    /// The `Content-Type`; empty if there is no such field.
     public var mimeType: String
-    /// The body as text; `nil` if it is empty, or not in the file.
+    /// The body as text; `nil` if the body is empty, or is not in the file.
     public var text: String?
     /// `base64` if ``text`` is base64; otherwise `nil`.
     public var encoding: String?
@@ -255,7 +259,7 @@ public struct HARContent: Codable, Sendable, Hashable {
     public init(size: Int, mimeType: String) { (self.size, self.mimeType) = (size, mimeType) }
 }
 
-/// A name and a value: of a header field, a query item or a form item.
+/// The name and the value of a header field, a query item or a form item.
 public struct HARField: Codable, Sendable, Hashable {
     /// The name.
     public var name: String
@@ -288,14 +292,14 @@ public struct HARCookie: Codable, Sendable, Hashable {
 public struct HARChunk: Codable, Sendable, Hashable {
     /// The length in bytes.
     public var bytes: Int
-    /// The milliseconds from the head of the response.
+    /// The time since the head of the response, in milliseconds.
     public var time: Double
 
     /// Creates a chunk.
     public init(bytes: Int, time: Double) { (self.bytes, self.time) = (bytes, time) }
 }
 
-/// Why a body is missing or incomplete in the file. An open set.
+/// The reason why a body is missing or incomplete in the file. An open set.
 public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
     /// The reason, as written in the file.
     public var rawValue: String
@@ -304,10 +308,11 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
 
     /// The body was longer than the limit of the recording. Such an exchange can't be replayed.
     public static let truncated = HARIncomplete(rawValue: "truncated")
-    /// The body was in a content coding, in which secrets can't be found, and was not kept. Such an exchange can't be replayed.
+    /// The body was not kept, because secrets can't be found in a body with a content coding. Such an exchange can't be
+    /// replayed.
     public static let coded = HARIncomplete(rawValue: "coded")
-    /// The body was text of a syntax in which secrets can't be found, such as HTML, and was not kept. Such an exchange can't be replayed.
-    /// With `keepsUnknownText: true`, a ``Recording`` keeps such a body.
+    /// The body was not kept, because its text has a syntax in which secrets can't be found, such as HTML. Such an exchange can't be
+    /// replayed. With `keepsUnknownText: true`, a ``Recording`` keeps such a body.
     public static let hidden = HARIncomplete(rawValue: "hidden")
     /// The body was not read to its end before the file was written. A replay returns the recorded part, and then fails.
     public static let unfinished = HARIncomplete(rawValue: "unfinished")

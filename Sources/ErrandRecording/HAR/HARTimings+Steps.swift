@@ -45,7 +45,7 @@ extension HARTimings {
     /// The time from the beginning to the end: all phases except `ssl`, which is a part of `connect`.
     var total: Double { Self.sum([blocked, dns, connect, send, wait, receive]) }
 
-    /// The sum to the microsecond, without unknown times.
+    /// The sum of the known times, with a precision of one microsecond.
     private static func sum(_ phases: [Double?]) -> Double {
         (phases.reduce(0) { $0 + max(0, $1 ?? 0) } * 1000).rounded() / 1000
     }

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Records exchanges in a ``Recording``, or returns responses from it, depending on its mode.
+/// Records exchanges in a ``Recording``, or returns responses from the recording. The mode of the recording decides.
 ///
 /// ```swift
 /// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
@@ -17,7 +17,7 @@ public import ErrandCore
 /// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
 /// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.
 ///
-/// **Per request:** `request.options.record = .off` sends the request without recording or replaying it.
+/// **Per request:** with `request.options.record = .off`, the request is sent, but is neither recorded nor replayed.
 public struct RecordMiddleware: HTTPMiddleware {
     /// The recording.
     public let recording: Recording
@@ -27,14 +27,14 @@ public struct RecordMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
-    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, which takes no time.
     public init(_ recording: Recording, timing: ReplayTransport.Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     public var place: MiddlewarePlace { .record }
     public var label: String { "record(\(recording))" }
-    /// False: a request that is prepared is neither recorded nor given a recorded response.
+    /// False, because a prepared request is neither recorded nor given a recorded response.
     public var appliesToPreparedRequests: Bool { false }
-    /// True: a replay does not send the request.
+    /// True, because a replay does not send the request.
     public var mayBypassInnerLayers: Bool { true }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -113,7 +113,7 @@ extension HTTPSender {
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.
-    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, no time.
+    ///   - timing: the duration of a replay. Default: ``ReplayTransport/Timing/none``, which takes no time.
     public func record(on recording: Recording, timing: ReplayTransport.Timing = .none) -> HTTPStack {
         wrapped(by: RecordMiddleware(recording, timing: timing))
     }

@@ -63,7 +63,7 @@ final class RecordedExchange: EventSink {
 
     // MARK: Events
 
-    /// Records an event of the transport. A new exchange replaces the exchange before it, for example after a lost connection.
+    /// Records an event of the transport. A new exchange replaces the previous exchange, for example after a lost connection.
     func record(_ event: ExchangeEvent) {
         guard let exchange = event.exchange, event.kind != .requestBytesSent, event.kind != .responseBytesReceived else { return }
         let now = elapsed()
@@ -125,7 +125,7 @@ final class RecordedExchange: EventSink {
         }
     }
 
-    /// Returns the stage for an error. A cancelled exchange says nothing about the server.
+    /// Returns the stage for an error. A cancelled exchange gives no information about the server.
     static func stage(after error: any Error, inBody: Bool) -> Stage {
         switch error {
         case is CancellationError, is BodyAlreadyUsedError: return inBody ? .abandoned : .dropped

@@ -3,8 +3,8 @@ internal import ErrandFormats
 internal import ErrandRedaction
 internal import Synchronization
 
-/// Exchanges in an HTTP archive, a file that browsers' developer tools open: recorded by ``RecordMiddleware``, and replayed by it or by
-/// ``ReplayTransport``.
+/// The exchanges of an HTTP archive, which is a file that browsers' developer tools open. ``RecordMiddleware`` records and replays the
+/// exchanges. ``ReplayTransport`` only replays the exchanges.
 ///
 /// ```swift
 /// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
@@ -21,7 +21,7 @@ internal import Synchronization
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
-    /// The choice between replaying from the file and recording to it.
+    /// The choice between replaying from the file and recording to the file.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// If the file exists, every request is replayed from the file. If the file does not exist, every exchange is recorded.
         /// For tests.
@@ -31,7 +31,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         case newEpisodes
         /// Every request is replayed from the file.
         case none
-        /// Every exchange is recorded, and the file is replaced. For exports, `exportHAR(to:secrets:_:)` is shorter.
+        /// Every exchange is recorded, and the file is replaced. For exports, you can use `exportHAR(to:secrets:_:)` instead.
         case all
     }
 
@@ -39,7 +39,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     public let path: String
     /// The mode: which exchanges are replayed, and which are recorded.
     public let mode: Mode
-    /// Which recorded exchange matches a request.
+    /// The rules by which a recorded exchange matches a request.
     public let matcher: RecordingMatcher
     /// Whether nothing is recorded, and no request is sent.
     public let isReplayOnly: Bool
@@ -71,18 +71,18 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - secrets: the texts that must never be written, each at least 4 bytes long. A text of at least 6 bytes is also found in
     ///     base64. See ``save()``.
-    ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, they are
-    ///     replayed one after the other, and then the last exchange repeatedly.
-    ///   - bodyLimitBytes: the largest number of bytes that is kept of a body, at least 0. Default: 16 MiB. An exchange with a longer
-    ///     body is in the file, truncated, and can't be replayed.
+    ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, the
+    ///     exchanges are replayed one after the other. After that, the last exchange is replayed repeatedly.
+    ///   - bodyLimitBytes: the maximum number of bytes to keep of each body, at least 0. Default: 16 MiB. An exchange with a longer
+    ///     body is written with a truncated body, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
-    ///     found in such a body: record outside of the layer that decodes the body.
+    ///     found in such a body. Instead, record outside of the layer that decodes the body.
     ///   - keepsUnknownText: whether a text body of an unknown syntax, such as HTML, XML or plain text, is recorded. Default:
     ///     `false`, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
     ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
-    ///     secrets stay: register them as `secrets`.
+    ///     secrets stay in the body: register these secrets as `secrets`.
     ///   - clock: the clock for recorded times, and for the waits of replays.
-    ///   - date: returns the current date.
+    ///   - date: the closure that returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
     public init(
         path: String, mode: Mode, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
@@ -126,7 +126,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     // MARK: Content
 
-    /// The exchanges that are or will be in the file, in order, without secrets.
+    /// The exchanges that are in the file or will be written to the file, in order, without secrets.
     public var log: HARLog {
         let recorded = state.withLock(\.exchanges).compactMap { $0.entry() }
         return HARLog(creator: loaded.entries.isEmpty ? .errand : loaded.creator, entries: loaded.entries + recorded)
@@ -147,12 +147,12 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// Writes the file atomically. Does not wait for exchanges in progress.
     ///
     /// An exchange without a head is not written. If the body of an exchange is still being read, the bytes read so far are written and
-    /// marked as incomplete. A later call writes the whole body. If nothing was recorded, nothing is written, except that the mode `all`
-    /// always replaces the file. A new file is readable only by its owner. A file that is replaced keeps its permissions.
+    /// marked as incomplete. A later call writes the whole body. If nothing was recorded, only the mode `all` writes the file. A new
+    /// file is readable only by its owner. A file that is replaced keeps its permissions.
     ///
-    /// - Throws: ``SecretFoundError`` if a registered secret is in the content to be written: unchanged, percent-encoded, with the escapes
-    ///   of JSON, or in base64; `FileWriteError` if the file can't be written, for example because the path leads to a device or a pipe.
-    ///   In both cases, an existing file stays unchanged.
+    /// - Throws: ``SecretFoundError`` if the content to be written contains a registered secret: unchanged, percent-encoded, with the
+    ///   escapes of JSON, or in base64. `FileWriteError` if the file can't be written, for example because the path leads to a device or a
+    ///   pipe. In both cases, an existing file stays unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -205,9 +205,9 @@ public final class Recording: Sendable, CustomStringConvertible {
         return exchange
     }
 
-    /// Returns the entry that matches `request`, and counts it as replayed.
+    /// Returns the entry that matches `request`, and counts this entry as replayed.
     ///
-    /// - Parameter bytes: the body, if the matcher compares it; `nil` if the body is too long.
+    /// - Parameter bytes: the body, if the matcher compares bodies; `nil` if the body is too long.
     /// - Throws: ``NoRecordedExchangeError``.
     func take(for request: Request, body bytes: Data?) throws(NoRecordedExchangeError) -> HAREntry {
         let sensitivity = request.options.sensitivity

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Which recorded exchange matches a request. By default, the method, the URL and the query must be equal.
+/// The rules by which a recorded exchange matches a request. By default, the method, the URL and the query must be equal.
 ///
 /// ```swift
 /// RecordingMatcher(headers: [.accept], body: .normalized)
@@ -14,7 +14,7 @@ public struct RecordingMatcher: Sendable, Hashable {
         case ignored
         /// The items must be equal, in the same order.
         case inOrder
-        /// The items must be equal, in any order. A repeated item must occur the same number of times.
+        /// The items must be equal, in any order. A repeated item must occur the same number of times in both requests.
         case anyOrder
     }
 

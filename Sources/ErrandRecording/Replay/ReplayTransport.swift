@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A transport without a network: it returns responses from a recording only.
+/// A transport that uses no network, and returns only responses from a recording.
 ///
 /// ```swift
 /// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The parts of a request that are compared, without its secrets.
+/// The parts of a request that are compared. The secrets are removed from these parts.
 struct RequestKey: Sendable {
     enum Body: Sendable {
         case bytes([UInt8])
@@ -59,12 +59,12 @@ struct RequestKey: Sendable {
 
     /// A difference between a request and a recorded request.
     struct Difference {
-        /// The weight of the difference: a larger weight is a stronger sign of two different requests.
+        /// The weight of the difference. A difference with a large weight is a strong sign that the requests are not the same.
         let weight: Int
         let text: String
     }
 
-    /// Returns the differences between this recorded request and `asked`; empty if they match.
+    /// Returns the differences between this recorded request and `asked`; empty if there is no difference.
     func differences(from asked: RequestKey, by matcher: RecordingMatcher) -> [Difference] {
         var differences: [Difference] = []
         if matcher.method, !method.isExactly(asked.method) {

@@ -51,7 +51,7 @@ extension BodySearch {
         return Findings(edits: [ByteEdit(0..<content.count, Array(inner.text.utf8))], values: inner.values)
     }
 
-    /// Hides the values of fields that are secret, or seem to name a secret, and lines that are not fields.
+    /// Hides lines that are not fields, and hides the values of fields that are secret or seem to name a secret.
     private func hideFields(_ head: Range<Int>, of bytes: [UInt8], in found: inout Findings) {
         let mention = SecretMention(sensitivity: sensitivity, isWithin: false)
         var field = head.lowerBound..<head.lowerBound

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Finds the secrets in a body by its syntax, which the type or the beginning of the body shows.
+/// Finds the secrets in a body by its syntax. The type or the beginning of the body shows the syntax.
 struct BodySearch {
     let sensitivity: Sensitivity
     let keepsBinary: Bool
@@ -78,7 +78,7 @@ struct BodySearch {
 
     /// Examines a nested text: JSON, a form, a URL, or plain text. Returns `nil` if the text contains no secret.
     ///
-    /// - Parameter isWithin: see ``SecretMention/isWithin``.
+    /// - Parameter isWithin: whether the text is nested in JSON or a form; see ``SecretMention/isWithin``.
     func inner(_ text: String, depth: Depth, isWithin: Bool = true) -> (text: String, values: [String])? {
         let hidden = (text: Sensitivity.urlPlaceholder, values: [String]())
         let bytes = Array(text.utf8)

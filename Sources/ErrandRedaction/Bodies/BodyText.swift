@@ -83,7 +83,8 @@ extension StringProtocol {
 
 /// Lays out JSON on one line, or with one line for each member and element. Tokens stay unchanged. The text may be truncated JSON.
 enum JSONLayout {
-    /// The deepest level that is indented further than the level around it. Without this limit, a text could become many times as long.
+    /// The deepest level that is indented further than the level around it. Without this limit, the text with indents could be many
+    /// times as long as the original text.
     private static let deepestIndent = 16
 
     /// - Parameter isPretty: whether each member and element has its own line. If this layout is longer than 8 times the length of the

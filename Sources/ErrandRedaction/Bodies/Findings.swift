@@ -13,9 +13,9 @@ package import ErrandFormats
 ///
 /// A string or a value of a form may be plain text. If the text seems to name a secret, the whole text is hidden.
 ///
-/// The search takes linear time and limited stack: multipart bodies are examined to a depth of
-/// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON to ``JSONRedaction/nestedTextLimit``. Anything nested
-/// deeper is replaced completely.
+/// The search takes linear time and limited stack. Multipart bodies are examined to a depth of
+/// ``/ErrandFormats/MultipartSection/maxDepth``, and JSON within JSON is examined to a depth of
+/// ``JSONRedaction/nestedTextLimit``. Parts beyond these depths are replaced completely.
 package struct Findings: Sendable {
     /// The replacements, in order.
     package internal(set) var edits: [ByteEdit] = []
@@ -32,7 +32,8 @@ package struct Findings: Sendable {
     ///     multipart bodies are recognized by their beginning.
     ///   - sensitivity: the names of secrets.
     ///   - isCut: whether more bytes follow. If true, the last value is hidden, because this value may be the beginning of a secret.
-    ///   - keepsBinary: whether bytes that are not text, such as an image, stay unchanged. Used for bodies that are replayed.
+    ///   - keepsBinary: whether bytes that are not text, such as an image, stay unchanged. This setting is used for bodies that
+    ///     are replayed.
     package init(
         in bytes: [UInt8], type: MediaType?, sensitivity: Sensitivity, isCut: Bool = false, keepsBinary: Bool = false
     ) {

@@ -4,7 +4,7 @@ package import ErrandFormats
 /// All other bytes stay unchanged.
 ///
 /// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded. `null`,
-/// `true`, `false` and the empty string stay. Names are compared with their escapes resolved.
+/// `true`, `false` and the empty string stay unchanged. Names are compared with their escapes resolved.
 ///
 /// Text that is truncated or malformed is redacted up to the problem. One placeholder replaces the text from the problem to the end. If
 /// a secret value is not followed by a comma, a bracket or the end, one placeholder replaces the text from this value to the end.
@@ -12,7 +12,7 @@ package import ErrandFormats
 /// Redaction takes linear time and constant stack. `rewrite` is called on the same stack. Therefore a `rewrite` that reads JSON
 /// within a string must limit the nesting by ``nestedTextLimit``.
 package struct JSONRedaction: Sendable {
-    /// The deepest nesting of JSON texts in strings of other JSON texts. A text that is nested deeper is replaced completely.
+    /// The deepest nesting of JSON texts in strings of other JSON texts. A text beyond this depth is replaced completely.
     /// Without this limit, the nesting could grow with the number of bytes.
     package static let nestedTextLimit = 8
 
@@ -20,7 +20,7 @@ package struct JSONRedaction: Sendable {
     package private(set) var edits: [ByteEdit] = []
     /// The strings and numbers that were replaced, unescaped.
     package private(set) var values: [String] = []
-    /// False if the text is not JSON, or is nested deeper than 256.
+    /// False if the text is not JSON, or has more than 256 levels of nesting.
     package private(set) var isValid = true
 
     /// Examines a text.
@@ -28,9 +28,10 @@ package struct JSONRedaction: Sendable {
     /// - Parameters:
     ///   - bytes: UTF-8.
     ///   - placeholder: the replacement of a secret string: ASCII without quotation marks and backslashes.
-    ///   - isSensitive: called with each member's name, unescaped.
-    ///   - rewrite: called with each other string and each name, such as a URL. Returns the replacement; `nil` leaves the text
-    ///     unchanged.
+    ///   - isSensitive: the closure that is called with each member's unescaped name, and returns whether the name is
+    ///     sensitive.
+    ///   - rewrite: the closure that is called with each name, and with each other string, such as a URL. The closure returns
+    ///     the replacement; `nil` leaves the text unchanged.
     package init(
         _ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool, rewrite: (String) -> String? = { _ in nil }
     ) {
@@ -91,8 +92,8 @@ private struct JSONScanner {
                 cursor.skipSpace()
                 if cursor.position == bytes.count { return isOne }
                 isOne = false
-                // JSON texts that follow the first text are also examined. A string or a number may turn out to be a name,
-                // depending on the next token.
+                // JSON texts that follow the first text are also examined. The next token decides whether a string or a number
+                // is a name.
                 guard "{[".utf8.contains(bytes[start]) else {
                     safe = start
                     throw Malformed()
@@ -207,7 +208,7 @@ private struct JSONScanner {
         return nil
     }
 
-    /// Replaces the string that began at `start` and ended here, if it is rewritten.
+    /// Replaces the string that began at `start` and ended here, if `rewrite` returns a replacement.
     private mutating func replaceRewritten(_ text: String, from start: Int) {
         guard let other = rewrite(text), !other.isExactly(text) else { return }
         var replacement: [UInt8] = []
@@ -215,7 +216,7 @@ private struct JSONScanner {
         edits.append(ByteEdit(start..<cursor.position, replacement))
     }
 
-    /// Reads a member's name and its colon. Returns whether its value is secret.
+    /// Reads a member's name and its colon. Returns whether the value of the member is secret.
     private mutating func name(safe: inout Int) throws(Malformed) -> Bool {
         cursor.skipSpace()
         if secretStart == nil { safe = cursor.position }

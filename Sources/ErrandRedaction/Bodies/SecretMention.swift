@@ -5,8 +5,9 @@ internal import ErrandFormats
 /// hidden completely.
 struct SecretMention {
     let sensitivity: Sensitivity
-    /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are too common to be secret.
-    /// `urn:token:x` is more often a name than a secret. Therefore a colon marks a value only before white space or a quotation mark.
+    /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are so common that their values
+    /// are usually not secret. `urn:token:x` is more often a name than a secret. Therefore a colon marks a value only before white
+    /// space or a quotation mark.
     let isWithin: Bool
 
     /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
@@ -56,7 +57,7 @@ struct SecretMention {
         bytes[index...].starts(with: "%3D".utf8) || bytes[index...].starts(with: "%3d".utf8)
     }
 
-    /// Whether a word is a URL with a secret. Its slashes may be escaped with backslashes, as in JSON.
+    /// Whether a word is a URL with a secret. The slashes of the URL may be escaped with backslashes, as in JSON.
     private func hasURL(in bytes: [UInt8]) -> Bool {
         let plain = bytes.contains(UInt8(ascii: "\\")) ? bytes.filter { $0 != UInt8(ascii: "\\") } : bytes
         return plain.split(whereSeparator: { $0.isSpace || "\"'<>`".utf8.contains($0) }).contains { word in

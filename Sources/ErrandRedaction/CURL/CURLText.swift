@@ -18,26 +18,26 @@ extension Request {
     /// ```
     ///
     /// In `sh`, the command sends this method, target, fields and body. `curl` adds only `Host` and `Content-Length`. Settings in
-    /// `~/.curlrc` still apply. Characters that the shell could expand are in single quotes. Field values are not changed: before you show
+    /// `~/.curlrc` still apply. Characters that the shell could expand are in single quotes. Field values are not changed. Before you show
     /// the text on a terminal, consider where the values come from.
     ///
-    /// Names decide what is sensitive: ``/ErrandCore/RequestOptions/sensitivity`` for fields and query items, and the same names for
-    /// members of JSON, items of a form and parts of a multipart body. A body of another syntax, such as XML or plain text, is hidden
-    /// unless `showingSecrets` is true.
+    /// Names decide which values are sensitive. The names in ``/ErrandCore/RequestOptions/sensitivity`` apply to fields and query
+    /// items. The same names apply to members of JSON, items of a form and parts of a multipart body. A body of another syntax,
+    /// such as XML or plain text, is hidden unless `showingSecrets` is true.
     ///
     /// - Bytes that are not plain text are piped through `printf`.
-    /// - A file is named, and `curl` reads it.
+    /// - If the body is a file, the text contains the path, and `curl` reads the file.
     /// - A stream, a body over the limit, and a hidden body are not in the text. The command reads the body from the file `body.bin` in the
     ///   current folder. If there is no such file, the command sends nothing.
     ///
-    /// For a HEAD request with a body, `curl` waits in vain for the body of the response.
+    /// For a HEAD request with a body, `curl` waits for a response body that never arrives.
     ///
     /// - Parameters:
     ///   - pretty: whether each option has its own line. Otherwise, the text is one line, unless the value of a field has a control
     ///     character.
     ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
-    ///   - bodyLimitBytes: the maximum length of a body in the text, at least 0. Default: 64 KiB. Bytes that are not text take four
-    ///     times as many characters.
+    ///   - bodyLimitBytes: the maximum length of a body in the text, at least 0. Default: 64 KiB. A byte that is not text takes up
+    ///     to four characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
     ///     are quoted, and not redacted. No arguments by default.
     /// - Throws: ``/ErrandCore/InvalidURLError`` for a request without a host, and for a request that no transport would send.
@@ -74,7 +74,7 @@ extension RequestFailure {
 private struct CURLText {
     /// The maximum length of an argument, in bytes. Linux accepts up to 128 KiB.
     static let argumentBytes = 100_000
-    /// The largest body for which no version of `curl` sends `Expect: 100-continue`, in bytes.
+    /// The maximum size, in bytes, of a body for which no version of `curl` sends `Expect: 100-continue`.
     static let expectBytes = 1000
 
     let request: Request

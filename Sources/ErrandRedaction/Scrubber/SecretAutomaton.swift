@@ -1,7 +1,7 @@
 /// Finds many texts in one pass over the bytes (Aho and Corasick, 1975). The search takes linear time, independent of the number and the
 /// similarity of the texts. A plus matches a space, as in a form.
 struct SecretAutomaton: Sendable {
-    /// The position of a text, and its index.
+    /// The position of a text that was found, and the index of this text.
     struct Match {
         var range: Range<Int>
         var index: Int
@@ -13,7 +13,7 @@ struct SecretAutomaton: Sendable {
     private var fallbacks: [Int32] = [0]
     /// The number of bytes that lead to a state.
     private var depths: [Int32] = [0]
-    /// The longest text that ends in a state; -1 if no text ends in it.
+    /// The longest text that ends in a state; -1 if no text ends in this state.
     private var endings: [Int32] = [-1]
     private let counts: [Int]
 
@@ -73,9 +73,8 @@ struct SecretAutomaton: Sendable {
     ///   - bytes: the bytes to search.
     ///   - start: the index at which the search begins.
     ///   - shortest: the length of the shortest text to find.
-    ///   - cut: the minimum length of the beginning of a text that the end of truncated `bytes` contains; `nil` if `bytes` were
-    ///     not truncated.
-    ///   - steps: grows by one for each transition.
+    ///   - cut: the minimum length of an incomplete text at the end of truncated `bytes`; `nil` if `bytes` were not truncated.
+    ///   - steps: the counter that grows by one for each transition.
     func matches(in bytes: [UInt8], from start: Int = 0, shortest: Int = 1, cut: Int? = nil, steps: inout Int) -> [Match] {
         var found: [Match] = []
         func add(_ range: Range<Int>, _ index: Int) {

@@ -13,7 +13,7 @@ package import ErrandFormats
 package struct SecretScrubber {
     /// The number of bytes at the beginning of each secret that are compared in one step.
     private static let keyBytes = 8
-    /// The minimum length of the beginning of a secret that is found at the end of truncated bytes.
+    /// The minimum length of an incomplete secret that is found at the end of truncated bytes.
     private static let shortestFront = 6
     /// The minimum length of a secret that is searched in base64. A shorter secret would be found by chance in any long base64
     /// text.
@@ -62,14 +62,15 @@ package struct SecretScrubber {
         return edits(in: bytes, isCut: isCut, steps: &steps)
     }
 
-    /// - Parameter steps: grows by one for each byte that is examined, and for each transition of the automaton.
+    /// - Parameter steps: the counter that grows by one for each byte that is examined, and for each transition of the
+    ///   automaton.
     func edits(in bytes: [UInt8], isCut: Bool, steps: inout Int) -> [ByteEdit] {
         guard !replacements.isEmpty, !bytes.isEmpty else { return [] }
         var found: [ByteEdit] = []
         search(UnescapedText(bytes), depth: 0, isCut: isCut, steps: &steps) { range, index in
             found.append(ByteEdit(range, index < 0 ? Array(Sensitivity.urlPlaceholder.utf8) : replacements[index]))
         }
-        // Overlapping secrets are merged, so that no part of them stays.
+        // Overlapping secrets are merged, so that no part of a secret stays.
         return found.sorted { $0.range.lowerBound < $1.range.lowerBound }.reduce(into: []) { edits, edit in
             if let last = edits.last, edit.range.lowerBound < last.range.upperBound {
                 let whole = last.range.lowerBound..<max(last.range.upperBound, edit.range.upperBound)
@@ -131,7 +132,8 @@ package struct SecretScrubber {
         }
     }
 
-    /// Returns the base64 characters that depend only on `secret`, after `offset` other bytes, in the first alphabet.
+    /// Returns the base64 characters, in the first alphabet, that depend only on `secret`. The secret comes after `offset`
+    /// other bytes.
     private static func core(of secret: [UInt8], after offset: Int) -> [UInt8] {
         let whole = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString().utf8
         return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))
@@ -209,7 +211,7 @@ private struct KeySet: Sendable {
         self.endings = endings
     }
 
-    /// Calls `found` with each position of a key in the folded bytes, in order, until it returns false.
+    /// Calls `found` with each position of a key in the folded bytes, in order, until `found` returns false.
     func search(_ bytes: UnsafeBufferPointer<UInt8>, folding: (UInt8) -> UInt8, found: (Int) -> Bool) {
         guard !keys.isEmpty else { return }
         endings.withUnsafeBufferPointer { endings in

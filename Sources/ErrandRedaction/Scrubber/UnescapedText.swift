@@ -64,7 +64,7 @@ struct UnescapedText {
 
     /// Returns the text with the escapes of `syntax` resolved once; `nil` if there are no escapes.
     ///
-    /// - Parameter isCut: whether the bytes may end within an escape, which is then left out.
+    /// - Parameter isCut: whether the bytes may end within an escape. An incomplete escape is left out.
     func resolving(_ syntax: Syntax, isCut: Bool) -> UnescapedText? {
         var first = bytes.firstIndex(in: syntax.escape)
         while let index = first, Self.resolve(bytes, at: index, syntax) == nil, !(isCut && Self.breaksOff(bytes, at: index, syntax)) {

@@ -45,8 +45,8 @@ enum Conventions {
 }
 
 extension Conventions {
-    /// Returns the server of a request; `nil` if its authority or its scheme is missing or invalid. Credentials in the authority, which the
-    /// transport's boundary rejects, are ignored.
+    /// Returns the server of a request; `nil` if the authority or the scheme of the request is missing or invalid. Credentials in the
+    /// authority, which the transport's boundary rejects, are ignored.
     static func server(of request: Request) -> Origin? {
         if let origin = request.origin { return origin }
         guard var bare = request.head.authority, let at = bare.utf8.lastIndex(of: UInt8(ascii: "@")) else { return nil }

@@ -7,7 +7,7 @@ final class BodyRecord: Sendable {
     private let onEnd: @Sendable (BodyPrefix, ExchangeLifetime.Outcome) -> Void
     private let state: Mutex<(read: BodyPrefix, isOver: Bool)>
 
-    /// - Parameter onEnd: called once, when the body was read to its end, failed, or was abandoned.
+    /// - Parameter onEnd: the closure that is called once, when the body was read to its end, failed, or was abandoned.
     init(limitBytes: Int, onEnd: @escaping @Sendable (BodyPrefix, ExchangeLifetime.Outcome) -> Void = { _, _ in }) {
         self.onEnd = onEnd
         state = Mutex((BodyPrefix(limitBytes: limitBytes), false))

@@ -17,7 +17,7 @@ final class ExchangeLog: CallObserver {
     /// The response that is written at the end of the call; `nil` if the response is written earlier, or not written.
     private let awaited = Mutex<Awaited?>(nil)
 
-    /// - Parameter time: returns the time since the request reached the log.
+    /// - Parameter time: the closure that returns the time since the request reached the log.
     init(
         logger: Logger, level: Logger.Level, detail: LogDetail, style: LogStyle, carriedMetadata: LogMetadata, carriesCURL: Bool,
         request: Request, time: @escaping @Sendable () -> Duration
@@ -67,8 +67,8 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
-    /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs both at the
-    /// end of the call.
+    /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
+    /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
         // If no record will be written, the log must cost nothing. If a reader of the response ends the call, the call can
         // still fail.
@@ -98,8 +98,8 @@ final class ExchangeLog: CallObserver {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyPrefix(of: error.bodyPrefix)
         if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
-        // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. An inner
-        // `validateStatus` has the same record.
+        // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. With an
+        // inner `validateStatus`, the record is the same.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: shown)

@@ -1,5 +1,5 @@
 #if Telemetry
-/// How much ``LogMiddleware`` writes of an exchange.
+/// The level of detail at which ``LogMiddleware`` logs an exchange.
 ///
 /// One call at `basic`, `headers` and `body`, in the style ``LogStyle/pretty``:
 ///
@@ -35,9 +35,10 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
     /// Method and URL, and the status or the failure with the time. The default. The record of a typed call that fails with
     /// a ``/ErrandCore/StatusError`` also has the first 200 bytes of the body, without secrets.
     case basic
-    /// The header fields as well.
+    /// The details of `basic`, and the header fields.
     case headers
-    /// The header fields, and the first bytes of both bodies: 4 KiB of each by default. `limitBytes` is at least 0.
+    /// The details of `headers`, and the first bytes of both bodies: by default, 4 KiB of each body. `limitBytes` is at least
+    /// 0.
     case body(limitBytes: Int = 4096)
 
     /// `none`, `basic`, `headers` or `body up to 4096 bytes`.
@@ -73,8 +74,8 @@ public enum LogStyle: Sendable, Hashable {
     ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
     /// ```
     case pretty
-    /// One line for each event, for a file that is searched. The events: the request is sent, the head of its response arrives, a streamed
-    /// body ends. Line breaks in a body are shown as `\n`.
+    /// One line for each event, for a file that is searched. These events have a line: the request is sent, the head of its response
+    /// arrives, a streamed body ends. Line breaks in a body are shown as `\n`.
     ///
     /// ```
     /// #1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}
@@ -87,12 +88,12 @@ public enum LogStyle: Sendable, Hashable {
 ///
 /// swift-log's own handler prints the metadata before the message, on each line.
 public enum LogMetadata: Sendable, Hashable {
-    /// No metadata: the message is enough for a person.
+    /// No metadata, because the message is enough for a person.
     case none
     /// The metadata that connects the records of a call, and that the message does not have: `errand.request.id`, and
     /// `errand.tag.NAME` for each of `request.options.tags`. The default.
     case ids
-    /// All metadata, under the names of OpenTelemetry's conventions. The message has much of the metadata as well: see ``LogMiddleware``.
+    /// All metadata, under the names of OpenTelemetry's conventions. The message also has many of these values: see ``LogMiddleware``.
     case all
 }
 #endif

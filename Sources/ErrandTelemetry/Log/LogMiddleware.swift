@@ -2,8 +2,8 @@
 public import ErrandCore
 public import Logging
 
-/// Logs each exchange: method, URL, status and time, or the failure. If you set the detail or `curl`, the record also has header fields,
-/// bodies, and the `curl` command of a failed request. Secrets are replaced everywhere.
+/// Logs the method, the URL, the status and the time of each exchange, or the failure of the exchange. If you set the detail or `curl`,
+/// the record also has header fields, bodies, and the `curl` command of a failed request. Secrets are replaced everywhere.
 ///
 /// ```swift
 /// let client = APIClient(.default.retry().log(to: Logger(label: "app"), curl: true).number().server("https://api.example"))
@@ -19,8 +19,8 @@ public import Logging
 /// ``LogDetail`` and ``LogMetadata``.
 ///
 /// **Levels:** a response and a cancelled call are logged at `info` by default. A failure is logged at `warning`, or at the log's own level
-/// if that level is higher. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule refuses is a
-/// failure. Without a rule, a status from 400 up is a failure.
+/// if this level is higher than `warning`. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule
+/// refuses is a failure. Without a rule, a status of at least 400 is a failure.
 ///
 /// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
 /// failed. The record has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the
@@ -33,9 +33,9 @@ public import Logging
 /// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
 /// middleware (``/ErrandCore/UnsupportedOptionError``). The error of such a call reaches the caller. Log the error there.
 ///
-/// **Bodies** (``LogDetail/body(limitBytes:)``): for a request, the bytes in memory are logged; files and streams are named, never read.
-/// For a response, the bytes that the caller has read are logged; a body that the caller does not read is logged as unread. The log
-/// itself reads nothing and delays nothing.
+/// **Bodies** (``LogDetail/body(limitBytes:)``): for a request, the bytes in memory are logged. Files and streams are named, but never
+/// read. For a response, the bytes that the caller has read are logged. A body that the caller does not read is logged as unread. The
+/// log itself reads nothing and delays nothing.
 ///
 /// - JSON, forms and event streams are shown without their secrets.
 /// - For a multipart body, the names of its parts are shown.
@@ -95,9 +95,9 @@ public struct LogMiddleware: HTTPMiddleware {
 
     /// ``/ErrandCore/MiddlewarePlace/log``.
     public var place: MiddlewarePlace { .log }
-    /// False: this middleware does not see a request that is prepared.
+    /// False, because a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
-    /// Inside `server` and `number`: a record has the URL and the number that the request has when it reaches the log.
+    /// Inside `server` and `number`, so that a record has the URL and the number that these layers set.
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the records would not contain the server"),
@@ -165,7 +165,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - level: the level of requests and responses. Default: `info`. Failures are logged at `warning` at least.
+    ///   - level: the level of requests and responses. Default: `info`. Failures are logged at least at `warning`.
     ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
     ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.

@@ -20,7 +20,7 @@ struct SystemLogRecord: Sendable {
         isRedacted = event.source == Self.module
     }
 
-    /// The source that swift-log gives the records of this library: the name of the module.
+    /// The source that swift-log sets in the records of this library: the name of the module.
     private static let module = "ErrandTelemetry"
 }
 #endif

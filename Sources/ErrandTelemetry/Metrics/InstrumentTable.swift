@@ -18,7 +18,8 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     ///
     /// - Parameters:
     ///   - limit: the largest number of instruments, without the common instruments.
-    ///   - factory: creates the instruments; `nil` is the factory of `MetricsSystem` at the time of the first instrument.
+    ///   - factory: the factory that creates the instruments. `nil` is the factory of `MetricsSystem` at the time of the first
+    ///     instrument.
     init(limit: Int, factory: (any MetricsFactory)?) {
         self.limit = limit
         state = Mutex(State(factory: factory))
@@ -29,7 +30,8 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     /// - Parameters:
     ///   - key: the key. The table may already have its instrument.
     ///   - common: the key of the common instrument. There must be only a few such keys.
-    ///   - make: creates an instrument. The table holds no lock during the call, because `make` runs the code of a backend.
+    ///   - make: creates an instrument. The table holds no lock during a call of `make`, because `make` runs the code of a
+    ///     backend.
     func instrument(
         of key: Key, orBeyondLimit common: @autoclosure () -> Key, make: (Key, any MetricsFactory) -> Instrument
     ) -> Instrument {

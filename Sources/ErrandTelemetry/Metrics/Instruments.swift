@@ -102,7 +102,7 @@ final class Series: Sendable {
     }
 
     /// The maximum number of instruments of each of the three kinds. The limit is necessary, because a server chooses its statuses.
-    /// Outcomes beyond this number are counted together, successes and failures separately.
+    /// Outcomes beyond this number are counted in two groups: successes and failures.
     static let outcomeLimit = 100
 
     let active: Meter
@@ -138,7 +138,7 @@ final class Series: Sendable {
     }
 
     private func recorder(_ label: String, _ outcome: Outcome) -> Recorder {
-        // The common key still says whether the outcome was a success.
+        // The common key still shows whether the outcome was a success.
         let common = Outcome(errorType: outcome.errorType == nil ? nil : Instruments.otherServers)
         return recorders.instrument(of: Key(label: label, outcome: outcome), orBeyondLimit: Key(label: label, outcome: common)) {
             Recorder(label: label, dimensions: dimensions + $0.outcome.dimensions, aggregate: true, factory: $1)

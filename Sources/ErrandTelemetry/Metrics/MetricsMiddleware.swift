@@ -11,9 +11,9 @@ public import Metrics
 /// //   http.response.status_code=200 network.protocol.version=1.1
 /// ```
 ///
-/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt is measured on its own, without the
-/// time in which it was queued. `HTTPStack.default` puts the middleware there, wherever you write `metrics`. Around a transport and
-/// `HTTPStack.bare`, write `metrics` before `redirect` and `retry`.
+/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. There, each attempt is measured separately,
+/// without the time in which it was queued. `HTTPStack.default` puts the middleware there, wherever you write `metrics`. Around a transport
+/// and `HTTPStack.bare`, write `metrics` before `redirect` and `retry`.
 ///
 /// The metrics:
 ///
@@ -39,16 +39,16 @@ public import Metrics
 /// counts the bytes or a length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
 /// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule,
-/// `error.type` is a status code from 400 up. For a failure, `error.type` is `timeout`, another code of
+/// `error.type` is a status code of at least 400. For a failure, `error.type` is `timeout`, another code of
 /// ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that
 /// its caller cancelled, and a response that was abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
-/// servers are counted together, as the `server.address` `_OTHER`, without a port and optional attributes. For each such set, after 100
-/// instruments (up to three for each outcome), further outcomes are counted together, as the `error.type` `_OTHER`, without a status. After
-/// 1,000 sets of the attributes of connections, further servers are counted together, too.
+/// servers are counted together, with the `server.address` `_OTHER`, without a port and optional attributes. For each such set, after 100
+/// instruments (up to three for each outcome), further outcomes are counted together, with the `error.type` `_OTHER`, without a status.
+/// After 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
-/// swift-metrics can't pass buckets or units to a backend: configure ``durationBuckets`` in your backend.
+/// swift-metrics can't pass buckets or units to a backend. Therefore, configure ``durationBuckets`` in your backend.
 ///
 /// **Per request:** `request.options.metrics = .off`.
 public struct MetricsMiddleware: HTTPMiddleware {
@@ -89,9 +89,9 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add. Default: none.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
-    ///   - openConnections: returns the number of connections to an origin, or `nil` if the number is not known. The closure is
-    ///     called at each end of an exchange, and must return quickly. Default: no closure, and `http.client.open_connections` is
-    ///     not reported.
+    ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not known.
+    ///     The closure is called at each end of an exchange, and must return quickly. Default: no closure, and
+    ///     `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.
     public init(
         factory: (any MetricsFactory)? = nil, attributes: Attributes = [], knownMethods: Set<HTTPRequest.Method>? = nil,
@@ -104,7 +104,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     }
 
     public var place: MiddlewarePlace { .metrics }
-    /// False: a prepared request does not pass this middleware.
+    /// False, because a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
@@ -180,8 +180,8 @@ extension HTTPSender {
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add. Default: none.
-    ///   - openConnections: returns the number of connections to an origin, or `nil` if the number is not known. Must return
-    ///     quickly.
+    ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not
+    ///     known. Must return quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],

@@ -55,7 +55,7 @@ public struct SystemLogHandler: LogHandler {
     public func log(event: LogEvent) {
         let record = SystemLogRecord(event, handlerMetadata: metadata, provided: metadataProvider?.get() ?? [:])
         let type = Self.type(of: event.level)
-        // The privacy must be a constant.
+        // The privacy argument must be a constant.
         switch (record.isRedacted, record.metadata.isEmpty) {
         case (true, true): logger.log(level: type, "\(record.message, privacy: .public)")
         case (true, false):

@@ -8,7 +8,7 @@ final class RequestSpan: CallObserver {
     /// The request without the fields that the tracer added.
     private let request: Request
     private let options: TraceOptions
-    /// Whether the span represents one attempt. False: the span represents the whole call.
+    /// Whether the span represents one attempt. If false, the span represents the whole call.
     private let isAttempt: Bool
     private let isKnownMethod: Bool
 

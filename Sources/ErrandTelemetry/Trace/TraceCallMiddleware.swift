@@ -11,8 +11,9 @@ public import Tracing
 /// //   GET /users/{id}       client     http.response.status_code=200 http.request.resend_count=1
 /// ```
 ///
-/// **Place:** outside `retry` and `timeout`, and outside `log`, so that log messages carry the span if the logger gets it from the tracer.
-/// With ``TraceMiddleware`` inside, the spans of the attempts are children of this span. This middleware does not send a context itself.
+/// **Place:** outside `retry` and `timeout`, and outside `log`, so that log messages contain the span if the logger gets the span from the
+/// tracer. With ``TraceMiddleware`` inside, the spans of the attempts are children of this span. This middleware does not send a context
+/// itself.
 ///
 /// The span has the kind `internal`, because the conventions define no HTTP span around the spans of the attempts. The name, the end and
 /// the errors of the span follow the rules of ``TraceMiddleware``. The attributes are `http.request.method`, `url.template`,
@@ -31,7 +32,7 @@ public struct TraceCallMiddleware: HTTPMiddleware {
     /// This middleware also obeys the options of `trace`, so the span of a call has the same options as the spans of its
     /// attempts.
     public var supportedPlaces: Set<MiddlewarePlace> { [.traceCall, .trace] }
-    /// False: this middleware does not see a request that is prepared.
+    /// False, because a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {

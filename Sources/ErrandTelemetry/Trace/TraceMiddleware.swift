@@ -2,12 +2,12 @@
 public import ErrandCore
 public import Tracing
 
-/// Creates a span for each attempt according to OpenTelemetry's conventions for HTTP clients, and sends its context with the request. The
-/// middleware uses swift-distributed-tracing.
+/// Creates a span for each attempt according to OpenTelemetry's conventions for HTTP clients, and sends the span's context with the
+/// request. The middleware uses swift-distributed-tracing.
 ///
-/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits: each attempt has its own span and its own
-/// context, also after each redirect. `HTTPStack.default` puts the middleware there, wherever you write `trace`. Around a transport and
-/// `HTTPStack.bare`, write `trace` before `redirect` and `retry`. For a span around the whole call, see ``TraceCallMiddleware``.
+/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. There, each attempt has its own span and its
+/// own context, also after each redirect. `HTTPStack.default` puts the middleware there, wherever you write `trace`. Around a transport
+/// and `HTTPStack.bare`, write `trace` before `redirect` and `retry`. For a span around the whole call, see ``TraceCallMiddleware``.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.metrics().trace().redirect().retry().log(to: logger).traceCall()
@@ -17,9 +17,9 @@ public import Tracing
 /// ```
 ///
 /// **The span** is a child of the caller's span and has the kind `client`. Its name is the method and the template of a typed endpoint,
-/// such as `GET /users/{id}` (`request.options.urlTemplate`); without a template, only the method. The name never contains the path. The
-/// span ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a protocol
-/// upgrade, the span ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
+/// such as `GET /users/{id}` (`request.options.urlTemplate`). Without a template, the name is only the method. The name never contains
+/// the path. The span ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned.
+/// For a protocol upgrade, the span ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
 ///
 /// **Attributes:** `http.request.method` (`_OTHER` for an unknown method, with `http.request.method_original`), `server.address`,
 /// `server.port`, `url.full` (without secrets), `url.template`, `http.request.resend_count` for a request that is sent again,
@@ -27,11 +27,11 @@ public import Tracing
 /// `errand.tag.NAME` for each of `request.options.tags`. `network.protocol.name` is not an attribute, because it would always be `http`.
 /// For optional attributes, see ``TraceOptions``.
 ///
-/// **Errors:** a status is an error if the request's own rule rejects it (`validateStatus`, at any place). Without a rule, a status code
-/// from 400 up is an error. For a status, `error.type` is the status code. A failure is an error too, even while the body is read or
-/// decoded. For a failure, `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case (`cannot_connect`,
-/// `connection_lost`), or the name of the error's type. An attempt that its caller cancelled, or a response that was abandoned, is not
-/// an error.
+/// **Errors:** a status is an error if the request's own rule rejects the status (`validateStatus`, at any place). Without a rule, a
+/// status code of at least 400 is an error. For a status, `error.type` is the status code. A failure is also an error, even if the
+/// failure happens while the body is read or decoded. For a failure, `error.type` is `timeout`, another code of
+/// ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of the error's type. An attempt that
+/// its caller cancelled, or a response that was abandoned, is not an error.
 ///
 /// **Context:** the tracer adds the header fields that it defines, such as `traceparent`. The added fields replace the caller's fields
 /// of the same name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields
@@ -50,7 +50,7 @@ public struct TraceMiddleware: HTTPMiddleware {
     public init(tracer: (any Tracer)? = nil, options: TraceOptions = .standard) { (self.tracer, self.options) = (tracer, options) }
 
     public var place: MiddlewarePlace { .trace }
-    /// False: this middleware does not see a request that is prepared.
+    /// False, because a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
 
     public var neighbors: [MiddlewareNeighbor] {
@@ -85,7 +85,7 @@ public struct TraceMiddleware: HTTPMiddleware {
 }
 
 extension HTTPSender {
-    /// Creates a span for each attempt, and sends its context with the request. See ``TraceMiddleware``.
+    /// Creates a span for each attempt, and sends the span's context with the request. See ``TraceMiddleware``.
     ///
     /// ```swift
     /// HTTPStack.bare.trace().redirect().retry()

@@ -3,7 +3,7 @@ public import ErrandCore
 
 /// The optional attributes of spans, and the fields that are sent with a request.
 public struct TraceOptions: Sendable, Hashable {
-    /// Where the `baggage` field (W3C Baggage) is sent.
+    /// The servers to which the `baggage` field (W3C Baggage) is sent.
     public enum BaggageScope: Sendable, Hashable {
         /// To every server.
         case everywhere

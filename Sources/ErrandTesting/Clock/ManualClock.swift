@@ -14,11 +14,11 @@ public final class ManualClock: Clock, Sendable {
     public struct Instant: InstantProtocol {
         let sinceStart: Duration
 
-        /// Returns the instant that is later by `duration`.
+        /// Returns the instant that is later than this instant by `duration`.
         public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart.cappedSum(duration)) }
         /// Returns the duration from this instant to `other`.
         public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
-        /// Whether the first instant is earlier.
+        /// Whether the first instant is earlier than the second instant.
         public static func < (first: Instant, second: Instant) -> Bool { first.sinceStart < second.sinceStart }
     }
 
@@ -44,12 +44,12 @@ public final class ManualClock: Clock, Sendable {
 
     private let state = Mutex(State())
 
-    /// Creates a clock at its start.
+    /// Creates a clock whose time begins at zero.
     public init() {}
 
     /// The current time of the clock.
     public var now: Instant { state.withLock(\.now) }
-    /// Zero: every duration is exact.
+    /// Zero, because every duration is exact.
     public var minimumResolution: Duration { .zero }
 
     /// Returns when the test has advanced the time to `deadline`.
@@ -71,15 +71,15 @@ public final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// The number of sleepers.
+    /// The number of tasks that sleep on this clock.
     public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
-    /// The duration until the next sleeper is due; `nil` if there is no sleeper.
+    /// The duration until the next sleeping task is due; `nil` if no task sleeps.
     public var nextSleeper: Duration? {
         state.withLock { state in state.sleepers.values.map(\.until).min().map { state.now.duration(to: $0) } }
     }
 
-    /// Returns as soon as there are at least `count` sleepers.
+    /// Returns as soon as at least `count` tasks sleep on this clock.
     ///
     /// - Throws: `CancellationError`.
     public func sleepers(atLeast count: Int) async throws {
@@ -95,14 +95,15 @@ public final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Advances the time by `duration`, and wakes the sleepers that are due, the earliest first. `duration` must be at least zero.
+    /// Advances the time by `duration`, and wakes the sleeping tasks that are due. The task that is due first is woken first.
+    /// `duration` must be at least zero.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "duration must be at least zero (is \(duration.inWords))")
         wake { $0.now = $0.now.advanced(by: duration) }
     }
 
-    /// Advances the time to the instant at which the next sleeper is due, and wakes that sleeper. Returns the duration of the
-    /// advance; `nil` if there is no sleeper.
+    /// Advances the time to the instant at which the next sleeping task is due, and wakes that task. Returns the duration of
+    /// the advance; `nil` if no task sleeps.
     @discardableResult
     public func advanceToNextSleeper() -> Duration? {
         var moved: Duration?
@@ -114,8 +115,8 @@ public final class ManualClock: Clock, Sendable {
         return moved
     }
 
-    /// Calls `body`. While `body` runs, advances the time to the next sleeper as soon as a task sleeps. Thus the backoffs of a
-    /// retry, or the waits of a poll, end immediately.
+    /// Calls `body`. While `body` runs, advances the time as soon as a task sleeps. The time advances to the instant at which
+    /// the next sleeping task is due. Thus the backoffs of a retry, or the waits of a poll, end immediately.
     ///
     /// ```swift
     /// let response = try await clock.advancingToSleepers {
@@ -125,7 +126,8 @@ public final class ManualClock: Clock, Sendable {
     ///
     /// Use this method for a `body` that waits only on this clock. Before each advance, the method yields a few times, so that other
     /// tasks can begin to sleep until the same or an earlier instant. The method does not wait for other work, such as a connection or
-    /// another clock. So a deadline on this clock passes as soon as its timer is the next sleeper, even if other work is in progress.
+    /// another clock. Therefore, a deadline on this clock passes as soon as its timer is the next to end, even if other work is in
+    /// progress.
     public func advancingToSleepers<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         async let _ = advanceUntilCancelled()
         return try await body()

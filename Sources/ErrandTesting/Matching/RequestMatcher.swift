@@ -7,7 +7,7 @@ public import ErrandFormats
 /// .method(.post) && (.path("/login") || .url(matching: "/v[12]/login$")) && .form(["user": "ada"])
 /// ```
 ///
-/// A description names the criteria, with the values of sensitive fields and query items replaced.
+/// The description of a matcher names the criteria, and hides the values of sensitive fields and query items.
 public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     private indirect enum Node: Sendable {
         case one(name: String, needsBody: Bool, @Sendable (RecordedRequest) -> Bool)
@@ -29,7 +29,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches every request.
     public static let any = RequestMatcher(.all([]))
 
-    /// Matches requests that meet a condition, as for ``/ErrandCore/HTTPSender/wrapped(by:when:)``.
+    /// Matches requests that meet a condition. The conditions are the same as in ``/ErrandCore/HTTPSender/wrapped(by:when:)``.
     ///
     /// ```swift
     /// .condition(.host("*.example.com")) && .json(["paid": true])
@@ -41,7 +41,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches requests with this method.
     public static func method(_ method: HTTPRequest.Method) -> RequestMatcher { condition(.method(method)) }
 
-    /// Matches paths by a pattern. The path is percent-encoded and without its query.
+    /// Matches requests whose path matches a pattern. The compared path is percent-encoded, and does not include the query.
     ///
     /// - Parameter pattern: literal segments, `{name}` for any segment that is not empty, and a final `**` for any number of
     ///   segments.
@@ -67,8 +67,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         return RequestMatcher("URL matching /\(pattern)/") { recorded in recorded.request.url.map { matches($0.description) } ?? false }
     }
 
-    /// Matches requests with a query item of this name and this value, both before percent-encoding. If `value` is `nil`, matches
-    /// any value.
+    /// Matches requests with a query item of this name and this value. Pass the name and the value without percent-encoding. If
+    /// `value` is `nil`, matches any value.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(queryName: name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in
@@ -113,7 +113,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests with a form (`application/x-www-form-urlencoded`) that has at least these items, before encoding.
+    /// Matches requests with a form (`application/x-www-form-urlencoded`) that has at least these items. Pass the items without
+    /// percent-encoding.
     public static func form(_ items: [String: String]) -> RequestMatcher {
         let names = items.keys.sorted()
         let shown = names.map { Sensitivity.standard.isSensitive(queryName: $0) ? $0 : "\($0)=\(items[$0] ?? "")" }
@@ -135,8 +136,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests for which a closure returns true. `name` names the criterion in the error of a request without a matching
-    /// stub.
+    /// Matches requests for which a closure returns true. If a request has no matching stub, the error shows `name` as the name
+    /// of the criterion.
     public static func custom(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> RequestMatcher {
         RequestMatcher(name, needsBody: true, matches)
     }
@@ -179,7 +180,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Returns the criteria that `request` does not meet, by name.
+    /// Returns the names of the criteria that `request` does not meet.
     func missed(by request: RecordedRequest) -> [String] {
         conjuncts.filter { !$0.matches(request) }.map(\.description)
     }

@@ -9,7 +9,7 @@ package struct StubSender: HTTPSender {
     package func send(_ request: Request) async throws -> Response { try await respond(request) }
 }
 
-/// A body source whose bytes come from closures, without trailers.
+/// A body source without trailers, whose bytes come from closures.
 package struct ClosureBodySource: BodySource {
     private let read: @Sendable () async throws -> Data?
     private let onAbandon: @Sendable () -> Void

@@ -1,15 +1,15 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A request as a stub received it, with its body.
+/// A request that a stub has received, with the request's body.
 public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// The request with its options, as the transport received it.
     public let request: Request
     /// The bytes of the body that were read, at most the first 16 MiB. While the request and the response are both in progress
     /// (``StubResponse/echo``), this property grows.
     public internal(set) var body: Data
-    /// The request's trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)). `nil` until the
-    /// body was read, and if there are no trailer fields.
+    /// The request's trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)). `nil` before
+    /// the body has been read, and `nil` for a request without trailer fields.
     public internal(set) var trailers: HTTPFields?
     /// The text at each `{name}` of the stub's path, percent-decoded. Empty if no stub matched.
     public internal(set) var pathValues: [String: String] = [:]
@@ -19,7 +19,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - request: the request, with its method, target, fields and options. The request's own body is not read.
     ///   - body: the bytes of the body. Default: empty.
-    ///   - trailers: the trailer fields. `nil`, the default: no trailer fields.
+    ///   - trailers: the trailer fields. `nil`, the default, means that the request has no trailer fields.
     public init(request: Request, body: Data = Data(), trailers: HTTPFields? = nil) {
         (self.request, self.body, self.trailers) = (request, body, trailers)
     }
@@ -69,7 +69,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
         try coding.decode(type, from: body)
     }
 
-    /// The method and the URL, without secrets.
+    /// The method and the URL, with the secrets of the URL replaced.
     public var description: String { request.description }
 }
 

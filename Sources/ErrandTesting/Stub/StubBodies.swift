@@ -64,7 +64,7 @@ struct BreakingOff: BodyTransform {
     mutating func finish(_ input: inout Data) throws -> Data? { throw failure }
 }
 
-/// A body that reports cancellation to its reader, and that may replace the trailers.
+/// A body that reports cancellation to its reader, and can have trailers in place of the original trailers.
 struct CancellableBodySource: BodySource {
     private let base: any BodySource
     private let ownTrailers: HTTPFields?

@@ -54,7 +54,7 @@ final class StubExchange: Sendable {
         if isSent { report(.requestSent) }
     }
 
-    /// Ends the reporting, because another sender reports the remaining events.
+    /// Stops the reports of this exchange, because another sender reports the remaining events.
     func isPassedOn() {
         state.withLock { $0.isPassedOn = true }
         end(.abandoned)

@@ -52,7 +52,7 @@ public struct StubResponse: Sendable {
         StubResponse { _ in (HTTPResponse(status: status, headerFields: headers), .data(data)) }
     }
 
-    /// Responds with a value as JSON, with its `Content-Type`.
+    /// Responds with a value as JSON, and sets `Content-Type`.
     ///
     /// ```swift
     /// Stub(.get, "/users/{id}").responds(.json(User(id: 7, joined: Date(timeIntervalSince1970: 0))))
@@ -67,7 +67,7 @@ public struct StubResponse: Sendable {
         coding: JSONCoding = .standard
     ) -> StubResponse { encoded(value, status, headers, coding) }
 
-    /// Responds with JSON that is written as a literal, with its `Content-Type`: `.json(["id": 7, "name": "Ada"])`.
+    /// Responds with JSON that is written as a literal, and sets `Content-Type`: `.json(["id": 7, "name": "Ada"])`.
     public static func json(
         _ value: JSONValue, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
     ) -> StubResponse { encoded(value, status, headers, .standard) }
@@ -82,8 +82,8 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a file, which is read while the body is read. If the file can't be opened, the request fails with a
-    /// ``/ErrandCore/FileReadError``.
+    /// Responds with the bytes of a file. The file is read while the caller reads the body. If the file can't be opened, the
+    /// request fails with a ``/ErrandCore/FileReadError``.
     public static func file(
         atPath path: String, contentType: String? = nil, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()
     ) -> StubResponse {
@@ -109,21 +109,20 @@ public struct StubResponse: Sendable {
 
     // MARK: Failures of the network
 
-    /// Fails with the code `notConnected`, as without a network. The request is not sent.
+    /// Fails with the code `notConnected`, as if there were no network. The request is not sent.
     public static let offline = failing(.notConnected, phase: .connect, "no network (by the stub)", .notSent)
-    /// Fails with the code `cannotFindHost`, as with an unknown host name. The request is not sent.
+    /// Fails with the code `cannotFindHost`, as if the host name were unknown. The request is not sent.
     public static let hostNotFound = failing(.cannotFindHost, phase: .connect, "no such host (by the stub)", .notSent)
-    /// Fails with the code `cannotConnect`, as with a server that refuses connections. The request is not sent.
+    /// Fails with the code `cannotConnect`, as if the server refused the connection. The request is not sent.
     public static let connectionRefused = failing(.cannotConnect, phase: .connect, "connection refused (by the stub)", .notSent)
-    /// Fails with the code `connectionLost`, as with a connection that breaks off before the response. The request may have been
-    /// sent.
+    /// Fails with the code `connectionLost`, as if the connection broke off before the response. The request may have been sent.
     ///
     /// For a connection that breaks off within the body, see ``breaking(afterBytes:with:)``.
     public static let connectionLost = failing(.connectionLost, phase: .response, "broken off by the stub", .unknown)
-    /// Fails immediately with the code `timedOut`, as after a timeout. The request may have been sent. For real waiting, see
-    /// ``never``.
+    /// Fails immediately with the code `timedOut`, as if a timeout had passed. The request may have been sent. For a request
+    /// that really waits, see ``never``.
     public static let timedOut = failing(.timedOut, phase: .response, "by the stub", .unknown)
-    /// Fails with the code `tls`, as with a certificate that is not trusted. The request is not sent.
+    /// Fails with the code `tls`, as if the server's certificate were not trusted. The request is not sent.
     public static let untrustedCertificate = failing(.tls, phase: .connect, "the certificate is not trusted (by the stub)", .notSent)
 
     private static func failing(
@@ -132,7 +131,8 @@ public struct StubResponse: Sendable {
         StubResponse { throw TransportError(code, phase: phase, message: message, request: $0.request, delivery: delivery) }
     }
 
-    /// Throws an error instead of a response. For failures of the network, see ``offline`` and the properties after it.
+    /// Throws an error instead of a response. For failures of the network, see the responses from ``offline`` to
+    /// ``untrustedCertificate``.
     public static func failure(_ error: any Error) -> StubResponse { StubResponse { _ in throw error } }
 
     /// Responds with a redirect to `location`, a URL or a relative reference
@@ -141,7 +141,7 @@ public struct StubResponse: Sendable {
         .status(status, headers: [.location: location])
     }
 
-    /// Responds with the body of the request, chunk by chunk as the body arrives, with the request's `Content-Type` and trailers.
+    /// Responds with the request's body, `Content-Type` and trailers. Each chunk is returned as the chunk arrives.
     public static let echo = streaming { request, body in
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = request.headers[.contentType]
@@ -163,8 +163,7 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a head and a body that a closure makes from the request's head, and from the request's body while the body
-    /// arrives.
+    /// Responds with a head and a body from a closure that can read the request's body while the body arrives.
     ///
     /// The request and the response can be open at the same time. The closure is called before the request's body is read. The
     /// source that the closure returns may read the source of the request's body. When the response's body is read to its end or
@@ -179,14 +178,14 @@ public struct StubResponse: Sendable {
             })
     }
 
-    /// Passes the request to another sender, such as a real transport, and responds with its response.
+    /// Passes the request to another sender, such as a real transport, and returns that sender's response.
     public static func passThrough(to sender: some HTTPSender) -> StubResponse { StubResponse(.passThrough(sender)) }
 
-    /// Responds with bytes on the wire, including the status line, and then closes the connection. Use such a stub with a mock
-    /// server: with a ``StubTransport``, which has no wire, the request fails with the code `unsupported`.
+    /// Writes these bytes to the connection, including the status line, and then closes the connection. Use this response only
+    /// with a mock server. With a ``StubTransport``, which has no wire, the request fails with the code `unsupported`.
     public static func raw(_ bytes: Data) -> StubResponse { StubResponse { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
 
-    /// Responds with text on the wire. See ``raw(_:)-(Data)``.
+    /// Writes this text to the connection. See ``raw(_:)-(Data)``.
     public static func raw(_ text: String) -> StubResponse { raw(Data(text.utf8)) }
 
     // MARK: Changes of a response
@@ -202,7 +201,7 @@ public struct StubResponse: Sendable {
 
     /// Returns this response with a body that fails after its first `count` bytes. `count` must be at least 0.
     ///
-    /// - Parameter failure: the error of the body. `nil`, the default: a ``/ErrandCore/TransportError`` with the code
+    /// - Parameter failure: the error of the body. `nil`, the default, means a ``/ErrandCore/TransportError`` with the code
     ///   `connectionLost`.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A transport without a network, which returns the responses of stubs and records the requests.
+/// A transport that needs no network, returns the responses of stubs, and records the requests.
 ///
 /// ```swift
 /// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
@@ -11,8 +11,8 @@ internal import Synchronization
 /// ```
 ///
 /// Stubs are tried in order, and the first stub that matches provides the response. A request without a matching stub fails with
-/// ``UnmatchedRequestError``, which names the nearest stub and the differences. All state belongs to the transport: tests can run
-/// concurrently.
+/// ``UnmatchedRequestError``, which names the nearest stub and the differences. Tests can run concurrently, because each
+/// transport has its own state.
 ///
 /// The transport reads a request's body chunk by chunk, and reports each chunk to the request's event sink, so that tests can check
 /// upload progress. Response bodies are streamed. ``openBodyCount`` is the number of response bodies that have not ended.
@@ -36,11 +36,11 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private enum Choice {
         case response(StubResponse, RecordedRequest)
         case none
-        /// A possibly matching stub needs the body.
+        /// A stub that may match needs the body.
         case needsBody
     }
 
-    /// The maximum number of bytes that are kept of a request's body.
+    /// The maximum number of bytes of a request's body that are kept.
     static let bodyLimitBytes = 16 * 1024 * 1024
 
     private let state: Mutex<State>
@@ -53,7 +53,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     /// - Parameters:
     ///   - stubs: the stubs, in order.
     ///   - unmatched: the handling of a request without a matching stub. By default, the request fails.
-    ///   - conditions: the simulated network, for responses without their own conditions. Default: `nil`, as fast as possible.
+    ///   - conditions: the simulated network, for responses without their own conditions. By default, such
+    ///     responses have no simulated network.
     ///   - clock: the clock that measures delays and rates. With a ``ManualClock``, a slow network takes no time.
     public convenience init(
         _ stubs: Stub..., unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,

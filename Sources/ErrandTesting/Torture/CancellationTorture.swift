@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A test procedure that runs a scenario many times, and cancels each run at another point, until every point was tried.
+/// A test procedure that runs a scenario many times. Each run is cancelled at a different point, until every point was tried.
 ///
 /// ```swift
 /// let report = try await CancellationTorture().run {
@@ -25,12 +25,13 @@ internal import Synchronization
 ///
 /// A cancelled run must end with a correct result or with `CancellationError`, but with no other error. A run that is not
 /// cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
-/// ``lateJobs`` further jobs: reads that ignore cancellation take longer. Use `check` for all other conditions after a run.
+/// ``lateJobs`` further jobs. A run with reads that ignore cancellation needs more jobs. Use `check` for all other conditions
+/// after a run.
 ///
-/// The procedure counts only the jobs of the scenario's task and of its child tasks. Jobs of actors with their own executors (such
-/// as the main actor), of unstructured tasks and of event loops are not counted. So a scenario that works in unstructured tasks has
-/// very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end with `CancellationError`.
-/// To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
+/// The procedure counts only the jobs of the scenario's task and of its child tasks. Other jobs are not counted: jobs of actors
+/// with their own executors (such as the main actor), of unstructured tasks, and of event loops. So a scenario that works in
+/// unstructured tasks has very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end
+/// with `CancellationError`. To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
 /// points. For such a scenario, require more than two uncancelled runs.
@@ -43,7 +44,7 @@ public struct CancellationTorture: Sendable {
         case after
     }
 
-    /// The largest k. A scenario with more jobs fails.
+    /// The largest k. The test of a scenario with more jobs fails.
     public let limit: Int
     /// The maximum duration of one run, by the wall clock. If a run takes longer, the run fails: its task is cancelled, and the
     /// procedure does not wait for the task.
@@ -78,7 +79,7 @@ public struct CancellationTorture: Sendable {
         (self.leastCancelled, self.lateJobs) = (leastCancelled, lateJobs)
     }
 
-    /// Runs `scenario` until it finishes uncancelled.
+    /// Runs `scenario` again and again, until enough runs in a row end uncancelled.
     ///
     /// - Parameters:
     ///   - scenario: the code to cancel, which must begin in the same state each time.
@@ -86,8 +87,8 @@ public struct CancellationTorture: Sendable {
     ///   - check: called after each run, in the caller's task. For example, `check` tests that no body is open, and that the next
     ///     request succeeds.
     /// - Returns: a summary of the runs.
-    /// - Throws: ``TortureError`` for the first run that fails, if `check` throws, or if too few runs were cancelled;
-    ///   `CancellationError` if the caller is cancelled.
+    /// - Throws: ``TortureError`` if a run fails, if `check` throws, or if too few runs were cancelled; `CancellationError` if
+    ///   the caller is cancelled.
     public func run<Value: Sendable>(
         _ scenario: @escaping @Sendable () async throws -> Value, accepts: (Value) -> Bool = { _ in true },
         check: (TortureRun<Value>) async throws -> Void = { _ in }
@@ -135,7 +136,7 @@ public struct CancellationTorture: Sendable {
         guard let result = try await result(of: scenario, on: executor) else {
             throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs) jobs)")
         }
-        // The value is read before the drain, because the scenario does not wait for cleanup after its end.
+        // The number is read before the drain, because cleanup jobs after the end of the scenario do not count.
         let late = executor.hasCancelled ? executor.jobs - k : nil
         await executor.drain()
         let wasCancelled = executor.hasCancelled
@@ -181,7 +182,7 @@ public struct CancellationTorture: Sendable {
     }
 }
 
-/// The first of several values, for which one task waits.
+/// The first value that is set. One task waits for this value.
 private final class FirstValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?

@@ -12,7 +12,7 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
         case uncancelled(Value)
     }
 
-    /// The number of the job at which the procedure cancels the run, from 1.
+    /// The number of the job at which the procedure cancels the run, counted from 1.
     public let jobNumber: Int
     /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment
@@ -80,8 +80,8 @@ struct TortureCounts: Sendable {
 
 /// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: NumberedFailure, CustomStringConvertible {
-    /// The number of the job at which the procedure cancels the run, from 1. If the problem concerns all runs and not one run, this
-    /// is the number of the job of the last run.
+    /// The number of the job at which the procedure cancels the run, counted from 1. If the problem concerns all runs and not one
+    /// run, this is the number of the job of the last run.
     public let jobNumber: Int
     /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment

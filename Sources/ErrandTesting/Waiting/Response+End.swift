@@ -16,7 +16,7 @@ extension Response {
     }
 }
 
-/// An error: an expected step did not happen in time.
+/// The error of an expected step that did not happen in time.
 package struct WaitTimeout: Error, CustomStringConvertible {
     let what: String
     let limit: Duration

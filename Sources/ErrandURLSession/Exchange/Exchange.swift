@@ -7,9 +7,9 @@ internal import Synchronization
 ///
 /// The delegate calls the exchange on the session's queue. The reader calls the exchange on the reader's task. ``URLSessionMachine``
 /// decides under a lock, and the exchange performs the actions after the lock is released. Only ``adjustFlow()`` calls the session's task
-/// under a lock. This second lock keeps suspending and resuming in order.
+/// under a lock. This second lock keeps the calls of `suspend` and `resume` in order.
 final class Exchange: ReadyBodySource {
-    /// A class, because the layout of a continuation is known only at run time.
+    /// This type is a class, because the layout of a continuation is known only at run time.
     final class HeadWaiter: Sendable {
         let continuation: CheckedContinuation<Response, any Error>
         init(_ continuation: CheckedContinuation<Response, any Error>) { self.continuation = continuation }
@@ -115,7 +115,8 @@ final class Exchange: ReadyBodySource {
         return chunk
     }
 
-    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. Then `waiter` waits for the next event.
+    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. In that case, `waiter` waits for the next
+    /// event.
     private func read(orWait waiter: ChunkWaiter? = nil) -> Result<Data?, any Error>? {
         let (read, actions) = machine.withLock { $0.read(orWait: waiter) }
         perform(actions)

@@ -1,8 +1,8 @@
-/// The task of one exchange, as the exchange uses it.
+/// The calls of an exchange to the session's task.
 protocol SessionDriving: Sendable {
     /// Starts the task, or lets a suspended task continue.
     func resume()
     func suspend()
-    /// Ends the task. Also possible before the start and after the end.
+    /// Ends the task. The call is allowed before the start and after the end, too.
     func cancel()
 }

@@ -8,10 +8,10 @@ internal import AppleFoundation
 #endif
 
 extension SessionError {
-    /// The most errors that are followed from an error to the error below it.
+    /// The maximum number of errors that are read: the error and its underlying errors.
     private static let depth = 8
 
-    /// Takes the numbers of an error that a session has reported, and of the errors below it.
+    /// Reads the numbers of an error that a session has reported, and of its underlying errors.
     init(_ error: any Error) {
         self.init()
         var next: NSError? = error as NSError

@@ -3,9 +3,8 @@ internal import Foundation
 
 /// The failure for each error that a session reports.
 ///
-/// The numbers are the numbers of `URLError.Code`
-/// ([documentation](https://developer.apple.com/documentation/foundation/urlerror/code)). If a `URLError` gives no reason, an error of the
-/// system or of CFNetwork below it decides.
+/// The numbers are the numbers of `URLError.Code` ([documentation](https://developer.apple.com/documentation/foundation/urlerror/code)).
+/// If a `URLError` gives no reason, its underlying error of the system or of CFNetwork selects the failure.
 enum URLErrorTable {
     /// The meaning of one error.
     struct Row: Sendable, Hashable {
@@ -14,7 +13,7 @@ enum URLErrorTable {
         /// The name of the code.
         let name: String
         let code: TransportError.Code
-        /// The phase in which the error happens. `nil`: the phase of the exchange.
+        /// The phase in which the error happens. `nil`: the failure has the phase that the exchange had reached.
         let phase: ExchangePhase?
         /// `notSent` if the error proves that no server got the request. Otherwise `unknown`.
         let delivery: Delivery
@@ -28,10 +27,10 @@ enum URLErrorTable {
             (self.number, self.name, self.code, self.phase, self.delivery, self.text) = (number, name, code, phase, delivery, text)
         }
 
-        /// Returns the reason for an error of this row, without secrets: the text of the row, and the reasons of the underlying errors. The
-        /// reason of an unknown error contains the number of the error.
+        /// Returns the reason for an error of this row: the row's text, and the reasons of the underlying errors. The reason has no
+        /// secrets. The reason of an unknown error contains the number of the error.
         func message(for error: SessionError) -> String {
-            // The error of the system may choose this row, below an unknown error of CFNetwork.
+            // If the error of CFNetwork is unknown, the underlying error of the system may have chosen this row.
             let isUnknown = self == URLErrorTable.unknown || (number == URLErrorTable.unknown.number && text.isEmpty)
             let isExplained = error.networkNumber.flatMap { URLErrorTable.refined($0) } != nil
             var reasons = [isUnknown && !isExplained ? URLErrorTable.textOfUnknown(error) : text]
@@ -132,7 +131,8 @@ enum URLErrorTable {
 
     // MARK: - Errors below a URLError
 
-    /// Returns the row for an error of CFNetwork (`CFNetworkErrors`). CFNetwork reports a `URLError` by the same number.
+    /// Returns the row for an error of CFNetwork (`CFNetworkErrors`). For an error that is also a `URLError`, CFNetwork uses
+    /// the number of the `URLError`.
     private static func refined(_ number: Int) -> Row? {
         if let row = byNumber[number] { return row }
         return switch number {

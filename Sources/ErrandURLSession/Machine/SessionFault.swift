@@ -31,7 +31,8 @@ struct SessionError: Error, Sendable, Hashable {
     var networkNumber: Int?
     /// The domain and the number of an error that is not a `URLError`.
     var other: String?
-    /// Whether the system denies the request the network, because of the app's limits for cellular, expensive or constrained networks.
+    /// Whether the system refuses a network for the request, because the app limits the use of cellular, expensive or constrained
+    /// networks.
     var isDeniedNetwork = false
 
     /// An error of which nothing is known.

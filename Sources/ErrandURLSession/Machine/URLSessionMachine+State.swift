@@ -11,7 +11,7 @@ extension URLSessionMachine {
     }
 
     struct Receiving: Sendable {
-        /// The reader that waits for the next chunk; `nil` if no reader waits. Then no chunk is queued.
+        /// The reader that waits for the next chunk; `nil` if no reader waits. While a reader waits, no chunk is queued.
         var waiter: ChunkWaiter?
         /// The number of bytes of the body that have not arrived. `nil` if the length is not known.
         var missingBytes: Int64?
@@ -56,7 +56,7 @@ extension URLSessionMachine {
         case chunk(Data)
         case end
         case failure(any Error)
-        /// No chunk is queued. If there is a waiter, the machine keeps it.
+        /// No chunk is queued. If there is a waiter, the machine keeps the waiter.
         case pending
     }
 }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The decisions for one task of `URLSession`: a value without locks, tasks and types of Apple.
+/// The decisions for one task of `URLSession`. This value has no locks, no tasks and none of Apple's types.
 ///
 /// Each callback of the session and each call of a reader is a method. A method returns the actions that the exchange must carry out after
 /// it has released its lock. Every method may be called in every state, and in any order. Callbacks after the end return no action.
@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// - `HeadWaiter`: the caller that waits for the head of the response.
 /// - `ChunkWaiter`: the reader that waits for the next chunk of the body.
 struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable {
-    /// The properties of a request and its session that decide about an exchange.
+    /// The properties that decide about an exchange: properties of the request and of the session.
     struct Rules: Sendable {
         /// Whether a suspended task stops receiving. If false, the task is never suspended.
         var canSuspend = true
@@ -40,7 +40,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     private var receivedBytes: Int64 = 0
     private var upload = Upload()
     private var head: HTTPResponse?
-    /// The head of a refused redirect, for a session that then reports no response.
+    /// The head of a redirect that was not followed. Some sessions report no response after such a redirect.
     private var refusedRedirect: ReceivedHead?
     private var timings: ExchangeEvent.Timings?
 
@@ -94,7 +94,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
 
     // MARK: - The response
 
-    /// Records a redirect. The session must never follow a redirect. Then the session reports the redirect as the response.
+    /// Records a redirect. The session must not follow the redirect. Instead, the session reports the redirect as the response.
     mutating func redirect(_ head: ReceivedHead?) {
         if case .waiting = state { refusedRedirect = head }
     }
@@ -108,10 +108,11 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         case presentClientCertificate
     }
 
-    /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. With the default handling, the
-    /// session returns the response with an HTTP challenge, and validates a server's certificate.
+    /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. The default handling returns
+    /// the response that has the HTTP challenge. For a server's certificate, the default handling is the session's validation.
     ///
-    /// If the response has been received, the session can only send the request again. Then the response is complete.
+    /// After the response has been received, a challenge means that the session would send the request again. The received
+    /// response is then treated as complete.
     mutating func challenge(_ kind: ChallengeKind) -> (ChallengeReply, [Action]) {
         switch (state, kind) {
         case (.receiving, _): (.cancel, [.cancelTask] + finishReceiving())
@@ -184,7 +185,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         }
     }
 
-    /// Records the instants that the session has measured. They are reported with the end.
+    /// Records the instants that the session has measured. The instants are reported at the end of the exchange.
     mutating func collected(_ timings: ExchangeEvent.Timings) {
         if isRunning { self.timings = timings }
     }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A head of a response, as a caller gets it: without the fields of an encoded body, if the session decodes the body.
+/// The head of a response for the caller. If the session decodes the body, the head has no fields of the encoded body.
 struct ReceivedHead: Sendable {
     var head: HTTPResponse
     /// The fields of the encoded body, which the head no longer has.
@@ -15,10 +15,11 @@ struct ReceivedHead: Sendable {
 
     var isDecoded: Bool { contentCoding != nil }
 
-    /// The codings that every `URLSession` decodes. The session on Linux decodes more of them, if the system's curl does.
+    /// The codings that every `URLSession` decodes. On Linux, the session decodes further codings if the system's curl supports
+    /// these codings.
     static let decodedCodings: [String] = ["gzip", "x-gzip", "deflate", "br"]
 
-    /// Returns the head for the head that the session has reported.
+    /// Creates the head for a caller from the head that the session has reported.
     ///
     /// - Parameters:
     ///   - method: the method of the request. The response to HEAD has no body.
@@ -27,7 +28,7 @@ struct ReceivedHead: Sendable {
         var head = head
         let hasBody = method != .head && head.status.code != 204 && head.status.code != 304
         let lengths = head.headerFields[values: .contentLength]
-        // Several declarations are not a number, even if they are equal.
+        // Several lengths do not give a number, even if they are equal.
         let declared = (lengths.count == 1 ? lengths.first.flatMap { Int64($0) } : nil).flatMap { $0 >= 0 ? $0 : nil }
         let named = head.headerFields[values: .contentEncoding].flatMap(\.listMembers).filter { !$0.isExactlyIgnoringCase("identity") }
         let isDecoded =

@@ -20,8 +20,8 @@ extension URLRequest {
     /// such as the deadline, are not copied.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``; ``/ErrandCore/TransportError`` with the code `unsupported` if `URLSession` can't send the
-    ///   request: the body is a stream or a part of a file, the target is `*`, or a field belongs to `URLSession` (`Host`,
-    ///   `Connection`, `Proxy-Authorization`).
+    ///   request. These parts are not supported: a stream, a part of a file, the target `*`, and the fields `Host`, `Connection` and
+    ///   `Proxy-Authorization`.
     public init(_ request: Request) throws {
         try self.init(headOf: request)
         if let file = request.body.file, file.range == nil {
@@ -40,7 +40,7 @@ extension URLRequest {
             throw request.notSupported("URLSession can't send the target '*' (RFC 9112, section 3.2.4)")
         }
         let text = try request.urlText()
-        // Foundation may repair a URL. The server would then receive another target than the layers above have seen.
+        // Foundation may repair a URL. The server would then receive a target that differs from the target of the outer layers.
         guard let url = URL(string: text), url.absoluteString.isExactly(text) else {
             throw request.notSupported("URLSession can't send this URL octet for octet")
         }

@@ -30,7 +30,7 @@ public final class ApplePathMonitor: NetworkPathMonitor {
     /// The current path.
     public var current: NetworkPath { latest.value }
 
-    /// Returns the current path, and then each change, for one reader.
+    /// Returns a sequence for one reader: the current path, and then each new path.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }
 }
 

@@ -36,7 +36,7 @@ enum PlatformSettings {
     }
 }
 
-/// The certificates of a server, validated by the system.
+/// The certificates of a server. The system validates these certificates.
 private struct SystemTrust: ServerTrust {
     let trust: SecTrust
 

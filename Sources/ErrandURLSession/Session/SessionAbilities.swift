@@ -6,7 +6,7 @@ struct SessionAbilities: Sendable {
     /// resumed.
     let canSuspend: Bool
     /// Whether a stream may have a `Content-Length`. On Linux, the session sends every stream in chunks. If the request also had a
-    /// `Content-Length`, a server could find a wrong end of the request (RFC 9112, 6.3).
+    /// `Content-Length`, a server could see the end of the request at the wrong place (RFC 9112, 6.3).
     let declaresStreamLength: Bool
     /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
     let streamNeedsOwnSession: Bool

@@ -5,7 +5,7 @@ internal import Foundation
 internal import FoundationNetworking
 #endif
 
-/// The dates of the steps of one exchange, as the session reports them. A date is `nil` if the step was not needed.
+/// The dates that the session reports for the steps of one exchange. A date is `nil` if the step was not needed.
 struct StepDates: Sendable {
     var dnsStart: Date?
     var dnsEnd: Date?
@@ -47,7 +47,7 @@ extension ExchangeEvent.Timings {
             (dnsStart, dnsEnd) = (converted(dates.dnsStart), converted(dates.dnsEnd))
             (connectStart, tlsStart) = (converted(dates.connectStart), converted(dates.tlsStart))
             tlsEnd = converted(dates.tlsEnd)
-            // For the session, connecting includes TLS.
+            // The session's dates of the connection include TLS.
             connectEnd = tlsStart ?? converted(dates.connectEnd)
         }
         connected = tlsEnd ?? connectEnd

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Foundation
 
-/// The public key of a certificate, whose hash is a pin.
+/// The public key of a certificate. The hash of this key is a pin.
 enum PublicKeyInfo {
     /// Returns the SubjectPublicKeyInfo of a certificate in DER, with its tag and its length
     /// ([RFC 5280, section 4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)). `nil` if the certificate can't be read.

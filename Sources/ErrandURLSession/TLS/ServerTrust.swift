@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Foundation
 
-/// The certificates of a server, which the system gives with a challenge.
+/// The certificates that the system gives with a server's challenge.
 protocol ServerTrust {
     /// Validates the chain, its dates and the name of the host. Returns the reason of a refusal; `nil` if the server is trusted.
     ///
@@ -40,7 +40,7 @@ struct ServerTrustPolicy: Sendable {
             return checkPins(Array(trust.certificates.prefix(1)), trust, host) ?? .accept
         }
         if let reason = trust.refusal(trusting: extraRoots) {
-            // Without roots of the app, the session refuses the certificate too, and reports its own reason.
+            // If the app adds no roots, the session refuses the certificate too, and reports its own reason.
             return extraRoots.isEmpty ? .useSession : .refuse(UntrustedServer(reason: reason))
         }
         return checkPins(trust.certificates, trust, host) ?? (extraRoots.isEmpty ? .useSession : .accept)

@@ -12,7 +12,7 @@ struct SessionTLS: Sendable {
     /// The credential for a server that asks for a client certificate; `nil` if there is no credential.
     var clientCredential: URLCredential?
 
-    /// The settings of a transport without settings of its own.
+    /// The settings for a transport that the app has created without settings of TLS.
     static let system = SessionTLS()
 
     private init() {}

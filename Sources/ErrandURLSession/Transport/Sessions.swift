@@ -35,7 +35,7 @@ final class Sessions: Sendable {
     private let tls: SessionTLS
     private let configure: (@Sendable (inout URLRequest) -> Void)?
 
-    /// The idle timeout of a session for which only deadlines apply: seven days, which is also the limit of the session for a whole task.
+    /// The idle timeout of a session for which only deadlines apply: seven days. A session also ends each task after seven days.
     static let longestTimeout: Duration = .seconds(7 * 24 * 60 * 60)
 
     init(
@@ -46,7 +46,7 @@ final class Sessions: Sendable {
         (self.tls, self.configure) = (tls, configure)
     }
 
-    /// Returns the settings of a session that leaves all work of middleware to this library.
+    /// Returns settings that switch off the features of the session that the middleware of this library replaces.
     static func settings(_ base: URLSessionConfiguration, tls: SessionTLS = .system, idleTimeout: Duration?) -> URLSessionConfiguration {
         let settings = base.copy() as? URLSessionConfiguration ?? .ephemeral
         settings.urlCache = nil
@@ -68,7 +68,7 @@ final class Sessions: Sendable {
 
     func send(_ request: Request) async throws -> Response {
         var urlRequest = try URLRequest(headOf: request)
-        // A request has an idle timeout of its own: 60 s, unless it is replaced.
+        // Each `URLRequest` has its own idle timeout, which is 60 s unless this function sets another timeout.
         urlRequest.timeoutInterval = configuration.timeoutIntervalForRequest
         PlatformSettings.limit(&urlRequest, to: request.options.networkAccess)
         let upload = attachBody(of: request, to: &urlRequest)
@@ -107,7 +107,7 @@ final class Sessions: Sendable {
         return SessionUpload(request.body)
     }
 
-    /// Runs the app's closure. Returns whether it has changed the URL or the credentials.
+    /// Runs the app's closure. Returns whether the closure has changed the URL or the credentials.
     private func runConfigure(on urlRequest: inout URLRequest) -> Bool {
         guard let configure else { return false }
         let before = (urlRequest.url, urlRequest.value(forHTTPHeaderField: "Authorization"))
@@ -176,7 +176,7 @@ extension Exchange.Machine.Rules {
 }
 
 extension RequestPriority {
-    /// The priority of a task, from 0 to 1. The urgency 3 is 0.5, the default of `URLSessionTask`.
+    /// The priority of a task, from 0 to 1. The urgency 3 gives 0.5, the default of `URLSessionTask`.
     var ofTask: Float {
         switch urgency {
         case ..<3: 0.75

@@ -15,24 +15,26 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The transport uses no cache, no cookies, no stored credentials and no redirects of `URLSession`: the middleware of this library does
-/// this work. A redirect is returned as a response with its body.
+/// The transport does not use the cache, the cookies, the stored credentials and the redirects of `URLSession`. The middleware of this
+/// library does this work. A redirect is returned as a response with its body.
 ///
 /// `URLSession` requests and decodes content codings itself, without a limit on the decoded size. A decoded response has no
 /// `Content-Encoding` and no `Content-Length`. Its metadata has both fields as the server sent them. If the request has an
 /// `Accept-Encoding` of its own, such as `identity`, the server receives that field.
 ///
-/// On Apple's platforms, a body is received no faster than it is read. On Linux, `URLSession` receives the whole body as fast as the
-/// server sends it. Therefore the transport has the capability `streamingDownload` on Apple's platforms only. On Linux, a body that is a
-/// stream or a file is sent in chunks, and the response arrives only after the whole body was sent.
+/// On Apple's platforms, a body is received no faster than the caller reads the body. On Linux, `URLSession` receives the whole body as
+/// fast as the server sends it. Therefore the transport has the capability `streamingDownload` on Apple's platforms only. On Linux, a
+/// body that is a stream or a file is sent in chunks, and the response arrives only after the whole body was sent.
 ///
 /// `URLSession` limits what a transport can do:
-/// - The fields of a response have no order, and fields of one name arrive as one field. `Set-Cookie` is separated again.
+/// - The fields of a response have no order, and fields of one name arrive as one field. The transport separates the values of
+///   `Set-Cookie` again.
 /// - `URLSession` adds fields: `User-Agent`, `Accept-Language`, and `Content-Type` to a body without a media type.
 /// - The fields `Host`, `Connection` and `Proxy-Authorization` belong to `URLSession`.
 /// - Trailer fields and upgrades are not supported. Informational responses are reported on Linux only.
 /// - A response of the type `multipart/x-mixed-replace` fails.
-/// - `URLSession` may send an idempotent request again without a report. The body of another request is sent only once.
+/// - `URLSession` may send an idempotent request again without a report. The body of a request that is not idempotent is sent
+///   only once.
 ///
 /// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only on Apple's platforms, at the end
 /// of the exchange.
@@ -47,8 +49,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     ///   - idleTimeout: the longest time without a byte in either direction, more than zero; `nil`, the default, if only the deadlines
     ///     of requests apply.
     ///   - configure: changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The closure runs
-    ///     last, after all layers. If the closure changes the URL or the field `Authorization`, the event ``requestChanged`` is
-    ///     recorded.
+    ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, the event
+    ///     ``requestChanged`` is recorded.
     public init(
         _ configuration: URLSessionConfiguration = .ephemeral, idleTimeout: Duration? = nil,
         configure: (@Sendable (inout URLRequest) -> Void)? = nil
@@ -66,7 +68,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     ///   - tls: the trusted authorities, the pins, the unchecked hosts and the oldest version of TLS. `clientCertificate` is not supported,
     ///     because `URLSession` can't read a key from a PEM file.
     ///   - clientCredential: the credential for servers that ask for a client certificate, from
-    ///     `URLCredential(identity:certificates:persistence:)`. `nil`, the default: the transport has no client certificate.
+    ///     `URLCredential(identity:certificates:persistence:)`. `nil`, the default, means that the transport has no client
+    ///     certificate.
     ///   - idleTimeout: as in ``init(_:idleTimeout:configure:)``.
     ///   - configure: as in ``init(_:idleTimeout:configure:)``.
     /// - Throws: ``/ErrandCore/TLSSettingsError`` for an unsupported setting, and for a file of authorities that can't be read.
@@ -93,8 +96,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     /// report the end of the wait.
     public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
 
-    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to networks of some
-    /// kinds, and waits for a network.
+    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
+    /// networks, and waits for a network.
     public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
 
     /// The type's name.

@@ -3,7 +3,7 @@ internal import ErrandCore
 internal import Foundation
 internal import Synchronization
 
-/// The writing end of a pair of bound streams, whose other end the session reads.
+/// The writing end of a pair of bound streams. The session reads from the other end.
 ///
 /// Writing blocks while the session reads slowly. Therefore each stream has its own queue.
 final class OutputStreamSink: UploadSink {
@@ -12,7 +12,7 @@ final class OutputStreamSink: UploadSink {
     private let queue = DispatchQueue(label: "errand.url-session-upload")
     private let isStopped = Atomic(false)
     private let onEnd: @Sendable () -> Void
-    /// Used on the queue only.
+    /// The sink uses the stream only on the queue.
     private let stream: OutputStreamBox
 
     /// - Parameter onEnd: called when the whole body was written.

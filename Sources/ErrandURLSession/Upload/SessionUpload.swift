@@ -10,7 +10,7 @@ final class SessionUpload: Sendable {
         var isStopped = false
         var pump: Task<Void, Never>?
         var sink: (any UploadSink)?
-        /// Notified of the end and of a failure. Before there is an exchange, the body is not read.
+        /// The exchange that is notified of the end and of a failure. Before there is an exchange, the body is not read.
         weak var exchange: Exchange?
     }
 

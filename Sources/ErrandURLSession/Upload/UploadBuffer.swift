@@ -2,7 +2,7 @@ internal import Dispatch
 internal import ErrandCore
 internal import Synchronization
 
-/// Passes the chunks of a body from a task to a thread that waits for them. The buffer holds one chunk at a time.
+/// Passes the chunks of a body from a task to a thread that waits for chunks. The buffer holds one chunk at a time.
 final class UploadBuffer: UploadSink {
     private struct State {
         var chunk = Data()

@@ -14,9 +14,9 @@
 /// The parser refuses a text with more than 128 combining marks in a row. Swift takes quadratic time to compare such a text, as in
 /// `event.type == "added"`.
 ///
-/// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The chunks in which the bytes
-/// arrive do not change the items. A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD. An
-/// empty line completes an event. If the stream ends before the empty line, the event and its ID are dropped.
+/// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The items do not depend on how
+/// the bytes are divided into chunks. A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD.
+/// An empty line completes an event. If the stream ends before the empty line, the event and its ID are dropped.
 public struct EventStreamParser: Sendable {
     /// The default limit of an event: 1 MiB.
     public static let defaultEventLimitBytes = 1024 * 1024
@@ -29,11 +29,11 @@ public struct EventStreamParser: Sendable {
         case comment(String)
     }
 
-    /// The ID of the last complete event, even if that event had no data; empty if the stream has no ID. When a client connects
+    /// The ID of the last complete event, even if that event had no data; empty if there is no such ID. When a client connects
     /// again, it sends the ID as `Last-Event-ID`, unless the ID is empty.
     public private(set) var lastEventID: String
-    /// The wait before a client connects again, from the stream's last `retry` field; `nil` if there was no such field. At most
-    /// `Int64.max` milliseconds.
+    /// The time to wait before a client connects again. This time is from the stream's last `retry` field; `nil` if there was
+    /// no such field. The time is at most `Int64.max` milliseconds.
     public private(set) var reconnectionTime: Duration?
 
     private let eventLimitBytes: Int
@@ -49,7 +49,7 @@ public struct EventStreamParser: Sendable {
     /// The values of the `data` lines, joined by LF.
     private var data: [UInt8] = []
     private var hasData = false
-    /// The number of bytes of the event's lines.
+    /// The total size of the event's lines, in bytes.
     private var eventBytes = 0
 
     /// Creates a parser at the beginning of a stream.
@@ -57,8 +57,8 @@ public struct EventStreamParser: Sendable {
     /// - Parameters:
     ///   - eventLimitBytes: the largest size of an event, in bytes, at least 1. Default: 1 MiB. Comments and line endings do not
     ///     count. The same limit applies to each comment.
-    ///   - reportsComments: whether comments are items. `false` by default: comments are dropped.
-    ///   - lastEventID: the last event ID of an earlier connection, which events without an ID keep. Default: empty.
+    ///   - reportsComments: whether comments are returned as items. With `false`, the default, comments are dropped.
+    ///   - lastEventID: the last event ID of an earlier connection. Events without their own ID get this ID. Default: empty.
     public init(eventLimitBytes: Int = defaultEventLimitBytes, reportsComments: Bool = false, lastEventID: String = "") {
         precondition(eventLimitBytes > 0, "eventLimitBytes must be at least 1 (is \(eventLimitBytes))")
         self.eventLimitBytes = eventLimitBytes
@@ -67,8 +67,8 @@ public struct EventStreamParser: Sendable {
         id = lastEventID
     }
 
-    /// Adds the next bytes of the stream. Before you add more, call ``next()`` until it returns `nil`, because unparsed bytes take
-    /// memory.
+    /// Adds the next bytes of the stream. Before you add more bytes, call ``next()`` until the method returns `nil`, because
+    /// unparsed bytes take memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) { chunk.withContiguousBytes { lines.append($0) } }
 
     /// Returns the next item; `nil` if more bytes are needed.
@@ -98,7 +98,7 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// Checks the limit for a line, which may be incomplete. Returns whether the line is a comment.
+    /// Checks a line, which may be incomplete, against the limit. Returns whether the line is a comment.
     @discardableResult
     private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
         let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")
@@ -197,6 +197,6 @@ public struct EventStreamParser: Sendable {
 }
 
 extension EventStreamParser: CustomReflectable {
-    /// The limit, without any bytes of the stream.
+    /// The mirror shows the limit, and shows no bytes of the stream.
     public var customMirror: Mirror { Mirror(self, children: ["eventLimitBytes": eventLimitBytes]) }
 }

@@ -1,7 +1,7 @@
 /// An event of an event stream
 /// ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The type of an event that names no type.
+    /// The type of an event whose lines contain no type.
     public static let defaultType = "message"
 
     /// The last event ID of the stream at this event: the ID of this event, or of an earlier event. Empty if the stream has no ID.
@@ -31,7 +31,7 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["event": description]) }
 
-    /// Returns text of the server on one line, with at most 80 characters.
+    /// Returns text from the server on one line, with at most 80 characters.
     private static func shown(_ text: String) -> String {
         let shown = text.unicodeScalars.prefix(80).map { scalar -> Unicode.Scalar in
             switch scalar.properties.generalCategory {

@@ -1,7 +1,8 @@
 /// Splits newline-delimited JSON (`application/x-ndjson`, JSON Lines) into its lines. Chunks can end anywhere.
 ///
-/// A line ends with LF; a CR before the LF counts as JSON white space. Lines that contain only white space are dropped, but counted.
-/// A byte order mark is not removed ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
+/// A line ends with LF; a CR before the LF counts as JSON white space. A line that contains only white space is not returned, but is
+/// counted in the line numbers. A byte order mark is not removed ([RFC 8259, section
+/// 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
 public struct JSONLineSplitter: Sendable {
     /// The default limit of a line: 1 MiB.
     public static let defaultLineLimitBytes = 1024 * 1024
@@ -27,8 +28,8 @@ public struct JSONLineSplitter: Sendable {
         self.lineLimitBytes = lineLimitBytes
     }
 
-    /// Adds the next bytes of the text. Before you add more, call ``next()`` until it returns `nil`, because unsplit bytes take
-    /// memory.
+    /// Adds the next bytes of the text. Before you add more bytes, call ``next()`` until the method returns `nil`, because
+    /// unsplit bytes take memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) { chunk.withContiguousBytes { lines.append($0) } }
 
     /// Returns the next complete line; `nil` if more bytes are needed.
@@ -43,8 +44,8 @@ public struct JSONLineSplitter: Sendable {
         return nil
     }
 
-    /// Returns the last line if it has no ending, and is not empty. Call this method at the end of the text, after ``next()``
-    /// returned `nil`.
+    /// Returns the last line if this line has no line ending and is not empty. Call this method at the end of the text, after
+    /// ``next()`` returned `nil`.
     ///
     /// - Throws: ``JSONTextTooLargeError`` if ``next()`` has thrown this error, or if the last line exceeds the limit.
     public mutating func finish() throws(JSONTextTooLargeError) -> Line? {
@@ -69,12 +70,12 @@ public struct JSONLineSplitter: Sendable {
 }
 
 extension JSONLineSplitter: CustomReflectable {
-    /// The limit, without any bytes of the text.
+    /// The mirror shows the limit, and shows no bytes of the text.
     public var customMirror: Mirror { Mirror(self, children: ["lineLimitBytes": lineLimitBytes]) }
 }
 
 extension JSONLineSplitter.Line: CustomStringConvertible, CustomReflectable {
-    /// The number and the length: `line 3 (20 bytes)`.
+    /// The number and the length of the line: `line 3 (20 bytes)`.
     public var description: String { "line \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes"))" }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["line": description]) }

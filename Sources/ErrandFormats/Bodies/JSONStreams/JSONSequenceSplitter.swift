@@ -1,8 +1,8 @@
 /// Splits a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)) into its texts. Chunks
 /// can end anywhere.
 ///
-/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered as soon as its LF arrives. A text that is cut
-/// off is a separate item, because another text may follow ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)). The
+/// Each text follows a record separator (0x1E) and ends with LF. A text is delivered as soon as its LF arrives. An incomplete text
+/// is a separate item, because another text may follow ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)). The
 /// texts are not parsed, and may be invalid.
 public struct JSONSequenceSplitter: Sendable {
     /// The default limit of a text: 1 MiB.
@@ -14,8 +14,8 @@ public struct JSONSequenceSplitter: Sendable {
         public let number: Int
         /// The bytes of the text, with its white space.
         public let bytes: [UInt8]
-        /// Whether the text is cut off: the text ends before its outermost value is complete. A number, `true`, `false` or `null`
-        /// without white space after it is cut off, too ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
+        /// Whether the text ends before its outermost value is complete. A number, `true`, `false` or `null` is also cut off if
+        /// no white space follows ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
         public let isCutOff: Bool
     }
 
@@ -26,11 +26,11 @@ public struct JSONSequenceSplitter: Sendable {
     private var number = 0
     private var failure: JSONTextTooLargeError?
 
-    // The following properties hold the state of the value after the bytes read so far.
+    // The following properties describe the value in the bytes that were read so far.
     private var depth = 0
     private var string = JSONStringState()
     private var hasValue = false
-    /// Whether the last byte can end the text without white space after it.
+    /// Whether the text can end after the last byte, without white space after that byte.
     private var isClosed = false
 
     /// Creates a splitter at the beginning of a sequence.
@@ -41,8 +41,8 @@ public struct JSONSequenceSplitter: Sendable {
         self.textLimitBytes = textLimitBytes
     }
 
-    /// Adds the next bytes of the sequence. Before you add more, call ``next()`` until it returns `nil`, because unsplit bytes take
-    /// memory.
+    /// Adds the next bytes of the sequence. Before you add more bytes, call ``next()`` until the method returns `nil`, because
+    /// unsplit bytes take memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) {
         if start > 0, start * 2 >= input.count {
             input.removeSubrange(..<start)
@@ -118,12 +118,12 @@ public struct JSONSequenceSplitter: Sendable {
 }
 
 extension JSONSequenceSplitter: CustomReflectable {
-    /// The limit, without any bytes of the sequence.
+    /// The mirror shows the limit, and shows no bytes of the sequence.
     public var customMirror: Mirror { Mirror(self, children: ["textLimitBytes": textLimitBytes]) }
 }
 
 extension JSONSequenceSplitter.Item: CustomStringConvertible, CustomReflectable {
-    /// The number and the length: `text 3 (20 bytes, cut off)`.
+    /// The number and the length of the text: `text 3 (20 bytes, cut off)`.
     public var description: String {
         "text \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes")\(isCutOff ? ", cut off" : ""))"
     }

@@ -1,7 +1,7 @@
 /// The text that separates the parts of a multipart body ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
 ///
-/// The boundary must not occur in the parts at the beginning of a line. A random boundary has 128 random bits, so no part contains it
-/// by chance.
+/// No line in a part may begin with two hyphens and the boundary. A random boundary has 128 random bits. It is therefore
+/// practically impossible that a part contains the boundary by chance.
 public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
     /// The longest boundary, in bytes ([RFC 2046, section 5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
     static let limitBytes = 70

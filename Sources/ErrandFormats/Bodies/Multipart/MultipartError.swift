@@ -7,11 +7,11 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
         public static let missingEnd = Code(name: "missingEnd")
         /// The fields of a part are longer than the limit, or a part has more than 64 fields.
         public static let headTooLong = Code(name: "headTooLong")
-        /// There are more parts than the limit.
+        /// The number of parts is larger than the limit.
         public static let tooManyParts = Code(name: "tooManyParts")
         /// A line in the head of a part is not a field.
         public static let invalidHead = Code(name: "invalidHead")
-        /// There are bytes other than spaces after a delimiter, on its line.
+        /// On the line of a delimiter, bytes other than spaces follow the delimiter.
         public static let invalidDelimiter = Code(name: "invalidDelimiter")
         /// The media type of a body is not multipart, or has no valid boundary.
         public static let notMultipart = Code(name: "notMultipart")
@@ -28,7 +28,7 @@ public struct MultipartError: Error, Sendable, Hashable, CustomStringConvertible
 
     /// The problem.
     public let code: Code
-    /// The problem in words, and how to solve it.
+    /// The problem, and how to solve it, in words.
     public let description: String
 
     package init(_ code: Code, _ description: String) { (self.code, self.description) = (code, description) }

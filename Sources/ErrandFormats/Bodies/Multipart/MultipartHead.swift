@@ -8,14 +8,16 @@ public struct MultipartHead: Sendable, Hashable {
     /// Creates a head.
     public init(headers: HTTPFields) { self.headers = headers }
 
-    /// The `Content-Disposition`; `nil` if it is missing or invalid. If a part has several such fields, the first is used.
+    /// The `Content-Disposition`; `nil` if it is missing or invalid. If a part has several `Content-Disposition` fields, the
+    /// first field is used.
     public var disposition: ContentDisposition? { headers.single(.contentDisposition).flatMap { ContentDisposition($0) } }
-    /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if it is missing.
+    /// The name of the form's field, as it was sent: browsers and this library send a quotation mark as `%22`. `nil` if the name is
+    /// missing.
     public var name: String? { disposition?.name }
-    /// The file's name, as it was sent; `filename*` takes precedence over `filename`; `nil` if it is missing. To save a file, use
-    /// ``ContentDisposition/safeFileName(default:)``.
+    /// The file's name, as it was sent; `nil` if it is missing. The parameter `filename*` takes precedence over `filename`. To
+    /// save a file, use ``ContentDisposition/safeFileName(default:)``.
     public var fileName: String? { disposition?.fileName }
-    /// The media type; `nil` if it is missing or invalid. If a part has several such fields, the first is used.
+    /// The media type; `nil` if it is missing or invalid. If a part has several `Content-Type` fields, the first field is used.
     public var contentType: MediaType? { headers.single(.contentType).flatMap { MediaType($0) } }
 
     /// The largest number of fields in one head.
@@ -23,8 +25,8 @@ public struct MultipartHead: Sendable, Hashable {
 
     /// Reads the lines of a head, separated by CR LF. A line that begins with a space continues the line before it.
     ///
-    /// - Parameter isDelimiter: returns whether a line is a delimiter. A head with a delimiter is refused, because other readers end
-    ///   the part at the delimiter.
+    /// - Parameter isDelimiter: a closure that returns whether a line is a delimiter. A head that contains a delimiter is
+    ///   refused, because some readers would end the part at the delimiter.
     init(_ bytes: ArraySlice<UInt8>, isDelimiter: (ArraySlice<UInt8>) -> Bool) throws(MultipartError) {
         var lines: [[UInt8]] = []
         var start = bytes.startIndex

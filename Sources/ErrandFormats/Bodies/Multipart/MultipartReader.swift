@@ -16,11 +16,11 @@
 /// try reader.finish()
 /// ```
 ///
-/// Text before the first delimiter and after the closing delimiter is ignored. A delimiter is at the beginning of a line, after CR LF.
-/// Spaces and tabs may follow the delimiter on its line.
+/// Text before the first delimiter is ignored, and text after the closing delimiter is ignored. A delimiter is at the beginning of a
+/// line, which means directly after CR LF. Spaces and tabs may follow the delimiter on its line.
 ///
-/// The reader keeps at most one chunk, plus fewer bytes than the limit of a head. The content of parts is not limited. Code
-/// that keeps the content must limit its size.
+/// The reader keeps at most one chunk, plus fewer bytes than the limit of a head. The size of a part's content is not limited.
+/// If your code keeps the content, your code must limit the size.
 public struct MultipartReader: Sendable {
     /// The default limit of the head of a part: 16 KiB.
     public static let defaultHeadLimitBytes = 16 * 1024
@@ -45,7 +45,8 @@ public struct MultipartReader: Sendable {
         ///   delimiter.
         case delimiter(isPadded: Bool)
         case head
-        /// - Parameter isAtStart: whether the buffer begins with the end of the empty line, which may also begin the next delimiter.
+        /// - Parameter isAtStart: whether the buffer begins with the line ending of the empty line. The next delimiter may begin
+        ///   with the same line ending.
         case content(isAtStart: Bool)
         case epilogue
         case failed(MultipartError)
@@ -67,7 +68,7 @@ public struct MultipartReader: Sendable {
     private var buffer: [UInt8] = [0x0D, 0x0A]
     /// The index of the first unused byte.
     private var start = 0
-    /// The index at which the search of the buffer continues.
+    /// The index from which the search in the buffer continues.
     private var searched = 0
     private var partCount = 0
 
@@ -87,7 +88,8 @@ public struct MultipartReader: Sendable {
     /// Whether the closing delimiter was read.
     public var isComplete: Bool { if case .epilogue = state { true } else { false } }
 
-    /// Adds bytes. Before you add more, call ``next()`` until it returns `nil`, because unparsed bytes take memory.
+    /// Adds bytes. Before you add more bytes, call ``next()`` until the method returns `nil`, because unparsed bytes take
+    /// memory.
     public mutating func append(_ chunk: some Sequence<UInt8>) {
         switch state {
         case .epilogue, .failed: return
@@ -101,7 +103,7 @@ public struct MultipartReader: Sendable {
         buffer.append(contentsOf: chunk)
     }
 
-    /// Returns the next event; `nil` if more bytes are needed, and after the closing delimiter.
+    /// Returns the next event; `nil` if more bytes are needed, or if the closing delimiter was read.
     ///
     /// - Throws: ``MultipartError`` if the body is invalid. Each later call throws the same error.
     public mutating func next() throws(MultipartError) -> Event? {
@@ -117,7 +119,7 @@ public struct MultipartReader: Sendable {
 
     /// Checks that the body is complete. Call this method at the end of the body, after ``next()`` has returned `nil`.
     ///
-    /// - Throws: ``MultipartError`` if the closing delimiter is missing, and if the body was invalid.
+    /// - Throws: ``MultipartError`` if the closing delimiter is missing, or if the body was invalid.
     public func finish() throws(MultipartError) {
         switch state {
         case .epilogue: return
@@ -162,8 +164,8 @@ public struct MultipartReader: Sendable {
         state = .delimiter(isPadded: false)
     }
 
-    /// Finds the next delimiter: the boundary at the beginning of a line, unless the octets after the boundary belong to a longer
-    /// boundary.
+    /// Finds the next delimiter, which is the boundary at the beginning of a line. The octets after the boundary must not belong
+    /// to a longer boundary.
     private mutating func delimiter() -> Delimiter {
         let from = max(start, searched)
         let found: Delimiter = buffer.withUnsafeBytes { bytes in
@@ -209,7 +211,7 @@ public struct MultipartReader: Sendable {
         guard partCount <= maxParts else {
             throw MultipartError(.tooManyParts, "the multipart body has more parts than the limit of \(maxParts)")
         }
-        // The end of this line may begin the empty line after a head without fields.
+        // The search for the end of the head includes this line ending, because the head may have no fields.
         searched = start
         state = .head
         return true
@@ -221,7 +223,7 @@ public struct MultipartReader: Sendable {
     private mutating func head() throws(MultipartError) -> MultipartHead? {
         let from = max(start, searched)
         let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
-        // If the end of the head is missing, the last bytes may be the beginning of that end.
+        // If the end of the head was not found, the last bytes may be the beginning of the end.
         guard (end ?? max(start, buffer.count - 3)) - start <= headLimitBytes else {
             throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes) bytes")
         }
@@ -241,8 +243,8 @@ public struct MultipartReader: Sendable {
         return head
     }
 
-    /// Returns a piece of the content; `nil` if more bytes are needed, and at a delimiter. At a delimiter, the state becomes
-    /// `delimiter`.
+    /// Returns a piece of the content; `nil` if more bytes are needed, or if there is a delimiter. At a delimiter, the state
+    /// becomes `delimiter`.
     private mutating func content(isAtStart: Bool) -> Event? {
         let found = delimiter()
         let end =

@@ -11,7 +11,7 @@ package struct MultipartSection: Sendable {
     /// The name in the part's `Content-Disposition` ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2));
     /// `nil` if the part has no name.
     package let name: String?
-    /// All names that a reader could find in the part's `Content-Disposition`, in any notation.
+    /// All names in the part's `Content-Disposition` that any reader could find, in any notation.
     package let names: [String]
     /// The part's `Content-Type`; `nil` if it is missing.
     package let type: String?
@@ -19,12 +19,12 @@ package struct MultipartSection: Sendable {
     package let head: Range<Int>
     /// The position of the part's content in the body.
     package let content: Range<Int>
-    /// Whether the empty line after the part's fields is missing. In that case the fields extend to the end of the part, and the
-    /// content is empty.
+    /// Whether there is no empty line after the part's fields. If the empty line is missing, the fields extend to the end of
+    /// the part, and the content is empty.
     package let isFragment: Bool
 
-    /// Returns the parts whose fields are in `bytes`, which may be truncated. Returns no parts if `boundary` does not have 1 to 70
-    /// octets.
+    /// Returns the parts whose fields are in `bytes`. The bytes may be truncated. Returns no parts if `boundary` does not have 1
+    /// to 70 octets.
     ///
     /// - Parameter includingFragments: whether to include parts whose fields do not end, and the text after the closing delimiter.
     package static func parts(of bytes: [UInt8], boundary: String?, includingFragments: Bool = false) -> [MultipartSection] {
@@ -33,7 +33,7 @@ package struct MultipartSection: Sendable {
             .filter { includingFragments || !$0.isFragment }
     }
 
-    /// Returns the boundary in the first line, if a field of a part follows it; otherwise `nil`.
+    /// Returns the boundary in the first line, if a field of a part follows that line; otherwise `nil`.
     package static func boundary(atFrontOf bytes: [UInt8]) -> String? {
         let first = bytes.firstIndex { !$0.isSpace } ?? bytes.count
         guard bytes[first...].starts(with: "--".utf8),
@@ -47,7 +47,7 @@ package struct MultipartSection: Sendable {
 
     private static func section(of bytes: [UInt8], from starts: [Int], at index: Int, boundary: String) -> MultipartSection? {
         let isLast = index + 1 == starts.count
-        // The last part of a truncated body ends with the body.
+        // If the body is truncated, its last part ends at the end of the body.
         let part = (starts[index] + boundary.utf8.count + 2)..<(isLast ? bytes.count : starts[index + 1])
         var end = part.upperBound
         let blank = blankLine(in: bytes, part)
@@ -76,9 +76,10 @@ package struct MultipartSection: Sendable {
         return delimiters(of: boundary, in: bytes, steps: &steps)
     }
 
-    /// Returns the positions of lines that begin with the delimiter, unless the next octets belong to a longer boundary.
+    /// Returns the positions of lines that begin with the delimiter. A line is skipped if the next octets belong to a longer
+    /// boundary.
     ///
-    /// - Parameter steps: grows by one for each byte that is examined.
+    /// - Parameter steps: a counter that grows by one for each examined byte.
     package static func delimiters(of boundary: String, in bytes: [UInt8], steps: inout Int) -> [Int] {
         let range = 0..<bytes.count
         let delimiter = Array("--\(boundary)".utf8)
@@ -92,7 +93,7 @@ package struct MultipartSection: Sendable {
                 steps += 1 + index - line
                 if index - line == delimiter.count {
                     let follows = index < range.upperBound ? bytes[index] : 0x0A
-                    // A single hyphen begins the rest of a longer boundary, for example the boundary of a nested body.
+                    // After a single hyphen, the line continues a longer boundary, for example the boundary of a nested body.
                     let isClosing =
                         follows == UInt8(ascii: "-") && (index + 1 == range.upperBound || bytes[index + 1] == UInt8(ascii: "-"))
                     if isClosing || [0x20, 0x09, 0x0A, 0x0D].contains(follows) { found.append(line) }
@@ -147,7 +148,7 @@ package struct MultipartSection: Sendable {
         }
     }
 
-    /// Returns the value after each `name` and its equals sign in a disposition, even if the value is extended ([RFC
+    /// Returns the value after each `name` and its equals sign in a disposition. The value may be extended ([RFC
     /// 8187](https://www.rfc-editor.org/rfc/rfc8187)), repeated or badly quoted.
     private static func names(in disposition: String) -> [String] {
         let bytes = Array(disposition.utf8)

@@ -15,8 +15,8 @@ package struct MultipartWriter: Sendable {
     ///
     /// - Parameters:
     ///   - isFirst: whether this is the first part.
-    ///   - name: the name of the form's field, which is escaped.
-    ///   - fileName: the name of the file, which is escaped; `nil` for a part that is not a file.
+    ///   - name: the name of the form's field. The writer escapes the name.
+    ///   - fileName: the name of the file, which the writer escapes; `nil` for a part that is not a file.
     ///   - contentType: the value of `Content-Type`. `nil`: the part has no such field.
     ///   - fields: further fields. `Content-Disposition` and `Content-Type` are left out.
     /// - Throws: ``MultipartError`` if `contentType` has a line break or another control character.
@@ -42,7 +42,7 @@ package struct MultipartWriter: Sendable {
     /// - Parameter isEmpty: whether there are no parts.
     package func end(isEmpty: Bool) -> [UInt8] { Array(((isEmpty ? "" : "\r\n") + "--\(boundary.text)--\r\n").utf8) }
 
-    /// Returns whether `bytes` contain the boundary after two hyphens. Such bytes can't be in a part.
+    /// Returns whether `bytes` contain two hyphens followed by the boundary. Such bytes can't be in a part.
     package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
 
     /// Returns a name in the form that is written between quotation marks: only `"`, CR and LF are escaped ([HTML,

@@ -5,8 +5,8 @@
 public enum StructuredBareItem: Sendable, Hashable {
     /// An integer of at most 15 digits.
     case integer(Int64)
-    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point; a half is rounded to
-    /// even.
+    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point. A value halfway
+    /// between two such numbers is rounded to the even number.
     case decimal(Double)
     /// A string of printable ASCII.
     case string(String)
@@ -16,14 +16,15 @@ public enum StructuredBareItem: Sendable, Hashable {
     case byteSequence([UInt8])
     /// True or false.
     case boolean(Bool)
-    /// A date of at most 15 digits. Other implementations may not read dates outside the years 1 to 9999.
+    /// The date as seconds since 1970, a number of at most 15 digits. Other implementations may not read dates outside the
+    /// years 1 to 9999.
     case date(secondsSinceEpoch: Int64)
-    /// Any text for people. Don't compare the text, because different texts may look the same.
+    /// Any text for people. Don't compare such texts, because texts that look the same may differ.
     case displayString(String)
 
-    /// The value of an integer; otherwise `nil`.
+    /// The value if this item is an integer; otherwise `nil`.
     public var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
-    /// The value of a decimal or an integer; otherwise `nil`.
+    /// The value if this item is a decimal or an integer; otherwise `nil`.
     public var numberValue: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -31,13 +32,13 @@ public enum StructuredBareItem: Sendable, Hashable {
         default: nil
         }
     }
-    /// The value of a string; otherwise `nil`, even for a token.
+    /// The value if this item is a string; otherwise `nil`, even for a token.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
-    /// The value of a token; otherwise `nil`, even for a string.
+    /// The value if this item is a token; otherwise `nil`, even for a string.
     public var tokenValue: String? { if case .token(let value) = self { value } else { nil } }
-    /// The value of a boolean; otherwise `nil`.
+    /// The value if this item is a boolean; otherwise `nil`.
     public var booleanValue: Bool? { if case .boolean(let value) = self { value } else { nil } }
-    /// The value of a byte sequence; otherwise `nil`.
+    /// The value if this item is a byte sequence; otherwise `nil`.
     public var byteSequenceValue: [UInt8]? { if case .byteSequence(let value) = self { value } else { nil } }
 }
 
@@ -70,7 +71,7 @@ public struct StructuredItem: Sendable, Hashable {
 
     /// Reads the value of a field that is an item.
     ///
-    /// - Parameter text: all lines of the field, joined by `, `, as a lookup by name returns them.
+    /// - Parameter text: the values of all fields with the name, joined by `, `. A lookup by name returns such a text.
     /// - Throws: ``StructuredFieldError``. Nothing is repaired: an invalid part makes the whole field invalid
     ///   ([RFC 9651, section 4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
@@ -143,7 +144,7 @@ public struct StructuredList: Sendable, Hashable {
         try parser.members { parser throws(StructuredFieldError) in members.append(try parser.member()) }
     }
 
-    /// Returns the field's value; `nil` for an empty list, whose field is not sent.
+    /// Returns the field's value; `nil` for an empty list, because the field is then not sent.
     ///
     /// - Throws: ``StructuredFieldError`` for a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String? {
@@ -161,7 +162,7 @@ public typealias StructuredDictionary = StructuredPairs<StructuredMember>
 
 extension StructuredPairs where Value == StructuredMember {
     /// Reads the value of a field that is a dictionary. An empty value is an empty dictionary. If several members have the same
-    /// key, the last value is kept, at the position of the first member. See ``StructuredItem/init(parsing:)``.
+    /// key, the first member keeps its position, and gets the last value. See ``StructuredItem/init(parsing:)``.
     ///
     /// - Throws: ``StructuredFieldError``.
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
@@ -173,7 +174,7 @@ extension StructuredPairs where Value == StructuredMember {
         }
     }
 
-    /// Returns the field's value; `nil` for an empty dictionary, whose field is not sent.
+    /// Returns the field's value; `nil` for an empty dictionary, because the field is then not sent.
     ///
     /// - Throws: ``StructuredFieldError`` for a key or a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String? {
@@ -197,7 +198,7 @@ extension StructuredPairs where Value == StructuredMember {
 public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem, in words.
     public let message: String
-    /// The position of the problem, in bytes from the start of the text; `nil` when serializing.
+    /// The position of the problem, in bytes from the start of the text; `nil` if the error is from serializing.
     public let offset: Int?
 
     public var description: String { message + (offset.map { " at byte \($0)" } ?? "") }

@@ -82,7 +82,7 @@ struct StructuredFieldParser {
         return text { $0.continuesStructuredKey }
     }
 
-    /// Reads the next byte without a check, and the following bytes while the condition holds.
+    /// Reads the next byte without a check, and then each following byte for which the condition is true.
     private mutating func text(while isPart: (UInt8) -> Bool) -> String {
         let start = offset
         offset += 1
@@ -124,7 +124,7 @@ struct StructuredFieldParser {
         return .decimal(Double(signed(whole.value * 1000 + fraction.value)) / 1000)
     }
 
-    /// Reads at least one digit. The value is valid for at most 15 digits.
+    /// Reads at least one digit. The result is correct for at most 15 digits.
     private mutating func digits() throws(StructuredFieldError) -> (value: Int64, count: Int) {
         let start = offset
         var value: Int64 = 0

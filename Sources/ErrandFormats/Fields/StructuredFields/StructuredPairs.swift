@@ -1,11 +1,11 @@
-/// Keys and values in order, each key once: parameters and dictionaries
-/// ([RFC 9651, section 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2), and
-/// [RFC 9651, section 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)).
+/// An ordered collection of keys and values, used for parameters and dictionaries ([RFC 9651, section
+/// 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2), and [RFC 9651, section
+/// 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)). Each key occurs once.
 ///
 /// A key begins with a lower-case letter or `*`, and continues with lower-case letters, digits, `_`, `-`, `.` and `*`. Serializing any
 /// other key throws an error.
 public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAccessCollection {
-    /// The number of keys beyond which an index is used.
+    /// If there are more keys than this number, an index is used.
     private static var searchedKeys: Int { 8 }
 
     private var pairs: [(key: String, value: Value)] = []
@@ -18,7 +18,7 @@ public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAcces
     public var startIndex: Int { 0 }
     /// The number of pairs.
     public var endIndex: Int { pairs.count }
-    /// The pair at `position`, which is from 0 to ``endIndex`` - 1.
+    /// The pair at `position`. The position is from 0 to ``endIndex`` - 1.
     public subscript(position: Int) -> (key: String, value: Value) { pairs[position] }
 
     /// The value of `key`; `nil` if the key is missing. A new key is added at the end; an existing key keeps its position.
