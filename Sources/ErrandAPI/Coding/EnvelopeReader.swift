@@ -14,8 +14,8 @@ struct EnvelopeReader: Sendable {
         forObservers = ServiceErrorReader { envelope.failure(in: $0, coding) }
     }
 
-    /// The largest size of a body that is searched for an error of the back end: 64 KiB. The limit applies if the output is the
-    /// body itself.
+    /// The largest size of a body in which the reader looks for an error of the back end: 64 KiB. The limit applies if the
+    /// output is the body itself.
     static let limitBytes = 64 * 1024
 
     /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.

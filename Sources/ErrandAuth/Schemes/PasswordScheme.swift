@@ -43,8 +43,8 @@ public struct PasswordScheme: AuthenticationScheme {
     /// `false`, because the scheme sends no request.
     public var sendsRequests: Bool { false }
 
-    /// Returns the proof that a request carries before any challenge. `nil` if the origin has neither accepted a Digest proof nor
-    /// asked for Basic.
+    /// Returns the proof to send with a request if the server has not sent a challenge yet. `nil` if the origin has neither
+    /// accepted a Digest proof nor asked for Basic.
     ///
     /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request) async throws -> AuthenticationProof? {

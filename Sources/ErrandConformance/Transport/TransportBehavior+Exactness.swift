@@ -67,7 +67,7 @@ extension TransportBehavior {
     /// Rules about contents: requests and responses pass unchanged.
     static let asTheyAre: [TransportBehavior] = [
         TransportBehavior(
-            "MethodsAsTheyAre", "Every method arrives unchanged, with its body (RFC 9110, section 9.1).",
+            "MethodsAsTheyAre", "The server receives each method unchanged, with the body of the request (RFC 9110, section 9.1).",
             [
                 Stub().responds(
                     .custom { request in

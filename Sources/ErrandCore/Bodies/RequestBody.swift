@@ -60,7 +60,8 @@ public struct RequestBody: Sendable {
         self.opened = opened
     }
 
-    /// Returns a body that reads the sources of this body. If this body is one-shot, only one of the two bodies can be opened.
+    /// Returns a body with the same content, which is read from the same sources. If this body is one-shot, only one of the two
+    /// bodies can be opened.
     ///
     /// - Parameter keepsBytes: whether the new body has the same bytes as this body. If true, the body of a file keeps the path
     ///   of the file.

@@ -91,7 +91,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         if case .buffered(let bytes) = storage { bytes.data } else { nil }
     }
 
-    /// The trailer fields of bytes in memory, whether or not they were read; `nil` for a stream.
+    /// The trailer fields of a body in memory, even before the body is read; `nil` for a stream.
     package var bufferedTrailers: HTTPFields? {
         if case .buffered(let bytes) = storage { bytes.trailers } else { nil }
     }

@@ -161,9 +161,9 @@ extension RequestBody {
     /// request.body = try .file(url).reportingProgress { print($0) }
     /// ```
     ///
-    /// Each time the body is sent, the reports begin again with the offset of that sending: a retry or a redirect begins at 0. The
-    /// last report comes at the end, even if the request ends too early. Other reports come at most once in each `interval`. An
-    /// empty body reports nothing.
+    /// Each time the body is sent, the reports begin again at the first offset that is sent. For a retry or a redirect, this
+    /// offset is 0. The last report comes at the end, even if the request ends too early. Other reports come at most once in each
+    /// `interval`. An empty body reports nothing.
     ///
     /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
     /// of both sendings. `coalesce` does not share a request whose body reports its progress.

@@ -97,8 +97,8 @@ extension FieldReader {
         return services
     }
 
-    /// Reads a service; `nil` if the service is not valid. If the service is not valid, the position is afterwards somewhere in the
-    /// service, but not in a quoted string.
+    /// Reads a service; `nil` if the service is not valid. If the service is invalid, parsing stops at an unspecified position
+    /// inside the service, but never inside a quoted string.
     private mutating func service() -> AlternativeService? {
         guard let name = token(), take("="), next == UInt8(ascii: "\"") else { return nil }
         let text = quoted()

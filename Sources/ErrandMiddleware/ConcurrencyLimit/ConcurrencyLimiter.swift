@@ -10,7 +10,8 @@ final class ConcurrencyLimiter: Sendable {
         var inUse = 0
         var waiters = WaitQueue<Waiter>()
 
-        /// Whether a slot is free. If a slot is free, no request waits, because a freed slot goes to the next waiter.
+        /// Whether a slot is free. A released slot goes to the next queued request. Therefore, a slot is free only if the queue
+        /// is empty.
         var hasRoom: Bool { inUse < ConcurrencyLimit.slots(limit) }
         var isIdle: Bool { inUse == 0 && waiters.isEmpty }
     }

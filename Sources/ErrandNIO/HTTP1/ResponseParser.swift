@@ -86,9 +86,9 @@ struct ResponseParser {
     private var extensionBytes = 0
     /// Whether a byte of the current response was seen.
     private(set) var hasBegun = false
-    /// Whether another program may see the end of the current response at a different place. Such a difference is possible if a line of
-    /// the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. Then the
-    /// connection is not reused.
+    /// Whether another HTTP parser may find the end of the current response at a different byte. Such a difference is possible if a
+    /// line of the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. Then
+    /// the connection is not reused.
     private(set) var isDoubtful = false
     #if DEBUG
     /// The number of all bytes that were searched for a line end: a measure of the work.

@@ -12,8 +12,8 @@ public import Metrics
 /// ```
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. There, each attempt is measured separately,
-/// without the time in which it was queued. `HTTPStack.default` puts the middleware there, wherever you write `metrics`. Around a transport
-/// and `HTTPStack.bare`, write `metrics` before `redirect` and `retry`.
+/// without the time in which it was queued. `HTTPStack.default` puts the middleware at this position, regardless of where you write
+/// `metrics`. Around a transport and `HTTPStack.bare`, write `metrics` before `redirect` and `retry`.
 ///
 /// The metrics:
 ///

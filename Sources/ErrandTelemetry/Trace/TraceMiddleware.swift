@@ -6,8 +6,9 @@ public import Tracing
 /// request. The middleware uses swift-distributed-tracing.
 ///
 /// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. There, each attempt has its own span and its
-/// own context, also after each redirect. `HTTPStack.default` puts the middleware there, wherever you write `trace`. Around a transport
-/// and `HTTPStack.bare`, write `trace` before `redirect` and `retry`. For a span around the whole call, see ``TraceCallMiddleware``.
+/// own context, also after each redirect. `HTTPStack.default` puts the middleware at this position, regardless of where you write
+/// `trace`. Around a transport and `HTTPStack.bare`, write `trace` before `redirect` and `retry`. For a span around the whole call, see
+/// ``TraceCallMiddleware``.
 ///
 /// ```swift
 /// let stack = HTTPStack.bare.metrics().trace().redirect().retry().log(to: logger).traceCall()
