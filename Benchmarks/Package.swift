@@ -72,7 +72,11 @@ let package = Package(
             ]
         ),
         // Apart, so that the others don't link FoundationNetworking.
-        .executableTarget(name: "URLSessionBenchmarks", dependencies: ["ClientHarness"]),
+        .executableTarget(
+            name: "URLSessionBenchmarks",
+            dependencies: [
+                "ClientHarness", .product(name: "ErrandCore", package: "Errand"), .product(name: "ErrandURLSession", package: "Errand"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

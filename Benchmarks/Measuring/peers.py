@@ -81,6 +81,7 @@ PEERS = [
     Peer("nio-client-loop", "Errand, APIClient over SwiftNIO, on its event loop", ("get", "get16", "typed")),
     Peer("nio-transport-loop", "Errand, the transport over SwiftNIO alone, on its event loop", ("get", "get16") + HTTP2_SMALL),
     Peer("urlsession", "URLSession", ALL, "Swift", 0.25),
+    Peer("urlsession-transport", "Errand, stack over URLSession", ("get", "get16") + DOWN, share=0.25),
     Peer("go", "Go, net/http", ALL + HTTP2, "Go"),
     Peer("hyper", "hyper", ALL, "hyper"),
     Peer("httpx", "Python, httpx", ALL, "httpx", 0.05),
@@ -134,7 +135,11 @@ class Builds:
 
     def command(self, peer):
         """The start of the peer's command line; the kind, the number at once, the warm-up, the count and the URL follow."""
-        kind = peer if hasattr(self, peer) else {"httpx": "python", "aiohttp": "python", "curl": "tool", "wrk": "tool", "h2load": "tool"}.get(peer, "swift")
+        kinds = {
+            "httpx": "python", "aiohttp": "python", "curl": "tool", "wrk": "tool", "h2load": "tool", "urlsession": "foundation",
+            "urlsession-transport": "foundation",
+        }
+        kind = peer if hasattr(self, peer) else kinds.get(peer, "swift")
         if kind == "tool":
             need(peer)
             return [sys.executable, str(BENCHMARKS / "Peers" / "tools.py"), peer]
@@ -151,8 +156,8 @@ class Builds:
     def swift(self):
         return [self.product("ClientBenchmarks")]
 
-    def urlsession(self):
-        return [self.product("URLSessionBenchmarks"), "urlsession"]
+    def foundation(self):
+        return [self.product("URLSessionBenchmarks")]
 
     def product(self, name):
         command = ["swift", "build", "-c", "release", "--package-path", str(BENCHMARKS), "--scratch-path", str(self.scratch)]

@@ -1,4 +1,6 @@
 internal import ClientHarness
+internal import ErrandCore
+internal import ErrandURLSession
 internal import Foundation
 internal import Synchronization
 
@@ -6,10 +8,47 @@ internal import Synchronization
 internal import FoundationNetworking
 #endif
 
-/// Measures URLSession. It is a program of its own, so that the others don't link FoundationNetworking.
+/// Measures URLSession, and Errand's transport over URLSession. The program is separate, so that the others don't link FoundationNetworking.
 @main
 struct URLSessionBenchmarks {
-    static func main() { Harness.main { name, setting in name == "urlsession" ? try URLSessionPeer(setting) : nil } }
+    static func main() {
+        Harness.main { name, setting in
+            switch name {
+            case "urlsession": try URLSessionPeer(setting)
+            case "urlsession-transport": URLSessionTransportPeer(setting)
+            default: nil
+            }
+        }
+    }
+}
+
+/// A stack of the transport over URLSession alone, with the number of connections of `URLSessionPeer`.
+struct URLSessionTransportPeer: CallPeer {
+    private let transport: URLSessionTransport
+    private let stack: HTTPStack
+    private let url: String
+
+    init(_ setting: Setting) {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpMaximumConnectionsPerHost = setting.atOnce
+        transport = URLSessionTransport(configuration)
+        (stack, url) = (HTTPStack(transport), setting.url)
+    }
+
+    func request(_ kind: Kind) async throws -> Int {
+        let response = try await stack.send(Request(.get, url: url))
+        guard response.status == .ok else { throw WrongResponse("status \(response.status.code)") }
+        switch kind {
+        case .get: return try await response.body.collect().count
+        case .download:
+            var bytes = 0
+            for try await chunk in response.body { bytes += chunk.count }
+            return bytes
+        case .typed, .upload: throw WrongResponse("the transport over URLSession has no \(kind)")
+        }
+    }
+
+    func shutdown() async throws { try await transport.shutdown() }
 }
 
 /// URLSession with default settings, except for no cache, no cookies and the number of connections.
