@@ -8,7 +8,8 @@ internal import Synchronization
 internal import FoundationNetworking
 #endif
 
-/// Measures URLSession, and Errand's transport over URLSession. The program is separate, so that the others don't link FoundationNetworking.
+/// Measures URLSession, and Errand's transport over URLSession. The program is separate, so that the other programs don't link
+/// FoundationNetworking.
 @main
 struct URLSessionBenchmarks {
     static func main() {

@@ -27,7 +27,7 @@ package struct JSONCursor {
         return true
     }
 
-    /// Reads a string. Reads a string, and returns the bytes between its quotation marks; `nil` if no complete string begins at the
+    /// Reads a string, and returns the bytes between its quotation marks; `nil` if no complete string begins at the
     /// position. The escapes are not checked, and control characters are allowed.
     @inlinable package mutating func string() -> Range<Int>? {
         guard take("\"") else { return nil }

@@ -172,7 +172,7 @@ public struct RateLimitStoreError: RequestFailure, NumberedFailure {
 
     init(request: Request, underlying: any Error) { (self.request, self.underlying) = (request, underlying) }
 
-    /// The description. The description contains only the type of the store's error, because the text of that error may contain secrets.
+    /// A description that contains only the type of the store's error, because the text of that error may contain secrets.
     public var description: String {
         "\(shownRequest)refused, the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts

@@ -65,16 +65,16 @@ final class Exchange: ReadyBodySource {
     // MARK: - Callbacks of the session
 
     func receive(_ head: ReceivedHead?) -> Machine.ResponseReply {
-        let (reply, actions) = machine.withLock { $0.received(head) }
+        let (reply, actions) = machine.withLock { $0.receive(head) }
         perform(actions)
         return reply
     }
 
-    func receive(_ chunk: Data) { perform(machine.withLock { $0.received(chunk) }) }
+    func receive(_ chunk: Data) { perform(machine.withLock { $0.receive(chunk) }) }
     func redirect(_ head: ReceivedHead?) { machine.withLock { $0.redirect(head) } }
-    func collect(_ timings: ExchangeEvent.Timings) { machine.withLock { $0.collected(timings) } }
-    func complete(_ error: SessionError?) { perform(machine.withLock { $0.completed(error) }) }
-    func sent(_ total: Int64) { perform(machine.withLock { $0.sent(total) }) }
+    func collect(_ timings: ExchangeEvent.Timings) { machine.withLock { $0.collect(timings) } }
+    func complete(_ error: SessionError?) { perform(machine.withLock { $0.complete(error) }) }
+    func recordSentBytes(_ total: Int64) { perform(machine.withLock { $0.recordSentBytes(total) }) }
 
     func challenge(_ kind: Machine.ChallengeKind) -> Machine.ChallengeReply {
         let (reply, actions) = machine.withLock { $0.challenge(kind) }
@@ -93,7 +93,7 @@ final class Exchange: ReadyBodySource {
     // MARK: - Events of the upload
 
     func readWholeBody(of length: Int64) { perform(machine.withLock { $0.readWholeBody(of: length) }) }
-    func bodyFailed(_ error: any Error) { perform(machine.withLock { $0.bodyFailed(error) }) }
+    func failBody(_ error: any Error) { perform(machine.withLock { $0.failBody(error) }) }
 
     // MARK: - Reading
 

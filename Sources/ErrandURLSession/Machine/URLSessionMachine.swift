@@ -67,7 +67,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
 
     /// Records the number of bytes of the request's body that the session has sent so far. After a restart of the body, the session counts
     /// from zero again.
-    mutating func sent(_ total: Int64) -> [Action] {
+    mutating func recordSentBytes(_ total: Int64) -> [Action] {
         guard isRunning, total > upload.sentBytes else { return [] }
         upload.sentBytes = total
         var actions = recordHeadSent()
@@ -90,7 +90,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     }
 
     /// Records that the body of the request could not be read.
-    mutating func bodyFailed(_ error: any Error) -> [Action] { fail(.requestBody(error)) }
+    mutating func failBody(_ error: any Error) -> [Action] { fail(.requestBody(error)) }
 
     // MARK: - The response
 
@@ -139,7 +139,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     /// Records the head of the response.
     ///
     /// - Parameter head: `nil` if the head is not a head of HTTP.
-    mutating func received(_ head: ReceivedHead?) -> (ResponseReply, [Action]) {
+    mutating func receive(_ head: ReceivedHead?) -> (ResponseReply, [Action]) {
         switch state {
         case .waiting(let waiter):
             guard let head else { return (.cancel, fail(.invalidHead)) }
@@ -165,7 +165,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     }
 
     /// Records a chunk of the response's body.
-    mutating func received(_ chunk: Data) -> [Action] {
+    mutating func receive(_ chunk: Data) -> [Action] {
         guard !chunk.isEmpty else { return [] }
         switch state {
         case .idle, .ended: return []
@@ -186,12 +186,12 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     }
 
     /// Records the instants that the session has measured. The instants are reported at the end of the exchange.
-    mutating func collected(_ timings: ExchangeEvent.Timings) {
+    mutating func collect(_ timings: ExchangeEvent.Timings) {
         if isRunning { self.timings = timings }
     }
 
     /// Records the end of the task. After this callback, the session calls nothing for the task.
-    mutating func completed(_ error: SessionError?) -> [Action] {
+    mutating func complete(_ error: SessionError?) -> [Action] {
         switch state {
         case .ended:
             return []

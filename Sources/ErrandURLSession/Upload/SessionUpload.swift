@@ -79,7 +79,7 @@ final class SessionUpload: Sendable {
                 sink.finish()
             } catch {
                 // This task is cancelled if the exchange has ended. If the sink is closed, the session ends the exchange.
-                if !Task.isCancelled, !(error is UploadSinkClosed) { self?.exchange?.bodyFailed(error) }
+                if !Task.isCancelled, !(error is UploadSinkClosed) { self?.exchange?.failBody(error) }
                 sink.stop()
             }
         }

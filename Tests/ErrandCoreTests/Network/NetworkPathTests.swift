@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ErrandCore
@@ -61,7 +62,7 @@ import Testing
     @Test func aReaderThatLeavesIsForgotten() async {
         let value = CurrentValue(1)
         let task = Task { for await _ in value.values() {} }
-        while value.readerCount == 0 { await Task.yield() }
+        await eventually { value.readerCount == 1 }
         task.cancel()
         await task.value
         #expect(value.readerCount == 0)

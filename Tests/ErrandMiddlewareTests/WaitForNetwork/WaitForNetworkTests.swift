@@ -110,7 +110,7 @@ import Testing
         let (stack, request) = (stack, try request())
         for _ in 0..<2_000 {
             let task = Task.detached { try await stack.send(request) }
-            while gate.waitingCount == 0 { await Task.yield() }
+            for await count in gate.waitingCounts() where count > 0 { break }
             task.cancel()
             _ = await task.result
         }

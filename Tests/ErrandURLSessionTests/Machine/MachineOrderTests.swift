@@ -65,13 +65,13 @@ internal import Testing
             case .response:
                 task.respond()
                 if hasReader, case .pending = task.read(orWait: 2) {}
-            case .data: task.apply { $0.received(Data(count: 4)) }
+            case .data: task.apply { $0.receive(Data(count: 4)) }
             case .suspend: task.adjustFlow()
             case .cancel: task.apply { $0.cancel() }
-            case .complete: task.apply { $0.completed(error ? .unknown : nil) }
+            case .complete: task.apply { $0.complete(error ? .unknown : nil) }
             case .metrics:
                 task.apply { machine in
-                    machine.collected(ExchangeEvent.Timings())
+                    machine.collect(ExchangeEvent.Timings())
                     return []
                 }
             case .redirect:

@@ -16,8 +16,8 @@ internal import Testing
         var task = begun()
         task.respond()
         #expect(task.read(orWait: 2).isPending)
-        task.apply { $0.received(Data("abc".utf8)) }
-        task.apply { $0.completed(nil) }
+        task.apply { $0.receive(Data("abc".utf8)) }
+        task.apply { $0.complete(nil) }
         #expect(
             task.log == [
                 "start", "start", "requestHeadSent", "requestSent", "responseHead", "deliverHead", "responseBytesReceived 3", "deliver",
@@ -27,13 +27,13 @@ internal import Testing
 
     @Test func aChunkBeforeTheHeadFails() {
         var task = begun()
-        task.apply { $0.received(Data("abc".utf8)) }
+        task.apply { $0.receive(Data("abc".utf8)) }
         #expect(task.failure?.fault == "chunkBeforeHead" && task.count("cancelTask") == 1)
     }
 
     @Test func anEmptyChunkIsNoChunk() {
         var task = begun()
-        task.apply { $0.received(Data()) }
+        task.apply { $0.receive(Data()) }
         #expect(task.log == ["start", "start"])
     }
 
@@ -47,7 +47,7 @@ internal import Testing
 
     @Test func anInvalidHeadFails() {
         var task = begun()
-        task.apply { $0.received(nil).1 }
+        task.apply { $0.receive(nil).1 }
         #expect(task.failure?.fault == "invalidHead" && task.heads == [1: 1])
     }
 
@@ -72,13 +72,13 @@ internal import Testing
             machine.redirect(ReceivedHead(HTTPResponse(status: .found), to: .get))
             return []
         }
-        task.apply { $0.completed(nil) }
+        task.apply { $0.complete(nil) }
         #expect(task.count("deliverHead") == 1 && task.count("end") == 1)
     }
 
     @Test func anEndWithoutAHeadFails() {
         var task = begun()
-        task.apply { $0.completed(nil) }
+        task.apply { $0.complete(nil) }
         #expect(task.failure == ScriptedFailure(fault: "noResponse", phase: "response", delivery: .unknown, hasHead: false))
         #expect(task.count("cancelTask") == 0)
     }
@@ -88,32 +88,32 @@ internal import Testing
     @Test func aBodyThatIsTooShortFails() {
         var task = begun()
         task.respond([.contentLength: "5"])
-        task.apply { $0.received(Data("abc".utf8)) }
-        task.apply { $0.completed(nil) }
+        task.apply { $0.receive(Data("abc".utf8)) }
+        task.apply { $0.complete(nil) }
         #expect(task.failure?.fault == "bodyTooShort")
     }
 
     @Test func aCompleteBodyOutweighsALaterError() {
         var task = begun()
         task.respond([.contentLength: "3"])
-        task.apply { $0.received(Data("abc".utf8)) }
-        task.apply { $0.completed(.unknown) }
+        task.apply { $0.receive(Data("abc".utf8)) }
+        task.apply { $0.complete(.unknown) }
         #expect(task.count("end") == 1)
     }
 
     @Test func anIncompleteBodyFailsWithTheError() {
         var task = begun()
         task.respond([.contentLength: "5"])
-        task.apply { $0.received(Data("abc".utf8)) }
-        task.apply { $0.completed(.unknown) }
+        task.apply { $0.receive(Data("abc".utf8)) }
+        task.apply { $0.complete(.unknown) }
         #expect(task.failure == ScriptedFailure(fault: "session", phase: "body", delivery: .sent, hasHead: true))
     }
 
     @Test func aDecodedBodyHasNoKnownLength() {
         var task = begun()
         task.respond([.contentLength: "5", .contentEncoding: "gzip"])
-        task.apply { $0.received(Data(count: 100)) }
-        task.apply { $0.completed(nil) }
+        task.apply { $0.receive(Data(count: 100)) }
+        task.apply { $0.complete(nil) }
         #expect(task.count("end") == 1)
     }
 
@@ -122,10 +122,10 @@ internal import Testing
     @Test func aSlowReaderSuspendsTheTask() {
         var task = begun()
         task.respond()
-        for _ in 0..<2 { task.apply { $0.received(Data(count: 4)) } }
+        for _ in 0..<2 { task.apply { $0.receive(Data(count: 4)) } }
         #expect(task.machine.isHeldBack && task.count("adjustFlow") == 1)
         // More chunks of a suspended task are kept, and suspend nothing.
-        task.apply { $0.received(Data(count: 4)) }
+        task.apply { $0.receive(Data(count: 4)) }
         #expect(task.count("adjustFlow") == 1)
         _ = task.read()
         #expect(task.machine.isHeldBack, "8 bytes are waiting, not fewer than 3")
@@ -138,7 +138,7 @@ internal import Testing
     @Test func asManyBytesAsTheLimitSuspendNothing() {
         var task = begun { $0.suspendAboveBytes = 8 }
         task.respond()
-        for _ in 0..<2 { task.apply { $0.received(Data(count: 4)) } }
+        for _ in 0..<2 { task.apply { $0.receive(Data(count: 4)) } }
         #expect(!task.machine.isHeldBack)
     }
 
@@ -150,15 +150,15 @@ internal import Testing
     @Test func aTaskThatCannotBeSuspendedIsNotSuspended() {
         var task = begun { $0.canSuspend = false }
         task.respond()
-        for _ in 0..<9 { task.apply { $0.received(Data(count: 4)) } }
+        for _ in 0..<9 { task.apply { $0.receive(Data(count: 4)) } }
         #expect(!task.machine.isHeldBack && task.count("adjustFlow") == 0)
     }
 
     @Test func aReaderGetsTheQueuedChunksBeforeTheFailure() {
         var task = begun()
         task.respond()
-        task.apply { $0.received(Data(count: 4)) }
-        task.apply { $0.completed(.unknown) }
+        task.apply { $0.receive(Data(count: 4)) }
+        task.apply { $0.complete(.unknown) }
         #expect(task.read().isChunk)
         #expect((task.read().failure as? ScriptedFailure)?.fault == "session")
     }
@@ -197,7 +197,7 @@ internal import Testing
     @Test func aSuspendedTaskIsCancelled() {
         var task = begun()
         task.respond()
-        for _ in 0..<2 { task.apply { $0.received(Data(count: 4)) } }
+        for _ in 0..<2 { task.apply { $0.receive(Data(count: 4)) } }
         task.apply { $0.cancel() }
         #expect(task.read().failure != nil, "the queued chunks were kept")
         #expect(!task.machine.isHeldBack && task.count("cancelTask") == 1)
@@ -206,8 +206,8 @@ internal import Testing
     @Test func aCancelledReaderOfACompleteBodyFails() {
         var task = begun()
         task.respond()
-        task.apply { $0.received(Data(count: 4)) }
-        task.apply { $0.completed(nil) }
+        task.apply { $0.receive(Data(count: 4)) }
+        task.apply { $0.complete(nil) }
         task.apply { $0.cancel() }
         #expect(task.read().failure is CancellationError, "missing bytes look like the end")
         #expect(task.count("endLifetime") == 1)
@@ -216,7 +216,7 @@ internal import Testing
     @Test func anAbandonedBodyCancelsTheTask() {
         var task = begun()
         task.respond()
-        task.apply { $0.received(Data(count: 4)) }
+        task.apply { $0.receive(Data(count: 4)) }
         for _ in 0..<2 { task.apply { $0.abandon() } }
         #expect(task.count("cancelTask") == 1 && task.count("endLifetime") == 1)
         #expect(task.outcome?.description == "abandoned")
@@ -250,7 +250,7 @@ internal import Testing
     @Test func aChallengeAfterTheResponseEndsTheExchange() {
         var task = begun()
         task.respond([.contentLength: "4"], status: 401)
-        task.apply { $0.received(Data(count: 4)) }
+        task.apply { $0.receive(Data(count: 4)) }
         task.apply { machine in
             let (reply, actions) = machine.challenge(.credentials)
             #expect(reply == .cancel)
@@ -287,7 +287,7 @@ internal import Testing
         var task = begun { $0.checksServerTrust = true }
         task.apply { $0.refuseServer(Refused()) }
         // The session reports the cancelled challenge as a cancelled task.
-        task.apply { $0.completed(SessionError(number: -999)) }
+        task.apply { $0.complete(SessionError(number: -999)) }
         #expect(task.failure?.fault == "untrustedServer" && task.heads == [1: 1] && task.count("cancelTask") == 1)
     }
 
@@ -307,7 +307,7 @@ internal import Testing
         var task = begun {
             ($0.canRestartBody, $0.mayRepeatSentBody, $0.requestLength) = (true, isIdempotent, 10)
         }
-        if hasSentBytes { task.apply { $0.sent(1) } }
+        if hasSentBytes { task.apply { $0.recordSentBytes(1) } }
         #expect(task.machine.mayReopenBody == opens)
     }
 
@@ -320,13 +320,13 @@ internal import Testing
         var task = begun { ($0.canRestartBody, $0.mayRepeatSentBody) = (true, true) }
         task.respond()
         #expect(!task.machine.mayReopenBody)
-        task.apply { $0.completed(nil) }
+        task.apply { $0.complete(nil) }
         #expect(!task.machine.mayReopenBody)
     }
 
     @Test func theEndOfTheRequestIsReportedOnce() {
         var task = begun { $0.requestLength = 10 }
-        for total in [4, 10, 4, 10] as [Int64] { task.apply { $0.sent(total) } }
+        for total in [4, 10, 4, 10] as [Int64] { task.apply { $0.recordSentBytes(total) } }
         task.respond()
         #expect(
             task.log.dropFirst(2) == [
@@ -337,18 +337,18 @@ internal import Testing
     @Test(arguments: [false, true])
     func theEndOfABodyWithoutALengthIsReportedOnce(readsFirst: Bool) {
         var task = begun { $0.requestLength = nil }
-        task.apply { $0.sent(4) }
+        task.apply { $0.recordSentBytes(4) }
         if readsFirst { task.apply { $0.readWholeBody(of: 10) } }
         #expect(task.count("requestSent") == 0)
-        task.apply { $0.sent(10) }
+        task.apply { $0.recordSentBytes(10) }
         if !readsFirst { task.apply { $0.readWholeBody(of: 10) } }
         #expect(task.count("requestSent") == 1)
     }
 
     @Test func aFailedBodyFailsTheRequest() {
         var task = begun { $0.requestLength = 10 }
-        task.apply { $0.sent(4) }
-        task.apply { $0.bodyFailed(CancellationError()) }
+        task.apply { $0.recordSentBytes(4) }
+        task.apply { $0.failBody(CancellationError()) }
         #expect(task.failure == ScriptedFailure(fault: "requestBody", phase: "send", delivery: .unknown, hasHead: false))
         // The task is cancelled before the body is released. Otherwise, the session would send the end of a complete body.
         #expect(task.log.firstIndex(of: "cancelTask") ?? 99 < task.log.firstIndex(of: "stopUpload") ?? 0)
@@ -358,7 +358,7 @@ internal import Testing
 
     @Test func aTaskThatFailsBeforeItsStartFailsTheCall() {
         var task = ScriptedTask()
-        task.apply { $0.completed(.unknown) }
+        task.apply { $0.complete(.unknown) }
         task.apply { $0.begin(1) }
         #expect(task.failure == ScriptedFailure(fault: "session", phase: "queue", delivery: .notSent, hasHead: false))
         #expect(task.heads == [1: 1] && task.count("start") == 0)
@@ -368,12 +368,12 @@ internal import Testing
         var task = begun()
         task.apply { $0.cancel() }
         let before = task.log
-        task.apply { $0.received(ReceivedHead(HTTPResponse(status: .ok), to: .get)).1 }
-        task.apply { $0.received(Data(count: 4)) }
-        task.apply { $0.sent(4) }
+        task.apply { $0.receive(ReceivedHead(HTTPResponse(status: .ok), to: .get)).1 }
+        task.apply { $0.receive(Data(count: 4)) }
+        task.apply { $0.recordSentBytes(4) }
         task.apply { $0.readWholeBody(of: 4) }
-        task.apply { $0.bodyFailed(CancellationError()) }
-        task.apply { $0.completed(nil) }
+        task.apply { $0.failBody(CancellationError()) }
+        task.apply { $0.complete(nil) }
         task.apply { $0.shutDown() }
         task.apply { $0.challenge(.credentials).1 }
         #expect(task.log == before)
@@ -382,12 +382,12 @@ internal import Testing
     @Test func theTimingsComeDirectlyBeforeTheEnd() {
         var task = begun()
         task.apply { machine in
-            machine.collected(ExchangeEvent.Timings())
+            machine.collect(ExchangeEvent.Timings())
             return []
         }
         task.respond()
         #expect(task.count("timings") == 0)
-        task.apply { $0.completed(nil) }
+        task.apply { $0.complete(nil) }
         #expect(task.log.suffix(5) == ["stopUpload", "timings", "end", "endLifetime", "forget"])
     }
 

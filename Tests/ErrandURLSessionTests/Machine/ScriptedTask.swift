@@ -93,7 +93,7 @@ struct ScriptedTask {
 
     mutating func respond(_ fields: HTTPFields = [:], status: Int = 200, to method: HTTPRequest.Method = .get) {
         let head = ReceivedHead(HTTPResponse(status: .init(code: status), headerFields: fields), to: method)
-        apply { $0.received(head).1 }
+        apply { $0.receive(head).1 }
     }
 }
 

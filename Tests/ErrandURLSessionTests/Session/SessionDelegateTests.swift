@@ -104,7 +104,7 @@ internal import FoundationNetworking
         subject.delegate.urlSession(subject.session, task: subject.task) { stream in if stream != nil { count.add() } }
         #expect(count.value == 1)
         // After the first sent byte of a POST, the body is refused.
-        subject.exchange.sent(1)
+        subject.exchange.recordSentBytes(1)
         subject.delegate.urlSession(subject.session, task: subject.task) { stream in if stream != nil { count.add() } }
         #expect(count.value == 1)
         subject.exchange.shutDown()
