@@ -41,10 +41,7 @@ struct EventStreamReader: Sendable {
                 end = hasNoContent ? .noContent : .complete
             } catch {
                 if Task.isCancelled || error is CancellationError { throw CancellationError() }
-                // Another attempt would end at the same deadline.
-                (end, failure) = (
-                    request.deadline?.hasPassed == true ? .permanent : stream.end(by: error, hasReceived: machine.hasReceived), error
-                )
+                (end, failure) = (stream.end(by: error, hasReceived: machine.hasReceived), error)
             }
             disconnect()
             let random = stream.random()

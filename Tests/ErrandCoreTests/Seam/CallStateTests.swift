@@ -42,6 +42,13 @@ import Testing
         try expectNothingLeft(try await stack.send(request(hasOption)).request)
     }
 
+    @Test(arguments: [true, false]) func theRequestOfAResponseWithinACallIsTheCallers(_ hasOption: Bool) async throws {
+        var request = try Request(.get, url: "https://a.example/x")
+        if hasOption { request.options.tags = ["a": "b"] }
+        let stack = HTTPStack(StubTransport(Stub().responds(.status(.ok))))
+        try expectNothingLeft(try await stack.sendWithinCall(request).request)
+    }
+
     @Test(arguments: [true, false]) func theRequestOfAFailureIsTheCallers(_ hasOption: Bool) async throws {
         let plain = StubTransport(Stub().responds(.status(.ok)))
         let breaker = CircuitBreaker()

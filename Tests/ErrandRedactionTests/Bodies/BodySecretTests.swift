@@ -220,6 +220,9 @@ import Testing
         Body(
             "JSON in JSON behind a word", "application/json", #"{"m":"x {\"password\":\"s3cr3t-1\"}","user":"joe"}"#,
             plain: #""user":"joe""#),
+        Body(
+            "a URL with escaped slashes in JSON", "application/json",
+            #"{"m":"see \\\/\\\/joe:s3cr3t-1@a.example\\\/ now","n":1}"#, plain: #""n":1"#),
         Body("a form in JSON", "application/json", #"{"m":"user=joe&password=s3cr3t-1","n":1}"#, plain: "user=joe&", #""n":1"#),
         Body("a field in JSON", "application/json", #"{"m":"A: b\r\nAuthorization: Bearer s3cr3t-1\r\n","n":1}"#, plain: #""n":1"#),
         Body("XML in JSON", "application/json", #"{"m":"<a><password>s3cr3t-1</password>joe</a>","n":1}"#, plain: #""n":1"#),
