@@ -42,10 +42,6 @@ struct FileCalls: Sendable {
     /// The real calls of the system.
     static let system = FileCalls()
 
-    private init() {}
-
-    init(write: @escaping @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int) { self.write = write }
-
     /// Writes all octets of `data` at `offset`, or after the last written octet if `offset` is `nil`.
     ///
     /// - Returns: 0, or the number of the error.

@@ -46,11 +46,6 @@ package struct JSONRedaction: Sendable {
             }
         }
     }
-
-    /// Returns `bytes` without their secrets. See ``init(_:placeholder:isSensitive:rewrite:)``.
-    package static func redacted(_ bytes: [UInt8], placeholder: String, isSensitive: (String) -> Bool) -> [UInt8] {
-        JSONRedaction(bytes, placeholder: placeholder, isSensitive: isSensitive).edits.applied(to: bytes)
-    }
 }
 
 private struct Malformed: Error {}

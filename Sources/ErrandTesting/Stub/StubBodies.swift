@@ -3,15 +3,10 @@ internal import Synchronization
 
 /// A body in slices, which are delayed according to a rate.
 final class PacedBodySource: BodySource {
-    private struct State {
-        var rest = Data()
-        var given = 0
-    }
-
     private let base: any BodySource
     private let bytesPerSecond: Int
     private let clock: any Clock<Duration>
-    private let state = Mutex(State())
+    private let rest = Mutex(Data())
 
     init(_ base: any BodySource, bytesPerSecond: Int, clock: any Clock<Duration>) {
         (self.base, self.bytesPerSecond, self.clock) = (base, bytesPerSecond, clock)
@@ -21,13 +16,13 @@ final class PacedBodySource: BodySource {
     private var sliceBytes: Int { max(1, min(bytesPerSecond / 20, 64 * 1024)) }
 
     func next() async throws -> Data? {
-        if state.withLock({ $0.rest.isEmpty }) {
+        if rest.withLock(\.isEmpty) {
             guard let chunk = try await base.next() else { return nil }
-            state.withLock { $0.rest = chunk }
+            rest.withLock { $0 = chunk }
         }
-        let slice = state.withLock { state in
-            let slice = Data(state.rest.prefix(sliceBytes))
-            state.rest = state.rest.dropFirst(slice.count)
+        let slice = rest.withLock { rest in
+            let slice = Data(rest.prefix(sliceBytes))
+            rest = rest.dropFirst(slice.count)
             return slice
         }
         try await clock.sleep(for: (.seconds(1) * slice.count / bytesPerSecond).bounded)
@@ -35,12 +30,12 @@ final class PacedBodySource: BodySource {
     }
 
     func abandon() {
-        state.withLock { $0.rest = Data() }
+        rest.withLock { $0 = Data() }
         base.abandon()
     }
 
     func fail(with error: any Error) {
-        state.withLock { $0.rest = Data() }
+        rest.withLock { $0 = Data() }
         base.fail(with: error)
     }
 

@@ -17,10 +17,6 @@ struct SessionTLS: Sendable {
 
     private init() {}
 
-    init(trust: ServerTrustPolicy, clientCredential: URLCredential? = nil) {
-        (self.trust, self.clientCredential) = (trust, clientCredential)
-    }
-
     /// Reads and checks the settings.
     ///
     /// - Parameters:

@@ -7,9 +7,11 @@ import Testing
 struct JSONRedactionTests {
     private func isSensitive(_ name: String) -> Bool { ["token", "secret", "pässword"].contains(name.lowercased()) }
 
-    private func redacted(_ text: String) -> String {
-        String(
-            decoding: JSONRedaction.redacted(Array(text.utf8), placeholder: "X", isSensitive: isSensitive), as: UTF8.self)
+    private func redacted(_ text: String) -> String { redacted(Array(text.utf8)) }
+
+    private func redacted(_ bytes: [UInt8]) -> String {
+        let edits = JSONRedaction(bytes, placeholder: "X", isSensitive: isSensitive).edits
+        return String(decoding: edits.applied(to: bytes), as: UTF8.self)
     }
 
     @Test(
@@ -62,13 +64,12 @@ struct JSONRedactionTests {
     @Test func noTextTrapsOrKeepsItsSecret() {
         let whole = Array(#"{"a":[1,{"token":"s3cr\u0065t","b":"\\\""}],"secret":{"x":["s3cret"]},"token":12345}"#.utf8)
         for end in 0...whole.count {
-            let text = String(
-                decoding: JSONRedaction.redacted(Array(whole[..<end]), placeholder: "X", isSensitive: isSensitive), as: UTF8.self)
+            let text = redacted(Array(whole[..<end]))
             #expect(!text.contains("s3cr") && !text.contains("12345"), "\(text)")
             for byte in UInt8(0)...127 {
                 var changed = whole
                 if end < changed.count { changed[end] = byte }
-                _ = JSONRedaction.redacted(changed, placeholder: "X", isSensitive: isSensitive)
+                _ = redacted(changed)
             }
         }
     }

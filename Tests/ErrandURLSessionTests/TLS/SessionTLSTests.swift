@@ -92,7 +92,9 @@ internal import FoundationNetworking
 
     @Test func theDelegateReactsAsItWasDecided() {
         struct Refused: Error {}
-        let tls = SessionTLS(trust: ServerTrustPolicy(uncheckedHosts: .loopback), clientCredential: Self.credential)
+        var tls = SessionTLS.system
+        tls.trust.uncheckedHosts = .loopback
+        tls.clientCredential = Self.credential
         let accepted = URLCredential(user: "trust", password: "", persistence: .none)
         let rows:
             [(
