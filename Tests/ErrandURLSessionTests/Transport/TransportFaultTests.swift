@@ -14,7 +14,7 @@ extension URLSessionTransportTests {
         struct Seen: Equatable, CustomStringConvertible {
             var code: String
             var phase: String
-            var delivery: RequestDelivery
+            var delivery: Delivery
             /// Whether `retry` sends a GET again.
             var isTransient: Bool
             var isOffline: Bool
@@ -62,9 +62,10 @@ extension URLSessionTransportTests {
         private func seen(over transport: some HTTPTransport, _ url: String) async throws -> Seen {
             try await withTransport(transport) { transport in
                 let stack = HTTPStack(transport).timeout(.seconds(1))
-                let failure = try await failure((any RequestFailure).self) {
+                let error = await #expect(throws: (any Error).self) {
                     _ = try await stack.send(Request(.get, url: url)).body.collect()
                 }
+                let failure = try #require(error as? any RequestFailure)
                 let code = (failure as? TransportError).map { "\($0.code)" } ?? "\(type(of: failure))"
                 let phase = (failure as? TransportError)?.phase.map { "\($0)" } ?? "none"
                 return Seen(
