@@ -96,7 +96,8 @@ import Testing
         let readme = try Self.text(of: "README.md")
         var found = 0
         for guide in Set(Self.samples.map(\.text)) where guide.hasPrefix(Self.guides) {
-            for line in try Self.text(of: guide).components(separatedBy: "\n") where line.hasPrefix(".package(") || line.hasPrefix(".product(") {
+            for line in try Self.text(of: guide).components(separatedBy: "\n")
+            where line.hasPrefix(".package(") || line.hasPrefix(".product(") {
                 let code = line.components(separatedBy: "  //")[0].trimmingCharacters(in: .whitespaces)
                 #expect(readme.contains(code), "\(guide): \(code)")
                 found += 1
