@@ -26,6 +26,10 @@ import Testing
             _ = CircuitBreakerPolicy(failureRatio: 0.5, slowCallRatio: 2)
         }
         #expect(message(of: slow).contains("slowCallRatio must be from 0 to 1 (is 2.0)"))
+        let threshold = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreakerPolicy(callTimeoutThreshold: .seconds(-1))
+        }
+        #expect(message(of: threshold).contains("callTimeoutThreshold must be at least zero (is -1 s)"))
         let initial = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ConcurrencyLimit.adaptive(initial: 5, minimum: 10)
         }

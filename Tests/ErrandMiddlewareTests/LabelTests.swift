@@ -3,6 +3,27 @@ import ErrandTesting
 import TestSupport
 import Testing
 
+/// What `print` shows of an object that several stacks share.
+@Suite(.timeLimit(.minutes(5))) struct SharedObjectDescriptionTests {
+    @Test func aSharedObjectDescribesItsState() {
+        let limits = MemoryRateLimitStore()
+        _ = limits.take("https://a.example", limit: .perSecond(5))
+        let sink = RecordingEventSink()
+        let clock = ManualClock()
+        clock.advance(by: .seconds(30))
+        let rows: [(Any, String)] = [
+            (limits, "rate limits in memory, keys: 1"),
+            (NetworkGate(ScriptedPathMonitor(.unsatisfied)), "network gate, waiting calls: 0, path: unsatisfied"),
+            (ScriptedPathMonitor(.cellular), "network path monitor, path: satisfied, cellular, expensive"),
+            (MemoryTokenStore(), "memory, without a token"),
+            (MemoryTokenStore(AccessToken("top-secret")), "memory, with a token"),
+            (SystemHostResolver().cached(), "cached host resolver, hosts: 0"), (sink, "event sink, events: 0"),
+            (clock, "manual clock at 30 s, sleepers: 0"),
+        ]
+        for (object, text) in rows { #expect("\(object)" == text) }
+    }
+}
+
 /// What `print(stack)` and the profile call the middleware, read as a person.
 @Suite(.timeLimit(.minutes(5))) struct LabelTests {
     static let labels: [(HTTPStack, String)] = {

@@ -12,6 +12,10 @@ func makeTransport() throws -> NIOTransport {
     return try NIOTransport(configuration)
 }
 
+func shutDown(_ transport: NIOTransport) async throws {
+    try await transport.shutdown(drainingFor: .seconds(10))
+}
+
 // swift-format-ignore
 func makeInventory(over transport: some HTTPTransport, logger: Logger) -> APIClient {
     APIClient(

@@ -16,6 +16,15 @@ func printOrders(_ client: APIClient) async throws {
     }
 }
 
+nonisolated struct UserPage: Decodable, Sendable {
+    var users: [String]
+}
+
+func printUsers(_ client: APIClient) async throws {
+    let list = Endpoint<UserPage>.get("/users", query: ["page": 1])
+    for try await user in client.pages(list, next: .number { !$0.users.isEmpty }).elements(\.users) { print(user) }
+}
+
 /// Shows orders until there are enough of them. Returns where to go on; `nil` at the end of the list.
 func readOrders(
     _ client: APIClient, atLeast count: Int, from start: PagePosition = .first, show: ([OrderPage.Order]) -> Void

@@ -9,12 +9,16 @@ nonisolated struct Job: Decodable, Sendable {
 
 struct JobFailed: Error {}
 
-func waitForJob(_ client: APIClient, id: Int, show: @escaping @MainActor @Sendable (Double) -> Void) async throws {
-    let job = Endpoint<Job>.get("/jobs/\(id, "id")")
-    _ = try await client.poll(job) { response in
-        await show(response.value.progress)
-        if response.value.state == "failed" { throw JobFailed() }
-        return response.value.state == "done"
+@MainActor final class JobScreen {
+    private(set) var progress = 0.0
+
+    func wait(forJob id: Int, client: APIClient) async throws {
+        let job = Endpoint<Job>.get("/jobs/\(id, "id")")
+        _ = try await client.poll(job) { response in
+            progress = response.value.progress
+            if response.value.state == "failed" { throw JobFailed() }
+            return response.value.state == "done"
+        }
     }
 }
 

@@ -92,6 +92,20 @@ import Testing
         }
     }
 
+    @Test func aManifestInAGuideAgreesWithREADME() throws {
+        let readme = try Self.text(of: "README.md")
+        var found = 0
+        for guide in Set(Self.samples.map(\.text)) where guide.hasPrefix(Self.guides) {
+            for line in try Self.text(of: guide).components(separatedBy: "\n")
+            where line.hasPrefix(".package(") || line.hasPrefix(".product(") {
+                let code = line.components(separatedBy: "  //")[0].trimmingCharacters(in: .whitespaces)
+                #expect(readme.contains(code), "\(guide): \(code)")
+                found += 1
+            }
+        }
+        #expect(found >= 2)
+    }
+
     @Test func theArticleOnClosuresIsCorrect() async throws {
         await modelShowsWhatItGets()
         try await requestsAreRight()
@@ -117,6 +131,17 @@ import Testing
         let client = APIClient(stub.server("https://a.example"))
         let read: Release = try await client.get("/releases/7")
         #expect(read == release && stub.requests.map(\.path) == ["/releases/7"])
+    }
+
+    @Test func aNumberedListBeginsWithTheCallUnchanged() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/users").responds(
+                .json(["users": ["Ada"]] as JSONValue), .json(["users": []] as JSONValue), .json(["users": ["Ada"]] as JSONValue),
+                .json(["users": []] as JSONValue)))
+        let client = APIClient(stub.server("https://a.example"))
+        try await printUsers(client)
+        for try await _ in client.pages(Endpoint<UserPage>.get("/users"), next: .number { !$0.users.isEmpty }) {}
+        #expect(stub.requests.map { $0.query["page"] } == ["1", "2", nil, "2"])
     }
 
     @Test func theArticlesOnListsAndJSONAreCorrect() async throws {
@@ -249,9 +274,9 @@ import Testing
             Stub(.post, "/reports").responds(.status(.accepted, headers: [.location: "/done", .retryAfter: "0"])),
             Stub(.get, "/done").responds(.json(["url": "/r.pdf"] as JSONValue)))
         let client = APIClient(stub.server("https://a.example"))
-        let shown = Mutex<[Double]>([])
-        try await waitForJob(client, id: 7) { progress in shown.withLock { $0.append(progress) } }
-        #expect(shown.withLock { $0 } == [0.5, 1])
+        let screen = await JobScreen()
+        try await screen.wait(forJob: 7, client: client)
+        #expect(await screen.progress == 1)
         #expect(try await makeReport(client, year: 2026).url == "/r.pdf")
     }
 

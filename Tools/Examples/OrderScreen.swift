@@ -73,8 +73,8 @@ enum OrderScreen {
             exportProgress = 0
             defer { exportProgress = nil }
             await showingFailure {
-                _ = try await client.poll(API.export, policy: polling) { [weak self] response in
-                    await self?.show(response.value)
+                _ = try await client.poll(API.export, policy: polling) { response in
+                    show(response.value)
                     if response.value.state == "failed" { throw ExportFailed() }
                     return response.value.state == "done"
                 }

@@ -43,9 +43,17 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// Counts pages by a number in the query.
     ///
+    /// ```swift
+    /// // GET /users, /users?page=2, …
+    /// client.pages(Users.list(), next: .number { !$0.users.isEmpty })
+    /// // GET /users?page=0, /users?page=1, …
+    /// client.pages(Endpoint<UserList>.get("/users", query: ["page": 0]), next: .number { !$0.users.isEmpty })
+    /// ```
+    ///
     /// - Parameters:
     ///   - name: the name of the query item. Default: `page`.
-    ///   - first: the number of the first page. The value is used only if the query of the call has no page number. Default: 1.
+    ///   - first: the number of the first page at the server. The first request is the unchanged call, so the request has a page number
+    ///     only if the query of the call has one. The second request has the number after this number. Default: 1.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
@@ -57,7 +65,8 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///   - name: the name of the query item. Default: `offset`.
     ///   - step: the difference between the offsets of two successive pages, at least 1. The step equals the number of elements that the
     ///     call requests. If the server sends fewer elements in a page that is not the last, some elements of the list are not read.
-    ///   - first: the offset of the first page. The value is used only if the query of the call has no offset. Default: 0.
+    ///   - first: the offset of the first page at the server. The first request is the unchanged call, so the request has an offset only if
+    ///     the query of the call has one. The second request has this offset plus `step`. Default: 0.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool

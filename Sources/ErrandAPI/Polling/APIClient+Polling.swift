@@ -26,20 +26,21 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
     ///   - policy: the waiting times and the timeout. Default: ``PollingPolicy/standard``.
-    ///   - isDone: returns whether the work is done. If the work has failed, throw an error: the call fails with that error. Default: the
+    ///   - isDone: returns whether the work is done. The closure runs on the caller's actor, so a model on the main actor can show the
+    ///     progress in the closure. If the work has failed, throw an error: the call fails with that error. Default: the
     ///     first response with a status other than 202 ends the polling.
     ///   - clock: the clock that measures the waiting times and the timeout.
     ///   - random: returns the random number for the jitter: at least 0 and less than 1.
     /// - Throws: ``PollingError``; the errors of ``value(_:)``; `CancellationError`.
-    @concurrent public func poll<Output>(
+    public func poll<Output>(
         _ endpoint: Endpoint<Output>, policy: PollingPolicy = .standard,
-        until isDone: @escaping @Sendable (TypedResponse<Output>) async throws -> Bool = { _ in true },
+        until isDone: (TypedResponse<Output>) async throws -> Bool = { _ in true },
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
     ) async throws -> TypedResponse<Output> {
         var poll = Poll(method: endpoint.method)
         let elapsed = makeStopwatch(on: clock)
         while true {
-            var request = try poll.request(from: request(for: endpoint))
+            var request = try poll.request(from: await encodedRequest(for: endpoint))
             if let timeout = policy.timeout { request.deadline = Deadline(after: timeout - elapsed(), clock: clock) }
             let outcome: PollOutcome<Output>
             do {
@@ -77,7 +78,10 @@ extension APIClient {
         }
     }
 
-    private func outcome<Output>(
+    /// Returns the request of the call. A large body is not encoded on the caller's actor.
+    @concurrent private func encodedRequest<Output>(for endpoint: Endpoint<Output>) async throws -> Request { try request(for: endpoint) }
+
+    @concurrent private func outcome<Output>(
         of request: Request, as decoding: ResponseDecoding<Output>, in envelope: EnvelopeReader?, _ clock: any Clock<Duration>
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in

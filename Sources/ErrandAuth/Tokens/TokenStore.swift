@@ -62,7 +62,7 @@ extension TokenStore {
 }
 
 /// A token store in memory, for tests and for tokens that no later run of the app needs.
-public final class MemoryTokenStore: TokenStore {
+public final class MemoryTokenStore: TokenStore, CustomStringConvertible {
     private let token: Mutex<AccessToken?>
 
     /// Creates a store.
@@ -74,6 +74,9 @@ public final class MemoryTokenStore: TokenStore {
     public func save(_ token: AccessToken) { self.token.withLock { $0 = token } }
     /// Removes the token.
     public func remove() { token.withLock { $0 = nil } }
+
+    /// Whether the store has a token: `memory, with a token`, or `memory, without a token`.
+    public var description: String { load() == nil ? "memory, without a token" : "memory, with a token" }
 }
 
 /// A token store in a file that only the file's owner can read (mode 0600).

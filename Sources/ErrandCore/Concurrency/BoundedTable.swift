@@ -65,6 +65,9 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Whether the table has no entry.
     @inlinable public var isEmpty: Bool { indices.isEmpty }
 
+    /// All entries, in no particular order.
+    package var entries: [(key: Key, value: Value)] { slots.compactMap { slot in slot.map { ($0.key, $0.value) } } }
+
     /// The number of slots for entries, including free slots. The memory of the table is proportional to this number.
     @inlinable public var capacity: Int { slots.count }
 

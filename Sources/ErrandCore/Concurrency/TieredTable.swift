@@ -25,6 +25,9 @@
 
     @inlinable package var count: Int { plain.count + important.count }
 
+    /// The important entries, in no particular order.
+    package var importantEntries: [(key: Key, value: Value)] { important.entries }
+
     /// The value of `key`; `nil` if the table has no such key. Reading the value does not count as a use.
     @inlinable package subscript(key: Key) -> Value? { important[key] ?? plain[key] }
 

@@ -30,7 +30,7 @@ internal import Musl
 ///
 /// If the kernel gives no information, for example in a sandbox, ``unavailableReason`` has the reason, and the path is always
 /// ``NetworkPath/unknown``, which is satisfied.
-public final class NetlinkPathMonitor: NetworkPathMonitor {
+public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertible {
     private static let queue = DispatchQueue(label: "errand.network-path")
 
     private let latest: CurrentValue<NetworkPath>
@@ -64,6 +64,11 @@ public final class NetlinkPathMonitor: NetworkPathMonitor {
 
     /// The current path.
     public var current: NetworkPath { latest.value }
+
+    /// The current path, or the reason why the path is not known: `network path monitor, path: satisfied, wired`.
+    public var description: String {
+        "network path monitor, " + (unavailableReason.map { "unavailable: \($0)" } ?? "path: \(current)")
+    }
 
     /// Returns a sequence of the current path and each later path, for one reader.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }

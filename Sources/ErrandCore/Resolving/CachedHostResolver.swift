@@ -21,7 +21,7 @@ internal import Synchronization
 /// - If no connection to the addresses of a host can be opened, the addresses are dropped.
 /// - If there are more than `maxHosts` hosts (``HostResolver/cached(for:maxHosts:clock:)``), the least recently used host is
 ///   dropped.
-public final class CachedHostResolver: HostResolver {
+public final class CachedHostResolver: HostResolver, CustomStringConvertible {
     private let base: any HostResolver
     private let flights = SingleFlight<AddressCache.Flight, [IPAddress]>()
     private let cache: Mutex<AddressCache>
@@ -79,6 +79,9 @@ public final class CachedHostResolver: HostResolver {
 
     /// The number of hosts and ports whose addresses are kept, including addresses whose time has passed.
     public var count: Int { cache.withLock(\.count) }
+
+    /// The number of kept hosts: `cached host resolver, hosts: 3`.
+    public var description: String { "cached host resolver, hosts: \(count)" }
 }
 
 /// The kept addresses. The owner of this value provides the lock and the clock.

@@ -8,7 +8,7 @@ internal import Synchronization
 /// is exceeded, the breaker removes the least recently used origin of that kind. The counts of a removed origin restart from zero. An
 /// origin that the app has isolated is never removed. If `server` is an inner layer, requests have no origin here yet. Such requests
 /// share one circuit, whose changes are not reported.
-public final class CircuitBreaker: Sendable {
+public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
         /// Requests are allowed.
@@ -19,6 +19,15 @@ public final class CircuitBreaker: Sendable {
         case halfOpen
         /// The app has isolated the origin. The circuit stays isolated until the app closes it.
         case isolated
+
+        fileprivate var inWords: String {
+            switch self {
+            case .closed: "closed"
+            case .open(let rest): "open for another \(rest.inWords)"
+            case .halfOpen: "half-open"
+            case .isolated: "isolated"
+            }
+        }
     }
 
     /// The largest number of origins of each kind. The kinds are origins with a failure in the window, and origins without a
@@ -72,6 +81,22 @@ public final class CircuitBreaker: Sendable {
 
     /// Allows requests to an origin again, and resets its counts.
     public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
+
+    /// The circuits that are not closed, at most five of them, and the number of closed circuits:
+    /// `circuit breaker, https://a.example: open for another 4.2 s, closed: 12`.
+    public var description: String {
+        let now = elapsed()
+        let (count, troubled) = machines.withLock { machines in
+            (machines.count, machines.importantEntries.map { (origin: $0.key, state: Self.shown($0.value.state, at: now)) })
+        }
+        let changed = troubled.filter { $0.state != .closed }
+            .map { "\($0.origin?.description ?? "requests without an origin"): \($0.state.inWords)" }.sorted()
+        var parts = ["circuit breaker"]
+        parts += changed.prefix(5)
+        if changed.count > 5 { parts.append("\(changed.count - 5) more that are not closed") }
+        parts.append("closed: \(count - changed.count)")
+        return parts.joined(separator: ", ")
+    }
 
     /// The number of origins that are kept.
     package var originCount: Int { machines.withLock(\.count) }

@@ -22,6 +22,10 @@ public import ErrandCore
 /// - an invalid request
 /// - a request whose deadline passes in a queue, or during a wait for a network
 /// - a failure because the device is offline
+/// - a call whose own timeout passes within 1 s (``CircuitBreakerPolicy/callTimeoutThreshold``)
+///
+/// The own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set the threshold to the
+/// time that a healthy server needs. Otherwise, callers with short deadlines can open the circuit for all callers.
 ///
 /// **Per request:** with `request.options.circuitBreaker = .off`, the request bypasses the breaker and is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
@@ -53,7 +57,8 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
         do {
             response = try await next.send(request)
         } catch {
-            breaker.leave(origin, generation, Self.outcome(of: error))
+            let isEvidence = !isHasty(error, request, after: breaker.now - began)
+            breaker.leave(origin, generation, isEvidence ? Self.outcome(of: error) : .cancelled)
             throw error
         }
         breaker.leave(
@@ -61,6 +66,12 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
             StatusRule.evidenceAgainstServer.contains(response.head.status)
                 ? .failed(retryAfter: response.head.headerFields.retryAfter) : .succeeded(after: breaker.now - began))
         return response
+    }
+
+    /// Whether the call's own timeout ended the attempt before the server had enough time.
+    private func isHasty(_ error: any Error, _ request: Request, after elapsed: Duration) -> Bool {
+        guard (error as? TransportError)?.code == .timedOut, let deadline = request.deadline, deadline.belongsToCall else { return false }
+        return deadline.hasPassed && elapsed < breaker.policy.callTimeoutThreshold
     }
 
     private static func outcome(of error: any Error) -> CircuitBreakerMachine.Outcome {

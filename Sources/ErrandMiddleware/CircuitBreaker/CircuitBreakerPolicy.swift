@@ -29,6 +29,12 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var probeCount: Int
     /// The shortest duration of a slow call. With `nil`, the default, no call is slow.
     public var slowCallThreshold: Duration?
+    /// The shortest wait after which the call's own timeout counts as a failure: at least zero, 1 s by default.
+    ///
+    /// A caller with little time left may set a timeout of 10 ms by `options.timeout` or `request.deadline`. If the timeout passes
+    /// sooner than this duration after the request reached the breaker, the call is ignored. With `.zero`, each timeout in the exchange
+    /// counts. A timeout of a layer, such as `timeout(_:)` or `phaseTimeouts`, always counts.
+    public var callTimeoutThreshold: Duration
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double
 
@@ -36,10 +42,11 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     ///
     /// - Precondition: `failureRatio` and `slowCallRatio` are from 0 to 1. `minimumCalls`, `consecutiveFailures` and `probeCount` are at
     ///   least 1. `window` and `breakTime` are more than zero. `maxBreakTime` is at least `breakTime`.
+    ///   `callTimeoutThreshold` is at least zero.
     public init(
         failureRatio: Double = 0.5, minimumCalls: Int = 20, consecutiveFailures: Int? = 20, window: Duration = .seconds(30),
         breakTime: Duration = .seconds(5), maxBreakTime: Duration = .seconds(60), probeCount: Int = 3, slowCallThreshold: Duration? = nil,
-        slowCallRatio: Double = 0.5
+        slowCallRatio: Double = 0.5, callTimeoutThreshold: Duration = .seconds(1)
     ) {
         precondition((0...1).contains(failureRatio), "failureRatio must be from 0 to 1 (is \(failureRatio))")
         precondition(minimumCalls >= 1, "minimumCalls must be at least 1 (is \(minimumCalls))")
@@ -53,6 +60,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         )
         precondition(probeCount >= 1, "probeCount must be at least 1 (is \(probeCount))")
         precondition((0...1).contains(slowCallRatio), "slowCallRatio must be from 0 to 1 (is \(slowCallRatio))")
+        precondition(callTimeoutThreshold >= .zero, "callTimeoutThreshold must be at least zero (is \(callTimeoutThreshold.inWords))")
         self.failureRatio = failureRatio
         self.minimumCalls = minimumCalls
         self.consecutiveFailures = consecutiveFailures
@@ -62,6 +70,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.probeCount = probeCount
         self.slowCallThreshold = slowCallThreshold
         self.slowCallRatio = slowCallRatio
+        self.callTimeoutThreshold = callTimeoutThreshold
     }
 
     /// Opens for 5 s if half of at least 20 calls within 30 s fail, or if 20 calls in succession fail. Closes after three successful

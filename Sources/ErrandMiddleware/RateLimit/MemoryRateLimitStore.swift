@@ -9,7 +9,7 @@ internal import Synchronization
 /// let reads = transport.rateLimit(.perSecond(50), store: store)
 /// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
 /// ```
-public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
+public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits, CustomStringConvertible {
     /// The largest number of stored keys of each kind. The kinds are keys whose server sent rate-limit fields, and keys whose server sent
     /// no such fields.
     public let maxKeys: Int
@@ -64,6 +64,9 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits {
             return machine.wait(limit, at: now)
         }
     }
+
+    /// The number of stored keys: `rate limits in memory, keys: 3`.
+    public var description: String { "rate limits in memory, keys: \(keyCount)" }
 
     /// The number of keys that are kept.
     package var keyCount: Int { machines.withLock(\.count) }

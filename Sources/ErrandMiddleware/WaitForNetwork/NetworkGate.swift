@@ -14,7 +14,7 @@ internal import Synchronization
 /// six calls continue immediately. If more than six calls wait, the others continue in groups of at most six, spread evenly over the next
 /// 250 ms. If the path is lost again during this time, the remaining calls wait until a path is available again. A call that begins when
 /// a path is available again does not wait.
-public final class NetworkGate: Sendable {
+public final class NetworkGate: Sendable, CustomStringConvertible {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private struct State: Sendable {
@@ -51,6 +51,9 @@ public final class NetworkGate: Sendable {
 
     /// The number of calls that wait for a network now.
     public var waitingCount: Int { counts.value }
+
+    /// The number of waiting calls and the path: `network gate, waiting calls: 2, path: unsatisfied`.
+    public var description: String { "network gate, waiting calls: \(waitingCount), path: \(path)" }
 
     /// Returns a sequence with the number of calls that wait for a network. The sequence also has each later change of the number. A
     /// slow reader gets only the newest number. The sequence ends when the gate is released.

@@ -9,7 +9,7 @@ internal import Synchronization
 /// try await clock.sleepers(atLeast: 1)      // the backoff has begun
 /// clock.advance(by: .seconds(20))
 /// ```
-public final class ManualClock: Clock, Sendable {
+public final class ManualClock: Clock, Sendable, CustomStringConvertible {
     /// The time since the clock was created.
     public struct Instant: InstantProtocol {
         let sinceStart: Duration
@@ -73,6 +73,9 @@ public final class ManualClock: Clock, Sendable {
 
     /// The number of tasks that sleep on this clock.
     public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
+    /// The time since the clock was created, and the number of sleepers: `manual clock at 30 s, sleepers: 1`.
+    public var description: String { "manual clock at \(now.sinceStart.inWords), sleepers: \(sleeperCount)" }
 
     /// The duration until the next sleeping task is due; `nil` if no task sleeps.
     public var nextSleeper: Duration? {

@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```
 ///
 /// The sink keeps all events until the sink is released.
-public final class RecordingEventSink: EventSink {
+public final class RecordingEventSink: EventSink, CustomStringConvertible {
     private struct Waiter {
         let kind: ExchangeEvent.Kind
         let continuation: CheckedContinuation<Void, any Error>
@@ -31,6 +31,9 @@ public final class RecordingEventSink: EventSink {
 
     /// The kinds of ``events``.
     public var kinds: [ExchangeEvent.Kind] { events.map(\.kind) }
+
+    /// The number of events: `event sink, events: 5`.
+    public var description: String { "event sink, events: \(events.count)" }
 
     /// Records an event.
     public func record(_ event: ExchangeEvent) {

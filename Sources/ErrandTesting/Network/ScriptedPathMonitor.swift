@@ -9,7 +9,7 @@ public import ErrandCore
 /// for await count in gate.waitingCounts() where count == 1 { break }
 /// network.change(to: .cellular)                       // the call continues
 /// ```
-public final class ScriptedPathMonitor: NetworkPathMonitor {
+public final class ScriptedPathMonitor: NetworkPathMonitor, CustomStringConvertible {
     private let latest: CurrentValue<NetworkPath>
 
     /// Creates a monitor.
@@ -19,6 +19,9 @@ public final class ScriptedPathMonitor: NetworkPathMonitor {
 
     /// The current path.
     public var current: NetworkPath { latest.value }
+
+    /// The current path: `network path monitor, path: satisfied, wifi`.
+    public var description: String { "network path monitor, path: \(current)" }
 
     /// Returns a sequence for one reader: the current path, and then each new path.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }

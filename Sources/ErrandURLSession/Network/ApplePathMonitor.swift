@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// Until the system has reported a path, the path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied. A path that first needs a
 /// connection, such as a VPN on demand, is satisfied too, because only a request opens this connection. Share one monitor in a process.
-public final class ApplePathMonitor: NetworkPathMonitor {
+public final class ApplePathMonitor: NetworkPathMonitor, CustomStringConvertible {
     private let latest: CurrentValue<NetworkPath>
     private let monitor: Mutex<NWPathMonitor>
 
@@ -29,6 +29,9 @@ public final class ApplePathMonitor: NetworkPathMonitor {
 
     /// The current path.
     public var current: NetworkPath { latest.value }
+
+    /// The current path: `network path monitor, path: satisfied, wifi`.
+    public var description: String { "network path monitor, path: \(current)" }
 
     /// Returns a sequence for one reader: the current path, and then each new path.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }

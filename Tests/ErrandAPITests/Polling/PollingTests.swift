@@ -50,6 +50,18 @@ import Testing
         #expect(try await poll(stub).seconds == 7 + 3 + 300)
     }
 
+    @MainActor @Test func theConditionRunsOnTheCallersActor() async throws {
+        let stub = StubTransport(Stub().responds(running(), done()))
+        var states: [String] = []
+        let client = client(stub)
+        _ = try await client.poll(job, policy: PollingPolicy(backoff: .immediate, jitter: .none)) { response in
+            MainActor.assertIsolated()
+            states.append(response.value.state)
+            return response.value.state == "done"
+        }
+        #expect(states == ["running", "done"])
+    }
+
     /// A server that asks for no wait is not asked without a pause.
     @Test func aServerWithoutAWaitGetsTheBackoff() async throws {
         let stub = StubTransport(

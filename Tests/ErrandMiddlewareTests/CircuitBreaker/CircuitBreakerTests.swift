@@ -199,6 +199,57 @@ import Testing
         #expect(breaker.state(of: "https://a.example") == .closed)
     }
 
+    @Test(arguments: [(own: true, threshold: Duration.seconds(1), counts: false), (true, .zero, true), (false, .seconds(1), true)])
+    func aTimeoutOfTheCallCountsOnlyAfterTheThreshold(own: Bool, threshold: Duration, counts: Bool) async throws {
+        let policy = CircuitBreakerPolicy(minimumCalls: 4, callTimeoutThreshold: threshold)
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let stub = StubTransport(Stub().responds(.never, repeatingLast: true))
+        let stack = stub.circuitBreaker(breaker).timeout(own ? .seconds(60) : .milliseconds(5))
+        for number in 0..<4 {
+            var request = try call()
+            // Both ways give the call its own timeout.
+            if own, number.isMultiple(of: 2) { request.options.timeout = .use(.milliseconds(5)) }
+            if own, !number.isMultiple(of: 2) { request.deadline = Deadline(after: .milliseconds(5)) }
+            let error = await #expect(throws: TransportError.self) { try await stack.send(request) }
+            #expect(error?.code == .timedOut)
+        }
+        #expect((breaker.state(of: "https://a.example") == .closed) == !counts)
+    }
+
+    @Test func anOwnTimeoutDoesNotOpenAHalfOpenCircuit() async throws {
+        let breaker = CircuitBreaker(policy, clock: clock)
+        let stub = StubTransport(
+            Stub().responds(
+                .status(.serviceUnavailable), .status(.serviceUnavailable), .status(.serviceUnavailable),
+                .status(.serviceUnavailable), .never, .status(.ok)))
+        let stack = stub.circuitBreaker(breaker)
+        for _ in 0..<4 { #expect(try await stack.send(call()).status == .serviceUnavailable) }
+        clock.advance(by: .seconds(5))
+        var hasty = try call()
+        hasty.deadline = Deadline(after: .milliseconds(5))
+        await #expect(throws: TransportError.self) { try await stack.send(hasty) }
+        #expect(breaker.state(of: "https://a.example") == .halfOpen)
+        #expect(try await stack.send(call()).status == .ok)
+        #expect(breaker.state(of: "https://a.example") == .closed)
+    }
+
+    @Test func aBreakerDescribesItsCircuits() async throws {
+        let breaker = CircuitBreaker(policy, clock: clock)
+        #expect("\(breaker)" == "circuit breaker, closed: 0")
+        let stub = StubTransport(
+            Stub(matching: .url("https://a.example/x")).responds(.status(.serviceUnavailable), repeatingLast: true),
+            Stub().responds(.status(.ok), repeatingLast: true))
+        let stack = stub.circuitBreaker(breaker)
+        for _ in 0..<4 { _ = try await stack.send(call()) }
+        _ = try await stack.send(call("c.example"))
+        breaker.isolate("https://b.example")
+        #expect("\(breaker)" == "circuit breaker, https://a.example: open for another 5 s, https://b.example: isolated, closed: 1")
+        clock.advance(by: .seconds(5))
+        #expect("\(breaker)".contains("https://a.example: half-open"))
+        for number in 0..<9 { breaker.isolate("https://\(number).example") }
+        #expect("\(breaker)".hasSuffix("https://4.example: isolated, 6 more that are not closed, closed: 1"))
+    }
+
     @Test func cancelledCallersDoNotCount() async throws {
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().responds(.never))
