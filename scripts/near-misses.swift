@@ -14,6 +14,11 @@ func paths(_ client: APIClient, _ path: String, _ url: URL, _ id: Int?) async th
     let _: Endpoint<User> = .get(path)  // for a path in a variable, write PathTemplate(verbatim: path)
     _ = try Request(.get, path)  // write PathTemplate(verbatim: path)
     let _: User = try await client.get("/users/\(id)")  // unwrap the value
+    let file = try await client.download(path, to: url)  // for a path in a variable, write PathTemplate(verbatim: path)
+    _ = file.headers[.eTag]
+    let _: User = try await client.upload(path, body: .file(url)) { _ in }  // for a path in a variable, write PathTemplate(verbatim: path)
+    try await client.upload("/files/" + path, body: .file(url)) { _ in }  // for a path in a variable, write PathTemplate(verbatim: path)
+    for try await event in client.events(path) { print(event.data) }  // for a path in a variable, write PathTemplate(verbatim: path)
     let _ = try await client.get(url, as: User.self)  // write client.send(Request(.get, url: url)).json(as: …)
 }
 
@@ -37,6 +42,15 @@ func timeouts(_ stack: HTTPStack) {
     _ = stack.timeout(0.5)  // write timeout(.seconds(30))
 }
 
+func retries(_ stack: HTTPStack) {
+    _ = stack.retry(.seconds(3))  // write retry(RetryPolicy(backoff: .constant(.seconds(3))))
+}
+
+func refusals(_ error: StatusError) {
+    _ = error.statusCode  // write status.code
+    _ = error.body  // write bodyPrefix
+}
+
 func stacks(_ stack: HTTPStack) {
     _ = stack.header("X-Tenant", "a")  // write server(headers: [.custom("X-Tenant"): value])
 }
@@ -55,5 +69,9 @@ func remedies(
     try await client.post("/x", body: .file(url))
     _ = Endpoint<User>.post("/x", body: .json(user))
     _ = stack.timeout(.seconds(30))
+    _ = stack.retry(RetryPolicy(backoff: .constant(.seconds(3))))
+    try await client.download(PathTemplate(verbatim: path), to: url)
+    try await client.upload(PathTemplate(verbatim: path), body: .file(url)) { _ in }
+    for try await event in client.events(PathTemplate(verbatim: path)) { print(event.data) }
     _ = stack.server(headers: [.custom("X-Tenant"): "a"])
 }

@@ -17,6 +17,51 @@ extension APIClient {
         as type: Value.Type = Value.self, options: @Sendable (inout RequestOptions) -> Void = { _ in }
     ) async throws -> Value { throw Unavailable() }
 
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/files/\\(id)\""
+    )
+    @_disfavoredOverload
+    @discardableResult
+    public func download(
+        _ path: String, to url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
+        options: FileWriteOptions = .standard, progress: ((TransferProgress) -> Void)? = nil
+    ) async throws -> DownloadedFile { throw Unavailable() }
+
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/files/\\(id)\""
+    )
+    @_disfavoredOverload
+    public func upload<Value: Decodable & Sendable>(
+        _ path: String, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Duration? = nil, as type: Value.Type = Value.self, progress: @escaping (TransferProgress) -> Void
+    ) async throws -> Value { throw Unavailable() }
+
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/files/\\(id)\""
+    )
+    @_disfavoredOverload
+    public func upload(
+        _ path: String, method: HTTPRequest.Method = .post, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
+        body: EndpointBody, timeout: Duration? = nil, progress: @escaping (TransferProgress) -> Void
+    ) async throws { throw Unavailable() }
+
+    /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
+    @available(
+        *, unavailable,
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/users/\\(id)/events\""
+    )
+    @_disfavoredOverload
+    public func events(
+        _ path: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), lastEventID: String? = nil,
+        policy: EventStreamPolicy = .standard, onState: (@Sendable (EventStreamState) -> Void)? = nil
+    ) -> EventStream { events(PathTemplate(verbatim: path)) }
+
     /// Not available: send a whole URL as a `Request`.
     @available(*, unavailable, message: "write client.send(Request(.get, url: url)).json(as: …): a typed call takes a path")
     @_disfavoredOverload

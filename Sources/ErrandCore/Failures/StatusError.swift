@@ -202,6 +202,16 @@ func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?) -> Str
 }
 
 extension StatusError {
+    /// Not available: the number of the status is `status.code`.
+    @available(*, unavailable, message: "write status.code")
+    public var statusCode: Int { status.code }
+
+    /// Not available: only the beginning of the body is kept, as ``bodyPrefix``.
+    @available(*, unavailable, message: "write bodyPrefix, or json(as:) for JSON: only the beginning of the body is kept")
+    public var body: Data { bodyPrefix }
+}
+
+extension StatusError {
     public var customMirror: Mirror {
         Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes"] as KeyValuePairs<String, Any>)
     }

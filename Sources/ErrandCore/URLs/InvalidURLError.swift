@@ -85,7 +85,16 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
                     remedy: #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#)
             }
             let hex = String(octet, radix: 16, uppercase: true)
-            return Code("its \(component) holds the octet 0x\(hex), which must be percent-encoded")
+            let name = octet == UInt8(ascii: " ") ? "a space" : "the octet 0x\(hex)"
+            let isPrintable = octet >= 0x20 && octet != 0x7F
+            // `HTTPURL(pasted:)` refuses control characters.
+            var remedy: String?
+            if isPrintable, component.isExactly("path") {
+                remedy = #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#
+            } else if isPrintable, component.isExactly("query") {
+                remedy = #"put the text in as a query item, query: ["name": text], or use HTTPURL(pasted:)"#
+            }
+            return Code("its \(component) holds \(name), which must be percent-encoded", remedy: remedy)
         }
         /// The host is neither a name nor an address. The reason is `why`.
         public static func invalidHost(_ why: String) -> Code {

@@ -217,4 +217,9 @@ extension HTTPSender {
     public func retry(_ maxAttempts: Int, budget: RetryBudget? = RetryBudget()) -> HTTPStack {
         retry(RetryPolicy(maxAttempts: maxAttempts), budget: budget)
     }
+
+    /// Not available, because a duration is a part of the policy: `retry(RetryPolicy(backoff: .constant(.seconds(3))))`.
+    @available(*, unavailable, message: "write retry(RetryPolicy(backoff: .constant(.seconds(3)))): a wait belongs to the policy")
+    @_disfavoredOverload
+    public func retry(_ wait: Duration) -> HTTPStack { retry(RetryPolicy(backoff: .constant(wait))) }
 }

@@ -283,6 +283,19 @@ import Testing
                 == "invalid URL 'https://a.example/straße': its path holds text that is not ASCII, which must be percent-encoded; "
                 + #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#)
         #expect(text?.failureReason == "Its path holds text that is not ASCII, which must be percent-encoded.")
+        let space = #expect(throws: InvalidURLError.self) { try HTTPURL("https://a.example/a b") }
+        #expect(
+            space?.description
+                == "invalid URL 'https://a.example/a b': its path holds a space, which must be percent-encoded; "
+                + #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#)
+        #expect(space?.failureReason == "Its path holds a space, which must be percent-encoded.")
+        #expect(
+            "\(InvalidURLError.Code.invalidOctet(0x7C, component: "query"))"
+                == "its query holds the octet 0x7C, which must be percent-encoded; "
+                + #"put the text in as a query item, query: ["name": text], or use HTTPURL(pasted:)"#)
+        #expect(
+            "\(InvalidURLError.Code.invalidOctet(0x0A, component: "path"))" == "its path holds the octet 0xA, which must be percent-encoded"
+        )
         let empty = #expect(throws: InvalidURLError.self) { try HTTPURL("") }
         #expect(empty?.description == "invalid URL '': it is empty; write http:// or https:// and a host")
         #expect(text?.recoverySuggestion == "Correct the address, then try again.")

@@ -104,15 +104,20 @@ enum ArgumentRewriter {
         var group = Misspelling.subcommands
         var front = 0
         while let index = pieces.firstIndex(where: { $0.isPositional && !isItem($0) }), let name = pieces[index].words.first,
-            group.contains(name), !pieces[..<index].contains(where: { $0.words == [terminator] })
+            group.contains(front == 0 ? methodName(name) : name), !pieces[..<index].contains(where: { $0.words == [terminator] })
         {
             if name == "help" { return false }
-            let subcommand = pieces.remove(at: index)
-            pieces.insert(.option(subcommand.words), at: front)
+            pieces.remove(at: index)
+            pieces.insert(.option([front == 0 ? methodName(name) : name]), at: front)
             front += 1
             group = Misspelling.groups[name] ?? []
         }
         return true
+    }
+
+    /// The subcommand of a method in capitals, as httpie has it: `POST` is `post`. Any other word is returned unchanged.
+    private static func methodName(_ word: String) -> String {
+        Misspelling.methods.first { $0.uppercased().isExactly(word) } ?? word
     }
 
     /// Moves the items before the URL to the end.

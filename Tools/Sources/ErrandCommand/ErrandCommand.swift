@@ -80,6 +80,9 @@ struct ErrandCommand: AsyncParsableCommand {
         } catch {
             let text = message(for: error)
             if text.lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments) { throw fail(hint) }
+            if text.contains("--fail-with-body") {
+                throw fail("--fail-with-body is the default: the body is shown, and a status of 400 or more ends with 4 or 5")
+            }
             if text.contains("Unknown option '-X'"), let name = arguments.first, Misspelling.methods.contains(name) {
                 throw fail("'errand \(name)' sends \(name.uppercased()). For another method, write errand -X METHOD <url>")
             }

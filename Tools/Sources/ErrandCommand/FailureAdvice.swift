@@ -8,7 +8,9 @@ struct FailureAdvice {
     init(_ arguments: RequestArguments) { self.arguments = arguments }
 
     func line(for error: any Error) -> String {
-        let text = (error as? any RequestFailure)?.description ?? "\(error)"
+        // The library names its property for authorities. The advice names the option of this command.
+        let text = ((error as? any RequestFailure)?.description ?? "\(error)")
+            .replacing(" (tls.extraRootsPEMFiles can add an authority)", with: "")
         return advice(for: error).map { "\(text). \($0)" } ?? text
     }
 
@@ -69,6 +71,7 @@ struct FailureAdvice {
     }
 
     private var hostAdvice: String {
+        if arguments.url.isExactly("version") { return "Did you mean --version?" }
         let near = Misspelling.nearest(to: arguments.url)
         if !near.isEmpty { return "Did you mean the subcommand \(near.map { "'\($0)'" }.joined(separator: " or ")), with a URL after it?" }
         return "Is the name of the host right, and is the network up?"

@@ -94,6 +94,9 @@ struct RequestRun {
         _ request: Request, by transport: NIOTransport, to file: String?, _ narration: Narration, _ work: @escaping Work
     ) async throws -> Int32 {
         guard let path = arguments.shown.har else { return try await work(request, HTTPStack(transport), file, narration) }
+        // The recording would create the folder. As with -o, a misspelt folder is an error.
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        guard FileManager.default.fileExists(atPath: folder) else { throw WriteError(missingFolderOf: path) }
         let recording = try Recording(path: path, mode: .all)
         return try await recording.saving {
             try await work(request, transport.record(on: recording), file, narration)

@@ -8,6 +8,9 @@ struct BrokenPipe: Error {}
 struct WriteError: Error, CustomStringConvertible {
     let description: String
 
+    /// - Parameter path: a file in a folder that does not exist.
+    init(missingFolderOf path: String) { description = FileWriteError(path: path, operation: "write", code: ENOENT).description }
+
     /// - Parameter error: the error of Foundation.
     init(path: String, _ error: any Error) {
         if let system = (error as? CocoaError)?.underlying as? POSIXError {

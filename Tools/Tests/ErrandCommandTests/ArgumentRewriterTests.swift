@@ -41,6 +41,8 @@ struct ArgumentRewriterTests {
         ("--cacert f auth login x", "auth login --cacert f x"), ("--cacert f auth URL login", "auth --cacert f URL login"),
         ("auth --cacert f status", "auth status --cacert f"), ("-p 80 serve", "serve -p 80"), ("-v help", "-v help"),
         ("help post -XPOST", "help post -XPOST"),
+        // A method in capitals is its subcommand.
+        ("POST URL a=1", "post URL a=1"), ("-v DELETE URL", "delete -v URL"), ("URL POST", "URL POST"), ("Post URL", "Post URL"),
         // Items before the URL.
         ("post -j a=1 b=x URL", "post -j a=1 URL b=x"), ("-j a=1 b:=2 c==3 post URL", "post -j a=1 URL b:=2 c==3"),
         ("-j a=1 b=x -- URL", "-j a=1 -- URL b=x"), ("a=1 b=2", "a=1 b=2"), ("URL a=1 b:c", "URL a=1 b:c"),

@@ -107,7 +107,7 @@ struct RequestItemTests {
     // MARK: - Hosts of one word
 
     @Test(arguments: [
-        (["gett", "a.example:80"], "'gett'"), (["POST", "a.example", "a=1"], "did you mean 'post'"), (["options", "x:y"], "-X OPTIONS"),
+        (["gett", "a.example:80"], "'gett'"), (["POSTS", "a.example", "a=1"], "did you mean 'post'"), (["options", "x:y"], "-X OPTIONS"),
         (["-v", "myhost", "a=1"], "http://myhost"), (["pots", "a==1"], "did you mean 'post'"),
     ]) func aWordBeforeItemsIsNotTakenForAHost(words: [String], hint: String) async throws {
         let outcome = try await CommandProcess(words).outcome()
