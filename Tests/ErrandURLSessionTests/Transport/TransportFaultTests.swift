@@ -67,9 +67,8 @@ extension URLSessionTransportTests {
                 }
                 let failure = try #require(error as? any RequestFailure)
                 let code = (failure as? TransportError).map { "\($0.code)" } ?? "\(type(of: failure))"
-                let phase = (failure as? TransportError)?.phase.map { "\($0)" } ?? "none"
                 return Seen(
-                    code: code, phase: phase, delivery: failure.delivery, isTransient: failure.isTransient, isOffline: failure.isOffline,
+                    code: code, phase: "\(failure.phase)", delivery: failure.delivery, isTransient: failure.isTransient, isOffline: failure.isOffline,
                     text: failure.localizedDescription)
             }
         }
