@@ -68,8 +68,8 @@ extension URLSessionTransportTests {
                 let failure = try #require(error as? any RequestFailure)
                 let code = (failure as? TransportError).map { "\($0.code)" } ?? "\(type(of: failure))"
                 return Seen(
-                    code: code, phase: "\(failure.phase)", delivery: failure.delivery, isTransient: failure.isTransient, isOffline: failure.isOffline,
-                    text: failure.localizedDescription)
+                    code: code, phase: "\(failure.phase)", delivery: failure.delivery, isTransient: failure.isTransient,
+                    isOffline: failure.isOffline, text: failure.localizedDescription)
             }
         }
     }
