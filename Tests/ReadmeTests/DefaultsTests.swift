@@ -108,6 +108,7 @@ import Testing
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"
         values["CircuitBreakerPolicy.window"] = CircuitBreakerPolicy.standard.window.inWords
+        values["CircuitBreakerPolicy.callTimeoutThreshold"] = CircuitBreakerPolicy.standard.callTimeoutThreshold.inWords
         values["CircuitBreakerPolicy.breakTime"] = CircuitBreakerPolicy.standard.breakTime.inWords
         values["CircuitBreakerPolicy.maxBreakTime"] = CircuitBreakerPolicy.standard.maxBreakTime.inWords
         values["CircuitBreakerPolicy.probeCount"] = number(CircuitBreakerPolicy.standard.probeCount)
