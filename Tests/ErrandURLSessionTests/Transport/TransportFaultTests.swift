@@ -56,6 +56,10 @@ extension URLSessionTransportTests {
                 default: server.url()
                 }
             let (ours, theirs) = (try await seen(over: NIOTransport(), url), try await seen(over: URLSessionTransport(), url))
+            #if canImport(FoundationNetworking)
+            // On Linux, URLSession has the same error for an empty response as for an invalid response.
+            if fault == .endBeforeHead { return #expect(ours.code == "connection lost" && theirs.code == "invalid response") }
+            #endif
             #expect(ours == theirs)
         }
 
