@@ -63,7 +63,7 @@ import Testing
                 ["a.example", "-c", "jar"], ["a.example", "-C", "-"], ["a.example", "-b", "cookies.txt"], ["a.example", "extra"],
                 ["post", "a.example", "photo@x.jpg"], ["a.example", "http://b.example"], ["get", "a.example", "a=1"],
                 ["a.example", "-q", "a=1", "b=2"], ["post", "a.example", "-d", "a=1", "b=2"], ["post", "a.example", "a:=x"],
-                ["POST", "a.example", "a=1"], ["myhost", "a=1"], ["a.example", "a[b]=1"], ["post", "a.example", "-json", "{}"],
+                ["POSTS", "a.example", "a=1"], ["myhost", "a=1"], ["a.example", "a[b]=1"], ["post", "a.example", "-json", "{}"],
                 ["-v", "post"], ["post", "a.example", "-XPUT"],
             ])
     }
