@@ -134,6 +134,17 @@ import Testing
         #expect(sink.events.map(\.kind) == [.start, .timings, .end] && sink.events[1].timings == timings)
     }
 
+    @Test func nothingIsRecordedAfterTheEnd() {
+        let (log, sink) = { (ExchangeEventLog($0, request: RequestID()), $0) }(RecordingEventSink())
+        log.record(.start)
+        log.record(.end)
+        log.record(.responseBytesReceived, bytes: 1)
+        log.record(.end)
+        log.enter(.tls)
+        log.beginAgain(after: CancellationError())
+        #expect(sink.kinds == [.start, .end])
+    }
+
     @Test func queuedEventsAreDeliveredInOrderInLinearTime() {
         let events = told { log in for _ in 0..<5_000 { log.record(.connectionAcquired) } }
         #expect(events.count == 5_001)
