@@ -64,16 +64,16 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     /// - Throws: `CancellationError`.
     func wait(for request: Request) async throws {
         try await waitInQueue { (ticket, continuation: Waiter) in
-            let begun = state.withLock { state -> Int?? in
-                if ticket.isCancelled { return .none }
+            let (isQueued, begun) = state.withLock { state -> (Bool, Int?) in
+                if ticket.isCancelled { return (false, nil) }
                 state.queue.append(continuation, lane: request.options.priority.urgency, ticket: ticket)
                 counts.set(state.queue.count)
-                guard state.watch == nil else { return .some(nil) }
+                guard state.watch == nil else { return (true, nil) }
                 state.lastWatch += 1
                 state.watch = state.lastWatch
-                return state.watch
+                return (true, state.watch)
             }
-            guard let begun else { return .failure(CancellationError()) }
+            guard isQueued else { return .failure(CancellationError()) }
             if let begun {
                 // The waiter may have left, from another task, before the watch was registered.
                 watches.begin(begun, while: { state.withLock { $0.watch == begun } }) { [self] in await watch(begun) }
