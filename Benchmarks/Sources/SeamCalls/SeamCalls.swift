@@ -24,7 +24,7 @@ struct SeamCalls {
     }
 
     private static let calls: [String: @Sendable (Seam) async throws -> Void] = [
-        "send": { try await $0.send() }, "observe": { try await $0.observe() }, "data": { try await $0.data() },
-        "value": { try await $0.value() },
+        "send": { try await $0.send() }, "idle": { try await $0.sendPastIdle() }, "observe": { try await $0.observe() },
+        "data": { try await $0.data() }, "value": { try await $0.value() },
     ]
 }

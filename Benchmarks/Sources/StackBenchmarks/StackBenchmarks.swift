@@ -2,6 +2,7 @@ import CAllocations
 import ErrandCore
 import ErrandMiddleware
 import Foundation
+import SeamCases
 
 /// Measures the cost of the layers: time and allocations of each call, as the median of several rounds, compared with the same call without
 /// them.
@@ -12,8 +13,7 @@ struct StackBenchmarks {
         let request = try Request(.get, url: "https://a.example/")
         let bare = HTTPStack(Immediate())
 
-        var idle = bare
-        for _ in 0..<8 { idle = idle.wrapped(by: Idle()) }
+        let idle = bare.wrappedEightTimes(by: Idle())
         // The same eight as nested generic types, without type erasure: the best case for the compiler.
         let nested = HTTPStack(
             Around(Around(Around(Around(Around(Around(Around(Around(Immediate())))))))))
@@ -29,7 +29,7 @@ struct StackBenchmarks {
         let seam = try await measureSeam()
         if CommandLine.arguments.contains("--seam") { return }
         let base = try await measure("a stack of a transport alone") { _ = try await bare.send(request) }
-        let eight = try await measure("  + eight idle middleware") { [idle] in _ = try await idle.send(request) }
+        let eight = try await measure("  + eight idle middleware") { _ = try await idle.send(request) }
         let generic = try await measure("  + eight idle, as nested generics") { _ = try await nested.send(request) }
         let timeout = bare.timeout(.seconds(30))
         let timed = try await measure("  + timeout") { _ = try await timeout.send(request) }
@@ -60,12 +60,12 @@ struct StackBenchmarks {
         print(
             """
 
-            eight idle middleware: \(cost.rounded3) µs and \((eight.allocations - base.allocations).rounded3) allocations (budget 1 and 0), \
+            eight idle middleware: \(cost.rounded3) µs and \((eight.allocations - base.allocations).rounded3) allocations (budget 0), \
             \((eight.microseconds / generic.microseconds).rounded3) times the nested generics
             timeout: \((timed.microseconds - base.microseconds).rounded3) µs and \((timed.allocations - base.allocations).rounded3) \
-            allocations (budget 3 and 10)
+            allocations (budget 10)
             observers: metrics, trace and events \(observers.all.microseconds.rounded3) µs and \(observers.all.allocations.rounded3) allocations \
-            (budget 30), \((observers.all.microseconds / seam.send.microseconds).rounded3) times a call through the seam (budget 30), switched off \(observers.off.microseconds.rounded3) µs and \(observers.off.allocations.rounded3) allocations (budget 0)
+            (budget 30), \((observers.all.microseconds / seam.send.microseconds).rounded3) times a call through the seam, switched off \(observers.off.microseconds.rounded3) µs and \(observers.off.allocations.rounded3) allocations (budget 0)
             the seam: stack.send \(seam.send.microseconds.rounded3) µs and \(seam.send.allocations.rounded3) allocations (budget 1 and 2), \
             APIClient.data \(seam.typed.microseconds.rounded3) µs and \(seam.typed.allocations.rounded3) (budget 2.5 and 8)
             flow control, idle: \(flow.map { "\($0) \($1.microseconds.rounded3) µs" }.joined(separator: ", "))
@@ -73,11 +73,11 @@ struct StackBenchmarks {
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
             """)
         if isCheck {
-            // Time varies on shared machines. Only allocations are compared exactly; time with a factor of four, or as a ratio to
-            // a call through the seam.
-            guard cost <= 6, eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
+            // Time varies on shared machines, and so does the ratio of two times. Only allocations are compared.
+            // `Benchmarks/check-instructions` compares the instructions of the same calls.
+            guard eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
                 seam.send.allocations <= 2.01, seam.typed.allocations <= 8.01, observers.off.allocations < 0.01,
-                observers.all.allocations <= 30, observers.all.microseconds <= 30 * seam.send.microseconds
+                observers.all.allocations <= 30
             else {
                 print("over budget")
                 // An error that is thrown here would end the process before it has written its output.
@@ -133,10 +133,6 @@ struct Immediate: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         Response(head: Self.head, body: ResponseBody(), request: request, exchange: Self.exchange)
     }
-}
-
-struct Idle: HTTPMiddleware {
-    func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
 }
 
 struct Around<Next: HTTPSender>: HTTPSender {
