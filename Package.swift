@@ -327,7 +327,8 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSessionTesting",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSession",
+                "ErrandURLSessionTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
@@ -337,8 +338,8 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSessionTesting",
-                "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSession",
+                "ErrandURLSessionTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),

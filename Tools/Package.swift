@@ -104,6 +104,7 @@ let package = Package(
                 "Examples", "DemoServer",
                 .product(name: "Errand", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
+                .product(name: "ErrandURLSession", package: "Errand"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

@@ -13,12 +13,15 @@ fails.
 The rows `h2-rules-…` need the certificate of the stand, and no server of the stand. Tools/h2rules.py is a server that breaks one rule of HTTP/2 in
 each run. `errand get --http2 --cacert FILE URL` must end within 3 s, and send the right code to the server.
 
+The rows of ALONE run the command in a network namespace without a network. If this machine has no namespaces, these rows are left out.
+
 The rows of BODIES need no server of the stand. Tools/bodies.py is an application that Hypercorn serves. Hypercorn is in the environment that
 `scripts/setup --checks` makes. If the command was built without a coding, the rows of this coding are "not built in". The traits Brotli and
 Zstandard build the codings in.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +32,20 @@ import h2rules
 
 LATER = "later: "
 CODING = "coding: "
+ALONE = "alone: "
+# Gives the namespace a network as soon as the command reports that it waits.
+NETWORK_RETURNS = """
+    folder=$(mktemp -d); trap 'rm -r "$folder"' EXIT; mkfifo "$folder/errors"
+    "$@" 2>"$folder/errors" & command=$!
+    exec 3<"$folder/errors"
+    read -r line <&3; echo "$line" >&2
+    ip link add v0 type veth peer name v1
+    for name in lo v0 v1; do ip link set $name up; done
+    ip address add 10.9.0.1/24 dev v0
+    ip route add default via 10.9.0.2
+    cat <&3 >&2
+    wait $command
+"""
 
 
 def rows(scratch):
@@ -212,6 +229,11 @@ def rows(scratch):
     yield "multipart-redirect-307", b, ["-L", "-F", "f=@/etc/hostname", at(b, "/redirect-to?url=/post&status_code=307")], r'"f": "'
     yield "multipart-h2", "NGHTTPD", ["-F", "name=value", at("NGHTTPD", "/x")], r'form-data; name="name"\s+value'
     yield from body_rows(b, at)
+    wait = "errand: this machine has no network; waiting for a network, for at most "
+    yield "network-away", ALONE, ["--wait-for-network", "1", "http://192.0.2.1/"], f"status 6 .*{wait}1 s.*not connected"
+    # Nothing listens there.
+    back = ["--wait-for-network", "600", "http://10.9.0.1:9/"]
+    yield "network-returns", ALONE + NETWORK_RETURNS, back, f"status 6 .*{wait}600 s.*listening on this port"
     m = "MITM"
     yield "mitm-http", m, code + ["-x", at(m), at(b, "/get")], "200"
     yield "mitm-tls", m, code + ["--cacert", at("MITM_CA"), "-x", at(m), at("NGINX_TLS", "/a.txt")], "200"
@@ -261,7 +283,22 @@ def body_rows(b, at):
     yield "compress-body-415", n, long + ["-w", "%{http_code}", at(n, "/refuse-all")], "^status 4 415"
 
 
-def run(errand, arguments, variables={}):
+def has_namespaces():
+    """Whether this machine allows network namespaces with interfaces."""
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        return False
+    return subprocess.run(["unshare", "-rn", "ip", "link", "add", "v0", "type", "veth"], capture_output=True).returncode == 0
+
+
+def alone(server):
+    """The words before the command of a row ALONE; none for another row."""
+    if not server.startswith(ALONE):
+        return []
+    script = server.removeprefix(ALONE)
+    return ["unshare", "-rn"] + (["/bin/sh", "-c", script, "sh"] if script else [])
+
+
+def run(errand, arguments, variables={}, launcher=()):
     words = [errand]
     if arguments[0] in ("events", "auth"):
         # Before the options that all have.
@@ -272,7 +309,7 @@ def run(errand, arguments, variables={}):
         words += ["--cacert", os.environ["CA"]]
     if is_request and "--max-time" not in arguments:
         words += ["--max-time", "8"]
-    ended = subprocess.run(words + arguments, capture_output=True, timeout=30, stdin=subprocess.DEVNULL,
+    ended = subprocess.run([*launcher] + words + arguments, capture_output=True, timeout=30, stdin=subprocess.DEVNULL,
                            env={k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | variables)
     text = (ended.stdout + b" " + ended.stderr).decode("utf-8", "replace").replace("\n", " ").replace("\0", "")
     return f"status {ended.returncode} {text}"
@@ -321,13 +358,13 @@ def main(scratch):
         shown = ""
         if arguments is None:
             verdict, shown = "not yet", want.removeprefix(LATER)
-        elif not os.environ.get(server):
+        elif not (has_namespaces() if server.startswith(ALONE) else os.environ.get(server)):
             verdict = "server not here"
         elif arguments[0].startswith(CODING) and arguments[0].removeprefix(CODING) not in accepted:
             verdict = "not built in"
         else:
             arguments = [argument for argument in arguments if not argument.startswith(CODING)]
-            got = run(errand, arguments, *variables)
+            got = run(errand, arguments, *variables, launcher=alone(server))
             verdict = "passes" if re.search(want, got) else "fails"
             if verdict == "fails":
                 shown = "see the run"

@@ -1,6 +1,11 @@
 import Errand
 import ErrandTesting
+import ErrandURLSession
 import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
 // The samples of the article "From URLSession", to the letter: `ReadmeTests` holds each block of it against this file.
 
@@ -44,6 +49,12 @@ func backUp(_ file: URL, from api: APIClient, to copy: URL) async throws {
 func follow(_ stack: HTTPStack, each line: (String) -> Void) async throws {
     let response = try await stack.send(Request(.get, "/changes"))
     for try await text in response.body.lines { line(text) }
+}
+
+func stackWithFewConnections() -> HTTPStack {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = 2
+    return HTTPStack.sorted(around: URLSessionTransport(configuration)).redirect().decompress()
 }
 
 // swift-format-ignore

@@ -25,7 +25,7 @@ import Testing
         Samples(guides + "Errand.md", "Samples.swift", least: 1),
         Samples(guides + "GettingStartedApp.md", "GettingStartedApp.swift", "NotesClient.swift", least: 6),
         Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
-        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 9),
+        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 12),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 8),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
@@ -412,6 +412,9 @@ import Testing
         try await noteIsLoaded()
         #expect(
             try photo(7, over: .cellular).request().query["size"] == "small" && photo(7, over: .wifi).request().query["size"] == "large")
+        // The session begins with the first request.
+        let few = stackWithFewConnections()
+        #expect(few.orderProblems == [] && few.description.hasSuffix("URLSessionTransport"), "\(few)")
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
         let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")

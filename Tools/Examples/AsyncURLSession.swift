@@ -3,13 +3,18 @@ import Foundation
 
 /// The samples of the session on URLSession's async API, in Errand.
 ///
+/// On Apple's platforms, `HTTPStack.default` sends each request with `URLSession`. On Linux, a test passes a stack over
+/// `URLSessionTransport`.
+///
 /// `authenticate` and `request.options.onChallenge` handle challenges such as HTTP Basic, and `tls` of the transport handles server trust.
 ///
 /// Not in Errand yet: downloads that resume, and a closure that decides about each redirect.
-enum AsyncURLSession {
+struct AsyncURLSession: Sendable {
+    var stack = HTTPStack.default
+
     // data(from:) and data(for:)
-    static func data(from url: URL) async throws -> (Data, HTTPResponse) {
-        let response = try await HTTPStack.default.send(Request(.get, url: url))
+    func data(from url: URL) async throws -> (Data, HTTPResponse) {
+        let response = try await stack.send(Request(.get, url: url))
         return (try await response.body.collect(), response.head)
     }
 
@@ -28,8 +33,8 @@ enum AsyncURLSession {
         }
     }
 
-    static func photo(_ url: URL) async throws -> Photo {
-        let response = try await HTTPStack.default.send(Request(.get, url: url))
+    func photo(_ url: URL) async throws -> Photo {
+        let response = try await stack.send(Request(.get, url: url))
         guard response.status == .ok else { throw PhotoError.invalidServerResponse }
         return try Photo(try await response.body.collect())
     }
@@ -40,34 +45,34 @@ enum AsyncURLSession {
     }
 
     // upload(for:from:), for which only 201 is a success
-    static func upload(_ data: Data, to server: URL) async throws -> HTTPResponse.Status {
+    func upload(_ data: Data, to server: URL) async throws -> HTTPResponse.Status {
         var request = try Request(.post, url: server.appending(path: "notes"), body: .data(data))
         request.headers[.contentType] = "application/json"
         request.options.validateStatus = .use(.statuses([201]))
-        return try await HTTPStack.default.validateStatus().withResponse(to: request) { $0.status }
+        return try await stack.validateStatus().withResponse(to: request) { $0.status }
     }
 
     // upload(for:fromFile:)
-    static func upload(fromFile file: URL, to server: URL) async throws -> Data {
+    func upload(fromFile file: URL, to server: URL) async throws -> Data {
         let request = try Request(.put, url: server.appending(path: "upload"), body: .file(file))
-        return try await HTTPStack.default.validateStatus().send(request).body.collect()
+        return try await stack.validateStatus().send(request).body.collect()
     }
 
     // download(from:): no file must be moved or deleted afterward
-    static func download(from url: URL, to file: URL) async throws -> HTTPResponse.Status {
-        try await HTTPStack.default.download(Request(.get, url: url), to: file).status
+    func download(from url: URL, to file: URL) async throws -> HTTPResponse.Status {
+        try await stack.download(Request(.get, url: url), to: file).status
     }
 
     // A delegate's progress for a single task: of an upload
-    static func upload(
+    func upload(
         fromFile file: URL, to server: URL, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> String {
-        let client = APIClient(HTTPStack.default.server(server))
+        let client = APIClient(stack.server(server))
         return try await client.upload(Endpoint<String>.put("/upload", body: .file(file)), progress: progress)
     }
 
     // Two requests side by side; cancelling the task cancels both
-    static func pair(_ first: URL, _ second: URL) -> Task<(Data, Data), any Error> {
+    func pair(_ first: URL, _ second: URL) -> Task<(Data, Data), any Error> {
         Task {
             async let one = data(from: first).0
             async let two = data(from: second).0
@@ -83,9 +88,12 @@ enum AsyncURLSession {
 
     @MainActor final class FavoritesModel {
         private(set) var counts: [String: Int] = [:]
+        private let stack: HTTPStack
+
+        init(_ stack: HTTPStack) { self.stack = stack }
 
         func follow(_ url: URL) async throws {
-            let response = try await HTTPStack.default.send(Request(.get, url: url))
+            let response = try await stack.send(Request(.get, url: url))
             let decoder = JSONDecoder()
             for try await line in response.body.lines {
                 let update = try decoder.decode(Favorite.self, from: Data(line.utf8))
@@ -101,24 +109,24 @@ enum AsyncURLSession {
         func record(_ event: ExchangeEvent) { step(event.kind) }
     }
 
-    static func observed(_ url: URL, step: @escaping @Sendable (ExchangeEvent.Kind) -> Void) async throws {
+    func observed(_ url: URL, step: @escaping @Sendable (ExchangeEvent.Kind) -> Void) async throws {
         var request = try Request(.get, url: url)
         request.options.eventSink = Steps(step: step)
-        _ = try await HTTPStack.default.send(request).body.collect()
+        _ = try await stack.send(request).body.collect()
     }
 
     // A task's metrics: where the time went
-    static func profile(_ url: URL) async throws -> (profile: String, exchanges: Int) {
-        let response = try await HTTPStack.default.profile().send(Request(.get, url: url))
+    func profile(_ url: URL) async throws -> (profile: String, exchanges: Int) {
+        let response = try await stack.profile().send(Request(.get, url: url))
         _ = try await response.body.collect()
         return (response.metadata.profile.map { "\($0)" } ?? "", response.metadata.timings?.exchanges.count ?? 0)
     }
 
     // A delegate's redirects for a single task: not followed, or followed and then listed
-    static func redirected(_ url: URL) async throws -> (status: HTTPResponse.Status, hops: Int) {
+    func redirected(_ url: URL) async throws -> (status: HTTPResponse.Status, hops: Int) {
         var request = try Request(.get, url: url)
-        let hops = try await HTTPStack.default.withResponse(to: request) { $0.metadata.redirects.count }
+        let hops = try await stack.withResponse(to: request) { $0.metadata.redirects.count }
         request.options.redirect = .off
-        return (try await HTTPStack.default.withResponse(to: request) { $0.status }, hops)
+        return (try await stack.withResponse(to: request) { $0.status }, hops)
     }
 }

@@ -5,9 +5,14 @@ import Logging
 
 /// The samples of a guide to URLSession with async/await, in Errand.
 ///
-/// Not in Errand yet: a cache (`cachePolicy`), cookies, downloads that resume, background sessions, WebSockets and reachability
-/// (`NWPathMonitor`, `isExpensive`). For lists in pages, see `OrderScreen.swift`.
-enum URLSessionGuide {
+/// On Apple's platforms, `HTTPStack.default` sends each request with `URLSession`. On Linux, a test passes a stack over
+/// `URLSessionTransport`.
+///
+/// Not in Errand yet: a cache (`cachePolicy`), cookies, downloads that resume, background sessions and WebSockets. For lists in pages, see
+/// `OrderScreen.swift`.
+struct URLSessionGuide: Sendable {
+    var stack = HTTPStack.default
+
     struct Article: Decodable, Sendable, Equatable {
         var articleId: Int
         var title: String
@@ -22,49 +27,49 @@ enum URLSessionGuide {
     // MARK: - Requests
 
     // data(from:) with a URL
-    static func data(from url: URL) async throws -> Data {
-        try await HTTPStack.default.send(Request(.get, url: url)).body.collect()
+    func data(from url: URL) async throws -> Data {
+        try await stack.send(Request(.get, url: url)).body.collect()
     }
 
     // A URLRequest with a method, a field, a body and a timeout
-    static func configuredRequest(to server: URL) async throws -> HTTPResponse.Status {
+    func configuredRequest(to server: URL) async throws -> HTTPResponse.Status {
         var request = try Request(.post, url: server.appending(path: "notes"))
         request.headers[.contentType] = "application/json"
         request.body = .data(try JSONEncoder().encode(["text": "Call home"]))
         request.options.timeout = .use(.seconds(30))
-        return try await HTTPStack.default.withResponse(to: request) { $0.status }
+        return try await stack.withResponse(to: request) { $0.status }
     }
 
     // fetch<T: Decodable>, with ISO 8601 dates and snake case; any status but 2xx throws
-    static func articles(_ server: URL) async throws -> [Article] {
+    func articles(_ server: URL) async throws -> [Article] {
         try await client(server).get("/articles")
     }
 
     // upload(for:fromFile:), which reads the file while it is sent
-    static func upload(_ file: URL, to server: URL) async throws -> String {
+    func upload(_ file: URL, to server: URL) async throws -> String {
         try await client(server).put("/upload", body: .file(file))
     }
 
     // bytes(for:) and its lines
-    static func lines(_ server: URL) async throws -> [String] {
+    func lines(_ server: URL) async throws -> [String] {
         var lines: [String] = []
-        let response = try await HTTPStack.default.send(Request(.get, url: server.appending(path: "lines")))
+        let response = try await stack.send(Request(.get, url: server.appending(path: "lines")))
         for try await line in response.body.lines { lines.append(line) }
         return lines
     }
 
     // download(for:) to a file, with progress
-    static func download(_ server: URL, to file: URL, showing progress: @escaping @Sendable (Double) -> Void) async throws -> Int64 {
+    func download(_ server: URL, to file: URL, showing progress: @escaping @Sendable (Double) -> Void) async throws -> Int64 {
         let request = try Request(.get, url: server.appending(path: "download"), query: ["bytes": 300_000])
-        return try await HTTPStack.default.download(request, to: file) { progress($0.fraction ?? 0) }.bytes
+        return try await stack.download(request, to: file) { progress($0.fraction ?? 0) }.bytes
     }
 
     // MARK: - A client
 
     // A client with a base URL, a decoder and a configured session: timeouts by phase and fields for all requests
-    static func client(_ server: URL) -> APIClient {
+    func client(_ server: URL) -> APIClient {
         APIClient(
-            .default
+            stack
                 .phaseTimeouts(connect: .seconds(10), idleRead: .seconds(30))
                 .timeout(.seconds(300))
                 .server(server, headers: [.acceptLanguage: "en"]),
@@ -78,7 +83,7 @@ enum URLSessionGuide {
         static func delete(_ id: Int) -> Endpoint<Void> { .delete("/notes/\(id, "id")") }
     }
 
-    static func notes(_ server: URL) async throws -> [Note] {
+    func notes(_ server: URL) async throws -> [Note] {
         let client = client(server)
         let added = try await client.value(Notes.add("Water the plants"))
         try await client.value(Notes.delete(added.id))
@@ -95,7 +100,7 @@ enum URLSessionGuide {
         }
     }
 
-    static func closures(_ server: URL) async throws -> Note {
+    func closures(_ server: URL) async throws -> Note {
         try await NotesClient.live(client(server)).add("Read a book")
     }
 
@@ -113,8 +118,8 @@ enum URLSessionGuide {
     }
 
     // Several middleware as a list: the last one is the outermost
-    static func welcome(_ server: URL, token: @escaping @Sendable () async throws -> String) async throws -> String {
-        let stack = HTTPStack.default.wrapped {
+    func welcome(_ server: URL, token: @escaping @Sendable () async throws -> String) async throws -> String {
+        let stack = stack.wrapped {
             BearerToken(token: token)
             RetryMiddleware()
             TimeoutMiddleware(.seconds(30))
@@ -123,44 +128,54 @@ enum URLSessionGuide {
     }
 
     // A token that is renewed after a 401, once for all calls that wait for it
-    static func renewedToken(_ server: URL) async throws -> [String] {
+    func renewedToken(_ server: URL) async throws -> [String] {
         struct Token: Decodable, Sendable { var accessToken: String }
         let session = client(server)
         let tokens = TokenSource(AccessToken("expired")) { _ in
             AccessToken(try await session.post("/token", as: Token.self).accessToken)
         }
-        let client = APIClient(HTTPStack.default.authenticate(.bearer(tokens)).server(server))
+        let client = APIClient(stack.authenticate(.bearer(tokens)).server(server))
         async let first: String = client.get("/private")
         async let second: String = client.get("/private")
         return try await [first, second]
     }
 
     // Retry with exponential backoff: not after a cancellation, nor after a 4xx other than 408 and 429
-    static func retried(_ server: URL) async throws -> Int {
-        let stack = HTTPStack.default.retry(RetryPolicy(maxAttempts: 4, backoff: .exponential(base: .milliseconds(20)))).server(server)
+    func retried(_ server: URL) async throws -> Int {
+        let stack = stack.retry(RetryPolicy(maxAttempts: 4, backoff: .exponential(base: .milliseconds(20)))).server(server)
         let response = try await APIClient(stack).response(Endpoint<Void>.get("/busy"))
         return response.metadata.attempts.count + 1
     }
 
-    // In place of waitsForConnectivity: up to 10 attempts within the timeout; of taskIsWaitingForConnectivity: a report of each wait
+    // waitsForConnectivity: each attempt waits for a network, for at most 30 seconds. taskIsWaitingForConnectivity: a report of each wait
     struct WaitReport: EventSink {
         let isWaiting: @Sendable () -> Void
 
-        func record(_ event: ExchangeEvent) { if event.kind == .waitStart { isWaiting() } }
+        func record(_ event: ExchangeEvent) { if event.kind == .networkWaitStart { isWaiting() } }
     }
 
-    static func patient(_ server: URL, isWaiting: @escaping @Sendable () -> Void) async throws {
-        let stack = HTTPStack.default
-            .retry(RetryPolicy(maxAttempts: 10, backoff: .exponential(base: .milliseconds(20), maxDelay: .seconds(5))))
+    func patient(_ server: URL, at gate: NetworkGate, isWaiting: @escaping @Sendable () -> Void) async throws {
+        let patient = stack.waitForNetwork(upTo: .seconds(30), at: gate)
+            .retry(RetryPolicy(maxAttempts: 10, backoff: .exponential(base: .milliseconds(20))).waitingForNetwork(at: gate))
             .timeout(.seconds(60))
             .events(to: WaitReport(isWaiting: isWaiting))
             .server(server)
-        try await APIClient(stack).value(Endpoint<Void>.get("/busy"))
+        try await APIClient(patient).value(Endpoint<Void>.get("/busy"))
+    }
+
+    // NWPathMonitor: a banner for as long as calls wait for a network
+    static func banner(at gate: NetworkGate, show: (String?) -> Void) async {
+        for await count in gate.waitingCounts() { show(count == 0 ? nil : "Waiting for a network.") }
+    }
+
+    // isExpensive and isConstrained: smaller photos for such a network
+    static func photo(_ id: Int, at gate: NetworkGate) -> Endpoint<Data> {
+        .get("/photos/\(id, "id")", query: ["size": gate.path.isExpensive || gate.path.isConstrained ? "small" : "large"])
     }
 
     // Requests in the log: one readable record for each, without secrets
-    static func logged(_ server: URL, to logger: Logger) async throws {
-        let _: [Note] = try await APIClient(HTTPStack.default.log(to: logger).server(server)).get("/notes")
+    func logged(_ server: URL, to logger: Logger) async throws {
+        let _: [Note] = try await APIClient(stack.log(to: logger).server(server)).get("/notes")
     }
 
     // MARK: - Failures
@@ -168,6 +183,7 @@ enum URLSessionGuide {
     // One error type for an app, made from the errors of the library
     enum AppError: Error, Equatable {
         case offline
+        case unreachable
         case timedOut
         case notFound
         case server(Int)
@@ -180,14 +196,15 @@ enum URLSessionGuide {
                 case let error as StatusError where error.status == .notFound: .notFound
                 case let error as StatusError: .server(error.status.code)
                 case is ResponseDecodingError: .unreadable
-                case _ where error.isConnectivityError: .offline
+                case _ where error.isOffline: .offline
+                case _ where error.isConnectivityError: .unreachable
                 case _ where error.isTimeout: .timedOut
                 default: .other(error.localizedDescription)
                 }
         }
     }
 
-    static func appError(_ server: URL, at path: PathTemplate) async -> AppError? {
+    func appError(_ server: URL, at path: PathTemplate) async -> AppError? {
         do {
             let _: [Note] = try await client(server).get(path)
             return nil
@@ -197,7 +214,7 @@ enum URLSessionGuide {
     }
 
     // A sentence for people, to show in an alert
-    static func alert(_ server: URL) async -> String {
+    func alert(_ server: URL) async -> String {
         do {
             let _: Note = try await client(server).get("/notes/999")
             return ""
@@ -211,7 +228,7 @@ enum URLSessionGuide {
         var title: String
     }
 
-    static func problem(_ server: URL) async throws -> [String?] {
+    func problem(_ server: URL) async throws -> [String?] {
         do {
             let _: Note = try await client(server).get("/notes/999")
             return []
@@ -221,8 +238,8 @@ enum URLSessionGuide {
     }
 
     // Cancelling a task ends its call, with CancellationError
-    static func cancelled(_ server: URL) async -> Bool {
-        let call = Task { try await APIClient(HTTPStack.default.server(server)).value(Endpoint<Void>.get("/slow")) }
+    func cancelled(_ server: URL) async -> Bool {
+        let call = Task { try await APIClient(stack.server(server)).value(Endpoint<Void>.get("/slow")) }
         call.cancel()
         do {
             try await call.value

@@ -31,6 +31,8 @@ struct FailureAdvice {
         case .cannotFindHost: hostAdvice
         case .cannotConnect where isRefused(error): "Is a server listening on this port?"
         case .cannotConnect: "Is the address right, and is the network up?"
+        case .notConnected where arguments.connection.waitForNetwork == nil:
+            "Is this machine connected to a network? --wait-for-network 60 waits for a network"
         case .notConnected: "Is this machine connected to a network?"
         case .timedOut where error.phase == .connect:
             "Allow more time with --connect-timeout, or try another address"

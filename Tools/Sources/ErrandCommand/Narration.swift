@@ -15,13 +15,17 @@ final class Narration: EventSink, Sendable {
     let last = LastExchange()
     private let state = Mutex(State())
     private let isShown: Bool
+    private let waitNotice: NetworkWait.Notice?
     private let versionOfConnection: @Sendable (_ number: Int) -> HTTPVersion?
 
     /// - Parameters:
-    ///   - isShown: whether anything is written.
+    ///   - isShown: whether connections, requests and responses are written.
+    ///   - waitNotice: reports the waits for a network; `nil` if requests do not wait.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
-    init(isShown: Bool, versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?) {
-        (self.isShown, self.versionOfConnection) = (isShown, versionOfConnection)
+    init(
+        isShown: Bool, waitNotice: NetworkWait.Notice?, versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?
+    ) {
+        (self.isShown, self.waitNotice, self.versionOfConnection) = (isShown, waitNotice, versionOfConnection)
     }
 
     /// The number of connections that were opened for the request, its redirects and its retries.
@@ -31,6 +35,7 @@ final class Narration: EventSink, Sendable {
     func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
+        waitNotice?.record(event)
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
         let pending = state.withLock { state in
             if !connection.isReused { state.openedConnections += 1 }

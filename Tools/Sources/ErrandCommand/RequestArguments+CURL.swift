@@ -7,7 +7,7 @@ extension RequestArguments {
     ///
     /// Curl sends a body again after most redirects, and retries every method. This command does neither. So the text has `--location`
     /// only for GET and HEAD, and `--retry` only for idempotent methods. Curl does not compress bodies: it sends the body of
-    /// `--compress-body` uncompressed.
+    /// `--compress-body` uncompressed. Curl does not wait for a network either.
     ///
     /// - Throws: `ValidationError` for settings that can't be understood.
     func curlArguments(for request: Request) throws -> [String] {

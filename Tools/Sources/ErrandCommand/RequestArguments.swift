@@ -23,7 +23,10 @@ struct RequestArguments: ParsableArguments {
         }
         guard connection.unixSocket != nil else { return }
         guard connection.unixSocket?.isEmpty == false else { throw ValidationError("--unix-socket must be a path (is empty)") }
-        let others = [("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty)].filter(\.1).map(\.0)
+        let others = [
+            ("--proxy", connection.proxy != nil), ("--resolve", !connection.resolve.isEmpty),
+            ("--wait-for-network", connection.waitForNetwork != nil),
+        ].filter(\.1).map(\.0)
         guard others.isEmpty else { throw ValidationError("--unix-socket and \(others.joined(separator: ", ")) do not go together") }
     }
 }
@@ -163,6 +166,12 @@ struct ConnectionOptions: ParsableArguments {
         help: ArgumentHelp("The most time for a connection to be established. 10 by default.", valueName: "seconds"))
     var connectTimeout: Double?
     @Option(
+        name: .customLong("wait-for-network"),
+        help: ArgumentHelp(
+            "The most time that each attempt waits if this machine has no network. After this time, the request is sent anyway. No wait by default.",
+            valueName: "seconds"))
+    var waitForNetwork: Double?
+    @Option(
         name: [.customShort("x"), .customLong("proxy")],
         help: ArgumentHelp(
             """
@@ -231,6 +240,10 @@ struct ConnectionOptions: ParsableArguments {
         }
         if let connectTimeout, !(connectTimeout > 0 && connectTimeout < 1e6) {
             throw ValidationError("--connect-timeout must be more than 0 and less than 1000000 seconds (is \(connectTimeout.shortText))")
+        }
+        if let waitForNetwork, !(waitForNetwork > 0 && waitForNetwork < 1e9) {
+            throw ValidationError(
+                "--wait-for-network must be more than 0 and less than 1000000000 seconds (is \(waitForNetwork.shortText))")
         }
         if let maxHeaderBytes, !(1...1 << 30).contains(maxHeaderBytes) {
             throw ValidationError("--max-header-bytes must be 1 to \(1 << 30) (is \(maxHeaderBytes))")

@@ -52,12 +52,13 @@ struct RequestRun {
         let file = shown.remoteName ? try arguments.remoteFileName() : shown.output
         let transport = try arguments.transport()
         if let warning = arguments.insecureWarning, shown.showsMessages { Terminal.say("errand: \(warning)") }
-        let narration = Narration(isShown: shown.verbose) { number in
+        let wait = NetworkWait(arguments)
+        let narration = Narration(isShown: shown.verbose, waitNotice: wait?.notice) { number in
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
         let task = Task {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
-                let (layers, tokens) = try layers(on: stack, authentication, narration)
+                let (layers, tokens) = try layers(on: stack, authentication, wait, narration)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -107,7 +108,7 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ narration: Narration
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -118,16 +119,25 @@ struct RequestRun {
         // The innermost layer shows the requests as they are sent.
         if shown.verbose { stack = stack.wrapped(by: ExchangeNarrator(narration: narration, proxy: try arguments.proxyPolicy())) }
         stack = authentication.signing(stack)
+        // Outside `sign`, because a signature has its time. The requests for tokens wait too.
+        var tokenStack = bottom
+        if let wait {
+            stack = wait.layer(on: stack)
+            tokenStack = wait.layer(on: bottom).transformRequest { $0.options.eventSink = wait.notice }
+        }
         if arguments.content.compressed { stack = stack.decompress() }
         let tokens: TokenSource?
-        (stack, tokens) = try authentication.authenticating(stack, transport: bottom)
+        (stack, tokens) = try authentication.authenticating(stack, transport: tokenStack)
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
         if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         watch(.attempt)
-        if connection.retry > 0 { stack = stack.retry(RetryPolicy(maxAttempts: connection.retry + 1), budget: nil) }
+        if connection.retry > 0 {
+            let policy = RetryPolicy(maxAttempts: connection.retry + 1)
+            stack = stack.retry(wait.map { policy.waitingForNetwork(at: $0.gate) } ?? policy, budget: nil)
+        }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
         return (stack, tokens)
     }

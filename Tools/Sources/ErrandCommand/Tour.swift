@@ -61,6 +61,7 @@ enum Tour {
         }
         try await TourOfConnections.walk()
         try await rehearse()
+        try await waitForANetwork()
         print("\nThe tour is over: every step had the expected result.")
     }
 
@@ -221,6 +222,24 @@ enum Tour {
         } catch let error as TransportError {
             try expect(error.phase == .response, "\(error)")
         }
+    }
+
+    /// A phone in a tunnel, whose network path is scripted.
+    private static func waitForANetwork() async throws {
+        step("A phone in a tunnel: the call waits for a network", "stack.waitForNetwork(upTo: .seconds(30), at: gate).profile()")
+        let network = ScriptedPathMonitor(.unsatisfied)
+        let gate = NetworkGate(network)
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.waitForNetwork(upTo: .seconds(30), at: gate).profile()
+        async let call = stack.send(Request(.get, url: "https://a.example/"))
+        for await count in gate.waitingCounts() where count > 0 { break }
+        try expect(stub.requests.isEmpty, "\(gate)")
+        network.change(to: .cellular)
+        let response = try await call
+        _ = try await response.body.collect()
+        let profile = response.metadata.profile?.description ?? ""
+        for line in profile.split(separator: "\n") { print("     \(line)") }
+        try expect(response.status == .ok && profile.contains("waitForNetwork"), "\(gate)")
     }
 
     /// The transport over SwiftNIO: connections, addresses, event loops and pins.

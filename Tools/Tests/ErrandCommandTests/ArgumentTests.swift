@@ -163,6 +163,14 @@ struct ArgumentTests {
         #expect(line.contains(advice), "\(line)")
     }
 
+    @Test(arguments: [([], "--wait-for-network 60 waits for a network"), (["--wait-for-network", "5"], "connected to a network?")])
+    func theWaitForANetworkIsAdvisedOnce(options: [String], ending: String) throws {
+        let error = TransportError(
+            .notConnected, phase: .connect, request: try Request(.get, url: "http://a.example/"), delivery: .notSent)
+        let line = FailureAdvice(try RequestArguments.parse(options + ["a.example"])).line(for: error)
+        #expect(line.hasSuffix(ending), "\(line)")
+    }
+
     /// Credentials are named only where the proxy asks for some.
     @Test(
         arguments: [

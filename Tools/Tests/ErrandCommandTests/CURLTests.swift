@@ -66,6 +66,7 @@ import Testing
             (["-x", "", "http://a.example/"], ["--proxy ''"]),
             (["post", "-L", "--retry", "2", "http://a.example/", "-H", "Content-Type: a/b"], []),
             (["delete", "-L", "--retry", "2", "http://a.example/"], ["--retry 2"]),
+            (["--wait-for-network", "5", "http://a.example/"], []),
             (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock"]),
             (["--unix-socket=-x.sock", "http://a.example/"], ["--unix-socket ./-x.sock"]),
         ] as [([String], [String])]) func theCommandHasOnlyTheGivenOptions(arguments: [String], expected: [String]) async throws

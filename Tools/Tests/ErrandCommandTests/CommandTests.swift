@@ -43,7 +43,9 @@ import Testing
         ["get", "--no-such-flag", "http://127.0.0.1/"], ["post", "http://127.0.0.1/", "-d", "a", "-F", "b=c"],
         ["put", "http://127.0.0.1/", "-T", "/no/such/file"], ["get", "http://127.0.0.1/", "-H", "no colon"],
         ["get", "http://127.0.0.1/", "--cert", "x"], ["-X", "B AD", "http://127.0.0.1/"], ["get", "http://127.0.0.1/", "--max-time", "-1"],
-        ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"],
+        ["get", "http://127.0.0.1/", "-H", "X: a\r\nEvil: b"], ["get", "http://127.0.0.1/", "--wait-for-network", "0"],
+        ["get", "http://127.0.0.1/", "--wait-for-network", "inf"],
+        ["get", "http://127.0.0.1/", "--wait-for-network", "5", "--unix-socket", "/s"],
         ["events", "http://127.0.0.1/", "--silence", "inf"], ["events", "http://127.0.0.1/", "--silence", "1e30"],
         ["events", "http://127.0.0.1/", "--count", "0"], ["events", "http://127.0.0.1/", "--max-reconnects", "-1"],
         ["events", "http://127.0.0.1/", "-o", "x"], ["events", "http://127.0.0.1/", "-I"], ["events", "http://127.0.0.1/", "--retry", "2"],
@@ -175,6 +177,68 @@ import Testing
             let outcome = try await CommandProcess.run("get", url, through: launcher)
             #expect(outcome.status == 6)
             #expect(outcome.errors.contains("cannot") || outcome.errors.contains("not connected"))
+        }
+    }
+
+    // MARK: - The wait for a network
+
+    /// Runs a command in a network namespace without a network.
+    private static let withoutNetwork = ["unshare", "-r", "-n"]
+    /// The reason why there are no network namespaces; `nil` if there are some.
+    private static let missingNamespaces: String? = {
+        let probe = Process()
+        probe.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        probe.arguments = withoutNetwork + ["/bin/sh", "-c", "ip link add v0 type veth peer name v1"]
+        (probe.standardOutput, probe.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+        do {
+            try probe.run()
+        } catch {
+            return "no network namespace: \(error)"
+        }
+        probe.waitUntilExit()
+        return probe.terminationStatus == 0 ? nil : "no network namespace: unshare or ip has ended with \(probe.terminationStatus)"
+    }()
+    private static let waitLine = "errand: this machine has no network; waiting for a network, for at most "
+
+    @Test(.enabled(if: missingNamespaces == nil, Comment(rawValue: missingNamespaces ?? "")))
+    func aRequestIsSentAnywayAfterTheWait() async throws {
+        let words = ["get", "http://192.0.2.1/", "--wait-for-network", "0.2"]
+        let outcome = try await CommandProcess(words, through: Self.withoutNetwork).outcome()
+        let lines = outcome.errors.split(separator: "\n").map(String.init)
+        #expect(outcome.status == 6 && lines.count == 2 && lines.first == Self.waitLine + "0.2 s", "\(lines)")
+        #expect(lines.last?.contains("not connected") == true && lines.last?.hasSuffix("connected to a network?") == true, "\(lines)")
+        let silent = try await CommandProcess(words + ["-s"], through: Self.withoutNetwork).outcome()
+        #expect(silent.status == 6 && silent.errors.isEmpty)
+    }
+
+    /// The script gives the namespace a network as soon as the command waits. Nothing listens at the address.
+    @Test(.enabled(if: missingNamespaces == nil, Comment(rawValue: missingNamespaces ?? "")))
+    func theWaitEndsWhenTheNetworkReturns() async throws {
+        let script = """
+            folder=$(mktemp -d); trap 'rm -r "$folder"' EXIT; mkfifo "$folder/errors"
+            "$@" 2>"$folder/errors" & command=$!
+            exec 3<"$folder/errors"
+            read -r line <&3; echo "$line" >&2
+            ip link add v0 type veth peer name v1
+            for name in lo v0 v1; do ip link set $name up; done
+            ip address add 10.9.0.1/24 dev v0
+            ip route add default via 10.9.0.2
+            cat <&3 >&2
+            wait $command
+            """
+        // If the wait did not end, the time for everything would end.
+        let outcome = try await CommandProcess(
+            ["get", "http://10.9.0.1:9/", "--wait-for-network", "600", "--max-time", "60"],
+            through: Self.withoutNetwork + ["/bin/sh", "-c", script, "sh"]
+        ).outcome()
+        #expect(outcome.status == 6 && outcome.errors.hasPrefix(Self.waitLine + "600 s\n"), "\(outcome.errors)")
+        #expect(outcome.errors.hasSuffix("Is a server listening on this port?\n"), "\(outcome.errors)")
+    }
+
+    @Test func aRequestToThisMachineDoesNotWait() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("get", "\(url)/ip", "--wait-for-network", "60", "--retry", "1")
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
         }
     }
 
