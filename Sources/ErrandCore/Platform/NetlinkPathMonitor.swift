@@ -1,5 +1,5 @@
 #if canImport(Glibc) || canImport(Musl)
-internal import Dispatch
+package import Dispatch
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -46,15 +46,18 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
         self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
     }
 
-    /// - Parameter receiveBufferBytes: the size of the buffer for notifications; with `nil`, the system chooses the size. Tests use a small
-    ///   buffer, so that the kernel drops notifications.
-    package init(requiresDefaultRoute: Bool = true, receiveBufferBytes: Int32?) {
+    /// Tests use a small buffer and a queue that they suspend, so that the kernel drops notifications.
+    ///
+    /// - Parameters:
+    ///   - receiveBufferBytes: the size of the buffer for notifications; with `nil`, the system chooses the size.
+    ///   - queue: the serial queue that reads notifications. Default: one queue for all monitors.
+    package init(requiresDefaultRoute: Bool = true, receiveBufferBytes: Int32?, queue: DispatchQueue? = nil) {
         let latest = CurrentValue(NetworkPath.unknown)
         self.latest = latest
         do {
             let reader = try NetlinkReadings(
                 requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: receiveBufferBytes, latest: latest)
-            (unavailableReason, source) = (nil, NotificationSource(reader, on: Self.queue))
+            (unavailableReason, source) = (nil, NotificationSource(reader, on: queue ?? Self.queue))
         } catch {
             (unavailableReason, source) = (error.text, nil)
         }

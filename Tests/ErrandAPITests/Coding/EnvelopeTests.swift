@@ -234,7 +234,9 @@ import Testing
             throw try await StatusError(reading: response)
         }
         let stack = HTTPStack(stub(balanceTooLow, status: .badRequest)).wrapped(by: detour)
-        let client = APIClient(stack.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self)
+        let client = APIClient(stack.server("https://a.example"), json: JSONCoding(keys: .snakeCase), envelope: Wrapper.self) { _ in
+            TestError()
+        }
         await #expect(throws: StatusError.self) { try await client.get("/x", as: User.self) }
     }
 

@@ -50,6 +50,27 @@ import Testing
         #expect(signature(try await signed(request, "20130524T000000Z", service: "s3", credentials: credentials)) == expected)
     }
 
+    /// An example of the documentation of Amazon S3: in the path of an object, `%24` is signed as it is, and not as `%2524`.
+    @Test(arguments: ["/test$file.text", "/test%24file.text"]) func anEscapedPathOfS3IsSignedOnce(target: String) async throws {
+        var request = try Request(.put, url: "https://examplebucket.s3.amazonaws.com/", body: .data(Data("Welcome to Amazon S3.".utf8)))
+        request.head.path = target
+        request.headers[.date] = "Fri, 24 May 2013 00:00:00 GMT"
+        request.headers[.custom("x-amz-storage-class")] = "REDUCED_REDUNDANCY"
+        let credentials = AWSCredentials(accessKeyID: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+        let sent = try await signed(request, "20130524T000000Z", service: "s3", credentials: credentials)
+        #expect(signature(sent) == "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd")
+        #expect(sent.head.path == "/test%24file.text")
+    }
+
+    /// With its own `Host`, a request to an address has the signature of a request to the host.
+    @Test func theHostFieldOfARequestIsSignedInPlaceOfItsAuthority() async throws {
+        var request = try Request(.get, url: "https://127.0.0.1:8443/x")
+        request.headers[.custom("Host")] = "bucket.s3.example"
+        let (own, plain) = (try await signed(request), try await signed(Request(.get, url: "https://bucket.s3.example/x")))
+        #expect(signature(own) != nil && signature(own) == signature(plain))
+        #expect(own.head.authority == "127.0.0.1:8443")
+    }
+
     private struct Case: Codable {
         let method: String
         let url: String

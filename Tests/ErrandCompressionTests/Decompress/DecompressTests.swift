@@ -180,6 +180,15 @@ import Testing
         let inner = try await Self.bytes("gzip(gzip(b'') * 200000)")
         let swallowed = try await failure(ContentDecodingError.self) { try await decoded(inner, coding: "gzip, gzip", pieceBytes: .max) }
         #expect("\(swallowed.code)" == "gzip: it has more than 1000 members in a row without content" && swallowed.code.isLimit)
+        // Empty blocks of one member: the first decoder produces 1.5 MB, and the second decoder produces six bytes.
+        let blocks = try await Self.bytes("gzip(gzip(text)[:10] + b'\\0\\0\\0\\xff\\xff' * 300_000 + gzip(text)[10:])")
+        let empty = try await failure(ContentDecodingError.self) { try await decoded(blocks, coding: "gzip, gzip", pieceBytes: .max) }
+        #expect("\(empty.code)" == "it has more than 100 times the bytes that were received (maxRatio)")
+        let limits = DecompressionLimits(limitBytes: 1_000_000, maxRatio: nil)
+        let large = try await failure(ContentDecodingError.self) {
+            try await decoded(blocks, coding: "gzip, gzip", pieceBytes: .max, limits)
+        }
+        #expect("\(large.code)" == "it has more than 1000000 bytes (limitBytes)")
         let long = try await failure(ContentDecodingError.self) {
             try await decoded(Data([1]), coding: "gzip,gzip,gzip,gzip,gzip,gzip", pieceBytes: .max)
         }

@@ -130,6 +130,22 @@ import Testing
 
     // MARK: The end of a sink
 
+    /// Abandons the body at the end of its bytes.
+    private final class AbandoningSink: BodySink {
+        let body = Mutex<ResponseBody?>(nil)
+        func write(_ chunk: Data) async throws {}
+        func finish(trailers: HTTPFields?) async throws { body.withLock { $0.take() }?.abandon() }
+        func abandon(_ end: ExchangeLifetime.Outcome) {}
+    }
+
+    @Test func anAbandonedSinkIsNotFinished() async throws {
+        let (inner, outer) = (AbandoningSink(), SlowSink())
+        let body = ResponseBody(ScriptedBodySource(["ab"])).copied(to: inner).copied(to: outer)
+        inner.body.withLock { $0 = body }
+        await #expect(throws: BodyAlreadyUsedError.self) { try await body.collect() }
+        #expect(outer.told.all == ["ab", "abandoned"])
+    }
+
     private final class RecordingBodySink: BodySink {
         let told = RecordingList<String>()
         let failsAt: Int

@@ -162,6 +162,16 @@ import Testing
         #expect(try names == [])
     }
 
+    /// Reading a body in memory never waits, and does not notice the cancellation.
+    @Test func aCancelledTaskGivesABodyInMemoryNoName() async throws {
+        let task = Task { [target] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await ResponseBody(Data("one".utf8)).write(to: target)
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try names == [])
+    }
+
     @Test func aFullDiskIsNamedAndLeavesNothing() async throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let device = full.fileDescriptor

@@ -70,6 +70,16 @@ import Testing
         withExtendedLifetime(error) {}
     }
 
+    @Test func aCancelledCallIsCancelledForItsObserverWhateverAnInnerLayerThrows() async {
+        let stack = ClosureSender { _ in
+            withUnsafeCurrentTask { $0?.cancel() }
+            throw TestError()
+        }.wrapped(by: observing)
+        let call = Task { try await stack.send(.sample()) }
+        await #expect(throws: TestError.self) { try await call.value }
+        #expect(outcomes.all.map(\.isCancelled) == [true])
+    }
+
     @Test func anObserverDoesNotKeepAnExchangeAlive() async throws {
         let sender = ClosureSender {
             Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: $0, exchange: ExchangeLifetime())

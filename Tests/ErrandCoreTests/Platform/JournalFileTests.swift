@@ -297,7 +297,8 @@ import Testing
         try journal.append(Data("b".utf8), synchronizes: false)
         #expect(steps.withLock { $0 } == ["file", "folder", "file"])
         try journal.synchronize()
+        #expect(steps.withLock { $0 } == ["file", "folder", "file", "file"])
         try journal.replace(with: [])
-        #expect(steps.withLock { $0.suffix(4) } == ["file", "file", "rename", "folder"])
+        #expect(steps.withLock { $0.dropFirst(4) } == ["file", "rename", "folder"])
     }
 }

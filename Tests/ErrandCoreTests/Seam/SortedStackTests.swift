@@ -186,6 +186,7 @@ import Testing
             DecompressMiddleware()
         }
         #expect(labels(plain).count == 2)
+        #expect(labels(plain.retry()).count == 3, "a layer of another place replaces no default layer")
         let own = plain.redirect(RedirectPolicy(maxHops: 3)).retry().decompress(DecompressionLimits(limitBytes: 9))
         #expect(labels(own).count == 3 && labels(own)[1] == RedirectMiddleware(RedirectPolicy(maxHops: 3)).label)
         #expect(own.orderProblems == [])

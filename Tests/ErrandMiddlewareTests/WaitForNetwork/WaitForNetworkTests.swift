@@ -10,10 +10,24 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct WaitForNetworkTests {
     private let clock = ManualClock()
     private let network = ScriptedPathMonitor(.unsatisfied)
+    /// The number of times that the current path was read.
+    private let reads = Counter()
     private let gate: NetworkGate
     private let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
 
-    init() { gate = NetworkGate(network, clock: clock) }
+    private struct CountingMonitor: NetworkPathMonitor {
+        let network: ScriptedPathMonitor
+        let reads: Counter
+
+        var current: NetworkPath {
+            defer { reads.add() }
+            return network.current
+        }
+
+        func paths() -> AsyncStream<NetworkPath> { network.paths() }
+    }
+
+    init() { gate = NetworkGate(CountingMonitor(network: network, reads: reads), clock: clock) }
 
     private var stack: HTTPStack { stub.waitForNetwork(upTo: .seconds(30), at: gate, clock: clock) }
 
@@ -229,8 +243,10 @@ import Testing
         network.change(to: .wifi)
         await eventually { stub.requests.count == 6 && clock.nextSleeper == .milliseconds(125) }
         network.change(to: .unsatisfied)
+        let before = reads.value
         clock.advance(by: .milliseconds(125))
-        await eventually { clock.nextSleeper.map { $0 > .seconds(20) } ?? false }
+        // The gate has noticed the loss.
+        await eventually { reads.value > before }
         #expect(gate.waitingCount == 2 && stub.requests.count == 6)
         network.change(to: .wifi)
         for task in tasks { #expect(try await task.value.status == .ok) }

@@ -10,29 +10,46 @@ import Testing
 extension NIOTransportTests {
     /// What was read is not kept: the memory in use does not grow with the bytes that were received.
     @Suite(.timeLimit(.minutes(5))) struct KeptMemoryTests {
-        /// Each write ends within the line of a chunk, so that something is always unread.
-        @Test func parsedBytesAreReleasedBeforeUnparsedBytes() async throws {
-            let server = try RawServer { connection in
-                let request = try connection.readHead()
-                let count = Int(request.target.dropFirst()) ?? 0
-                try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40")
-                let chunk = "0\r\n" + String(repeating: "a", count: 1024) + "\r\n40"
-                let piece = Data(String(repeating: chunk, count: 16).utf8)
-                for _ in 0..<count / (16 * 1024) { try connection.write(piece) }
+        /// A server that sends interim responses without end. The target of a request has the number of bytes. A read of the client almost
+        /// always ends within a line, so that something is unread.
+        private func interimServer(
+            _ written: Watched<Int>, bytesOf count: @escaping @Sendable (_ target: String) -> Int?
+        ) throws -> RawServer {
+            try RawServer { connection in
+                let bytes = count(try connection.readHead().target) ?? 0
+                let interim = "HTTP/1.1 103 Early Hints\r\nA: " + String(repeating: "a", count: 1000) + "\r\n\r\nHTTP"
+                try connection.write("HTTP")
+                let piece = Data(String(repeating: String(interim.dropFirst(4)), count: 16).utf8)
+                for _ in 0..<bytes / piece.count { try connection.write(piece) }
+                written.change { $0 += 1 }
                 connection.waitForEnd()
             }
+        }
+
+        /// Expects that a call keeps little of the bytes that a server of ``interimServer(_:bytesOf:)`` has written.
+        private func expectLittleIsKept(
+            of server: RawServer, _ written: Watched<Int>, by transport: NIOTransport, url: (_ bytes: Int) -> String
+        ) async throws {
+            try await expectKept(
+                atMost: 2_000_000, of: 6 * 1024 * 1024,
+                settle: { try await server.counts.wait("the end of the earlier connection") { $0.open == 0 } }
+            ) { bytes in
+                let before = written.value
+                let request = try Request(.get, url: url(bytes)).within(.seconds(60))
+                let call = Task { try await transport.send(request) }
+                try await written.wait("all bytes of the server") { $0 > before }
+                return CallbackOnDeinit { call.cancel() }
+            }
+        }
+
+        @Test func parsedBytesAreReleasedBeforeUnparsedBytes() async throws {
+            let written = Watched(0)
+            let server = try interimServer(written) { Int($0.dropFirst()) }
             defer { server.stop() }
-            try await withNIO { transport in
-                try await expectKept(atMost: 3_000_000, of: 4 * 1024 * 1024) { count in
-                    let response = try await transport.send(Request(.get, url: server.url("/\(count)")).within(.seconds(60)))
-                    var received = 0
-                    for try await piece in response.body {
-                        received += piece.count
-                        if received == count { break }
-                    }
-                    #expect(received == count)
-                    return response
-                }
+            try await withNIO {
+                $0.responseLimits.interimResponseCount = .max
+            } _: { transport in
+                try await expectLittleIsKept(of: server, written, by: transport) { server.url("/\($0)") }
             }
         }
 
@@ -47,33 +64,17 @@ extension NIOTransportTests {
             }
         }
 
-        /// A proxy that sends interim responses without end.
         @Test func bytesOfAProxyBeforeTheTunnelAreReleased() async throws {
             let written = Watched(0)
-            let proxy = try RawServer { connection in
-                let request = try connection.readHead()
-                // The count is the name of the host: 4000.invalid
-                let count = Int(request.target.prefix { $0 != "." }) ?? 0
-                let interim = "HTTP/1.1 103 Early Hints\r\nA: " + String(repeating: "a", count: 1000) + "\r\n\r\nHTTP"
-                try connection.write("HTTP")
-                let piece = Data(String(repeating: String(interim.dropFirst(4)), count: 16).utf8)
-                for _ in 0..<count / piece.count { try connection.write(piece) }
-                written.change { $0 += 1 }
-                connection.waitForEnd()
-            }
+            // The number is the name of the host: 4000.invalid
+            let proxy = try interimServer(written) { Int($0.prefix { $0 != "." }) }
             defer { proxy.stop() }
             try await withNIO {
                 $0.proxy = .all(.http(host: "127.0.0.1", port: proxy.port))
                 $0.responseLimits.interimResponseCount = .max
                 $0.connectTimeout = .seconds(60)
             } _: { transport in
-                try await expectKept(atMost: 2_000_000, of: 6 * 1024 * 1024) { count in
-                    let before = written.value
-                    let request = try Request(.get, url: "https://\(count).invalid/").within(.seconds(60))
-                    let call = Task { try await transport.send(request) }
-                    try await written.wait("all bytes of the proxy") { $0 > before }
-                    return CallbackOnDeinit { call.cancel() }
-                }
+                try await expectLittleIsKept(of: proxy, written, by: transport) { "https://\($0).invalid/" }
             }
         }
 

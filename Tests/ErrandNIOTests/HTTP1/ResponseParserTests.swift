@@ -107,7 +107,7 @@ struct ResponseParserTests {
     @Test(arguments: [
         ("Location", "/caf\\xE9?q=\\xFF", "/caf%E9?q=%FF"), ("Location", "/caf\\xC3\\xA9", "/café"), ("Content-Location", "/\\xE9", "/%E9"),
         ("Link", "</caf\\xE9>; rel=next; title=\"\\xE9\", </\\xFF>", "</caf%E9>; rel=next; title=\"é\", </%FF>"),
-        ("X-Location", "/\\xE9", "/é"),
+        ("Link", "\\xE9 </\\xE9>", "é </%E9>"), ("X-Location", "/\\xE9", "/é"),
     ])
     func bytesOfAURLThatAreNotUTF8AreEscaped(name: String, value: String, expected: String) throws {
         var bytes: [UInt8] = []

@@ -22,6 +22,8 @@ package enum LiveBytes {
 ///
 /// - Parameters:
 ///   - limit: in bytes, whatever the count.
+///   - settle: waits until everything that `read` returned earlier is released. Without this wait, memory that is released late would
+///     count as used before the next measurement.
 ///   - read: reads so many bytes, and returns everything that must stay alive while the memory is measured: the reader, the
 ///     pieces that it returned.
 package func expectKept<Kept>(
@@ -29,11 +31,13 @@ package func expectKept<Kept>(
     of count: Int,
     sourceLocation: SourceLocation = #_sourceLocation,
     isolation: isolated (any Actor)? = #isolation,
+    settle: () async throws -> Void = {},
     _ read: (_ count: Int) async throws -> Kept
 ) async rethrows {
     for factor in [1, 2, 4] {
         var least = Int.max
         for _ in 1...3 where least > limit {
+            try await settle()
             guard let before = LiveBytes.now else { return }
             let kept = try await read(count * factor)
             let after = LiveBytes.now ?? before
