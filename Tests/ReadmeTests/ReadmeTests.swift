@@ -274,7 +274,7 @@ import Testing
             Stub(.post, "/reports").responds(.status(.accepted, headers: [.location: "/done", .retryAfter: "0"])),
             Stub(.get, "/done").responds(.json(["url": "/r.pdf"] as JSONValue)))
         let client = APIClient(stub.server("https://a.example"))
-        let screen = await JobScreen()
+        let screen = JobScreen()
         try await screen.wait(forJob: 7, client: client)
         #expect(await screen.progress == 1)
         #expect(try await makeReport(client, year: 2026).url == "/r.pdf")
