@@ -31,13 +31,13 @@ package func expectKept<Kept>(
     of count: Int,
     sourceLocation: SourceLocation = #_sourceLocation,
     isolation: isolated (any Actor)? = #isolation,
-    settle: () async throws -> Void = {},
+    settle: (() async throws -> Void)? = nil,
     _ read: (_ count: Int) async throws -> Kept
 ) async rethrows {
     for factor in [1, 2, 4] {
         var least = Int.max
         for _ in 1...3 where least > limit {
-            try await settle()
+            try await settle?()
             guard let before = LiveBytes.now else { return }
             let kept = try await read(count * factor)
             let after = LiveBytes.now ?? before
