@@ -154,6 +154,7 @@ final class Exchange: ReadyBodySource {
             case .deliver(let chunk, let waiter): waiter.continuation.resume(returning: chunk)
             case .endBody(let waiter, nil): waiter.continuation.resume(returning: nil)
             case .endBody(let waiter, let error?): waiter.continuation.resume(throwing: error)
+            case .publishEnd: perform(machine.withLock { $0.publishEnd() })
             }
         }
     }

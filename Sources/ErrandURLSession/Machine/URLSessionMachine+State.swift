@@ -50,6 +50,8 @@ extension URLSessionMachine {
         case deliver(Data, to: ChunkWaiter)
         /// Ends the body. `nil`: the body is complete.
         case endBody(ChunkWaiter, (any Error)?)
+        /// Calls ``URLSessionMachine/publishEnd()``.
+        case publishEnd
     }
 
     enum Read: Sendable {

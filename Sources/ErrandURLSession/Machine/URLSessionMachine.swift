@@ -43,6 +43,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     /// The head of a redirect that was not followed. Some sessions report no response after such a redirect.
     private var refusedRedirect: ReceivedHead?
     private var timings: ExchangeEvent.Timings?
+    /// Whether readers may see the end, because the events of the end were recorded.
+    private var isEndPublished = false
+    /// The reader that waits until the end is published.
+    private var endWaiter: ChunkWaiter?
 
     /// - Parameter makeError: returns the error for a fault.
     init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, Position) -> any Error) {
@@ -218,6 +222,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
 
     /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
     ///
+    /// The end is returned only after its events were recorded: an app that has read the whole body can rely on the metadata of the exchange.
+    ///
     /// - Parameter waiter: kept if no chunk is queued, until the next event.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (Read, [Action]) {
         if let chunk = chunks.popFirst() {
@@ -226,6 +232,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
             return (.chunk(chunk), isRunning ? [.adjustFlow] : [])
         }
         switch state {
+        case .ended where !isEndPublished && endWaiter == nil:
+            endWaiter = waiter
+            return (.pending, [])
+        case .ended where !isEndPublished: return (.failure(BodyAlreadyUsedError()), [])
         case .ended(.complete): return (.end, [])
         case .ended(.failed(let error)): return (.failure(error), [])
         case .ended(.abandoned): return (.failure(CancellationError()), [])
@@ -285,12 +295,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         let (old, timings) = (state, timings)
         state = .ended(outcome)
         isHeldBack = false
-        let error: (any Error)? =
-            switch outcome {
-            case .complete: nil
-            case .failed(let error): error
-            case .abandoned: CancellationError()
-            }
+        let error = Self.error(of: outcome)
         var isDecoded = false
         if case .receiving(let receiving) = old { isDecoded = receiving.isDecoded }
         let sizes = ExchangeLifetime.BodySizes(requestBytes: upload.sentBytes, responseBytes: isDecoded ? nil : receivedBytes)
@@ -299,10 +304,26 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         actions += [.endLifetime(outcome, sizes), .forget]
         switch old {
         case .waiting(let waiter): if let error { actions.append(.failHead(waiter, error)) }
-        case .receiving(let receiving): if let waiter = receiving.waiter { actions.append(.endBody(waiter, error)) }
+        case .receiving(let receiving): endWaiter = receiving.waiter
         case .idle, .ended: break
         }
-        return actions
+        return actions + [.publishEnd]
+    }
+
+    private static func error(of outcome: ExchangeLifetime.Outcome) -> (any Error)? {
+        switch outcome {
+        case .complete: nil
+        case .failed(let error): error
+        case .abandoned: CancellationError()
+        }
+    }
+
+    /// Shows the end to readers. Called once, after the other actions of the end were carried out.
+    mutating func publishEnd() -> [Action] {
+        guard case .ended(let outcome) = state else { return [] }
+        isEndPublished = true
+        defer { endWaiter = nil }
+        return endWaiter.map { [.endBody($0, Self.error(of: outcome))] } ?? []
     }
 
     private var position: Position {

@@ -356,6 +356,32 @@ internal import Testing
 
     // MARK: - Before the start and after the end
 
+    /// Otherwise, an app that has read the whole body would not find the event of the end, and the metadata of the exchange.
+    @Test(arguments: [false, true])
+    func aReaderSeesTheEndAfterItsEventsWereRecorded(isComplete: Bool) {
+        var task = begun()
+        task.respond()
+        task.apply { $0.receive(Data("abc".utf8)) }
+        // The actions of the end are not carried out yet.
+        let actions = task.machine.complete(isComplete ? nil : .unknown)
+        #expect(task.read().isChunk)
+        #expect(task.read().isPending && task.read(orWait: 2).isPending && task.read(orWait: 3).failure is BodyAlreadyUsedError)
+        task.apply { _ in actions }
+        #expect(task.log.suffix(2) == ["forget", isComplete ? "endBody" : "failBody"] && task.readers == [2: 1])
+        let last = task.read()
+        if case .end = last { #expect(isComplete) } else { #expect((last.failure as? ScriptedFailure)?.fault == "session") }
+    }
+
+    @Test func aSecondPublicationOfTheEndDoesNothing() {
+        var task = begun()
+        task.respond()
+        #expect(task.read(orWait: 2).isPending)
+        task.apply { $0.publishEnd() }
+        task.apply { $0.complete(nil) }
+        task.apply { $0.publishEnd() }
+        #expect(task.readers == [2: 1] && task.count("endBody") == 1)
+    }
+
     @Test func aTaskThatFailsBeforeItsStartFailsTheCall() {
         var task = ScriptedTask()
         task.apply { $0.complete(.unknown) }

@@ -68,6 +68,7 @@ struct ScriptedTask {
             case .endBody(let waiter, let error):
                 log.append(error == nil ? "endBody" : "failBody")
                 readers[waiter, default: 0] += 1
+            case .publishEnd: apply { $0.publishEnd() }
             }
         }
     }
