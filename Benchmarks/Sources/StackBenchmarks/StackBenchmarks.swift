@@ -66,8 +66,8 @@ struct StackBenchmarks {
             allocations (budget 10)
             observers: metrics, trace and events \(observers.all.microseconds.rounded3) µs and \(observers.all.allocations.rounded3) allocations \
             (budget 30), \((observers.all.microseconds / seam.send.microseconds).rounded3) times a call through the seam, switched off \(observers.off.microseconds.rounded3) µs and \(observers.off.allocations.rounded3) allocations (budget 0)
-            the seam: stack.send \(seam.send.microseconds.rounded3) µs and \(seam.send.allocations.rounded3) allocations (budget 1 and 2), \
-            APIClient.data \(seam.typed.microseconds.rounded3) µs and \(seam.typed.allocations.rounded3) (budget 2.5 and 8)
+            the seam: stack.send \(seam.send.microseconds.rounded3) µs and \(seam.send.allocations.rounded3) allocations (budget 2), \
+            APIClient.data \(seam.typed.microseconds.rounded3) µs and \(seam.typed.allocations.rounded3) (budget 8)
             flow control, idle: \(flow.map { "\($0) \($1.microseconds.rounded3) µs" }.joined(separator: ", "))
             a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
