@@ -222,7 +222,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
 
     /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
     ///
-    /// The end is returned only after its events were recorded: an app that has read the whole body can rely on the metadata of the exchange.
+    /// The end is returned only after its events were recorded. An app that has read the whole body can rely on the metadata of the
+    /// exchange.
     ///
     /// - Parameter waiter: kept if no chunk is queued, until the next event.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (Read, [Action]) {
