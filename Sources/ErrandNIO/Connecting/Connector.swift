@@ -147,7 +147,11 @@ struct Connector: Sendable {
                     // If the channel has closed, the handler is no longer in the pipeline.
                     ready.fail(ChannelError.eof)
                 }
-            case .failure(let error): ready.fail(Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
+            case .failure(let error):
+                // A cancellation is reported as such also if the attempt opens no channel because of it. SwiftNIO then reports that
+                // no address can be reached.
+                let isCancelled = attempt.isCancelled
+                ready.fail(isCancelled ? CancellationError() : Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
             }
         }
     }

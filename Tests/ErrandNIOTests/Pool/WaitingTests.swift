@@ -53,14 +53,16 @@ extension NIOTransportTests {
                 wanted.stop()
             }
             let isKnown = Watched(false)
+            let resolver = StubResolver { _ in
+                try await isKnown.wait { $0 }
+                return [try IPAddress("127.0.0.1")]
+            }
             try await withNIO {
                 $0.maxConnections = 1
-                $0.resolver = StubResolver { _ in
-                    try await isKnown.wait { $0 }
-                    return [try IPAddress("127.0.0.1")]
-                }
+                $0.resolver = resolver
             } _: { transport in
                 let preconnect = Task { try await transport.preconnect(to: "http://unused.example:\(unused.port)") }
+                try await resolver.asked.wait { !$0.isEmpty }
                 let request = try Request(.get, url: wanted.url()).within(.seconds(20))
                 let data = Task { try await transport.send(request).body.collect() }
                 try await transport.waitForQueue()
@@ -70,6 +72,7 @@ extension NIOTransportTests {
             }
         }
 
+        /// Each cancellation comes at another moment: during the lookup, before the channel opens, or while the channel connects.
         @Test func aCancelledRequestDiscardsNoAddresses() async throws {
             let hanging = try HangingPort()
             let resolver = StubResolver("127.0.0.1")
@@ -77,10 +80,12 @@ extension NIOTransportTests {
                 $0.resolver = resolver
             } _: { transport in
                 let request = try Request(.get, url: "http://x.example:\(hanging.port)/")
-                let task = Task { try await transport.send(request) }
-                try await resolver.asked.wait { !$0.isEmpty }
-                task.cancel()
-                await #expect(throws: CancellationError.self) { _ = try await task.value }
+                for round in 1...300 {
+                    let task = Task { try await transport.send(request) }
+                    try await resolver.asked.wait { $0.count == round }
+                    task.cancel()
+                    await #expect(throws: CancellationError.self) { _ = try await task.value }
+                }
             }
             // The transport is shut down: nothing is done later.
             #expect(resolver.discarded.value.isEmpty)
