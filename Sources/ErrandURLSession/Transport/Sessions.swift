@@ -74,7 +74,8 @@ final class Sessions: Sendable {
         let upload = attachBody(of: request, to: &urlRequest)
         var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
-        let ownsSession = upload != nil && SessionAbilities.current.streamNeedsOwnSession
+        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
+        let ownsSession = rules.needsOwnSession || upload != nil && SessionAbilities.current.streamNeedsOwnSession
         if let upload { urlRequest.httpBodyStream = upload.open() }
         guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
             upload?.stop()
@@ -173,6 +174,19 @@ extension Exchange.Machine.Rules {
             mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
             hasClientCertificate: tls.clientCredential != nil)
     }
+
+    /// Returns the server about whose certificates a request decides. `nil` if the request has no closure, or if the URL has no TLS.
+    ///
+    /// - Parameter url: the URL of the session's request. The closure `configure` of the transport may have changed the URL.
+    static func decidedServer(of request: Request, at url: URL?) -> Origin? {
+        guard request.options.onServerTrust != nil else { return nil }
+        let origin = url.flatMap { try? HTTPURL($0).origin } ?? request.origin
+        return origin?.scheme == "https" ? origin : nil
+    }
+
+    /// Whether the task needs a session of its own. A session shares its connections between its tasks, and reports the certificates only
+    /// once for each connection.
+    var needsOwnSession: Bool { decidedServer != nil }
 }
 
 extension RequestPriority {
