@@ -105,9 +105,9 @@ internal import FoundationNetworking
         // TransportTests has a test of the timings.
         let apple = try differences(of: .apple, informational: "no", timings: "at the end")
         #if canImport(FoundationNetworking)
-        let leftOut = URLSessionTransportTests.URLSessionConformanceTests.leftOut
-        linux["Informational responses"] = yes(leftOut["Informational"] == nil)
-        #expect(leftOut["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
+        let behaviors = NotOverURLSession.behaviors
+        linux["Informational responses"] = yes(behaviors["Informational"] == nil)
+        #expect(behaviors["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
         #endif
         let capabilities = try await withTransport(NIOTransport()) { $0.capabilities }
         let nio: [String: String] = [
