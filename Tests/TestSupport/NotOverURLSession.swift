@@ -64,7 +64,6 @@ public enum NotOverURLSession {
         "receivedFieldsAreReadInOrderWithRepetitions": joinedFields,
         "sentFieldsArriveInOrderWithRepetitions": joinedFields,
         // RequestCheckTests.
-        "anInvalidValueIsNotShown": "the transport does not check the values of fields",
         "moreThanOneHostIsRefused": "the transport refuses a field Host with the code unsupported",
         "theAsteriskIsForOPTIONSOnly": "the transport refuses the target '*'",
         // TransportDeadlineTests.

@@ -119,6 +119,10 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         if !capabilities.contains(.serverTrust), request.options.onServerTrust != nil {
             throw request.notSupported("URLSession on Linux shows no certificates, so that onServerTrust can't decide")
         }
+        if let problem = UnsafeFieldError(in: request.headers) {
+            throw TransportError(
+                .invalidRequest, phase: .request, message: "\(problem)", underlying: problem, request: request, delivery: .notSent)
+        }
         return try await sessions.send(request)
     }
 
