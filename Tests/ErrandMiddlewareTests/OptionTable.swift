@@ -59,6 +59,9 @@ extension OptionRow {
         OptionRow("UpgradeKey", .unique, requiredCapabilities: .upgrades) { $0.upgrade = UpgradeRequest(protocolName: "own") },
         OptionRow("NetworkAccessKey", .value, requiredCapabilities: .networkAccess) { $0.networkAccess = .expensive },
         OptionRow("WaitsForConnectivityKey", .value, requiredCapabilities: .waitsForConnectivity) { $0.waitsForConnectivity = true },
+        OptionRow("OnServerTrustKey", .unique, crossesOrigins: false, requiredCapabilities: .serverTrust) {
+            $0.onServerTrust = { _ in .systemVerdict }
+        },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },

@@ -91,6 +91,7 @@ internal import FoundationNetworking
             "Codings that are decoded": abilities.decodedCodings.filter { $0 != "x-gzip" }.joined(separator: ", "),
             "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
             "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
+            "`request.options.onServerTrust`": yes(capabilities.contains(.serverTrust), else: "refused"),
             "Settings of TLS": settingsOfTLS(abilities),
             "A file or a stream with a known length is sent": yes(
                 abilities.declaresStreamLength, "with `Content-Length`", else: "in chunks"),
@@ -104,9 +105,9 @@ internal import FoundationNetworking
         // TransportTests has a test of the timings.
         let apple = try differences(of: .apple, informational: "no", timings: "at the end")
         #if canImport(FoundationNetworking)
-        let leftOut = URLSessionTransportTests.URLSessionConformanceTests.leftOut
-        linux["Informational responses"] = yes(leftOut["Informational"] == nil)
-        #expect(leftOut["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
+        let behaviors = NotOverURLSession.behaviors
+        linux["Informational responses"] = yes(behaviors["Informational"] == nil)
+        #expect(behaviors["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
         #endif
         let capabilities = try await withTransport(NIOTransport()) { $0.capabilities }
         let nio: [String: String] = [
@@ -121,6 +122,7 @@ internal import FoundationNetworking
             "Codings that are decoded": "the codings of `decompress`",
             "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
             "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
+            "`request.options.onServerTrust`": yes(capabilities.contains(.serverTrust), else: "refused"),
             "Settings of TLS": "`configuration.tls`", "A file or a stream with a known length is sent": "with `Content-Length`",
             "Fields of a response": "in their order", "Fields that a request can't set": "none",
         ]

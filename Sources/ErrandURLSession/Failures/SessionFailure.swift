@@ -14,6 +14,9 @@ struct SessionFailure {
         case .requestBody(let error as CancellationError): error
         case .requestBody(let error):
             made(.requestBody, phase: .send, message: safeDescription(of: error), underlying: error)
+        case .untrustedServer(let error as CancellationError): error
+        case .undecidedServer:
+            made(.tls, message: "the session has not shown the certificate of the server, so that the request could not decide")
         case .untrustedServer(let error):
             made(
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,

@@ -37,6 +37,9 @@ extension URLSessionMachine {
         case cancelTask
         /// Releases the body of the request.
         case stopUpload
+        /// Asks the closure of the request for a decision about a server. The decisions arrive in the order of the questions.
+        case ask(ServerTrust)
+        case reply(Challenge, TrustReply)
         case record(ExchangeEvent.Kind, bytes: Int64? = nil)
         case recordInformational(HTTPResponse)
         case recordHead(HTTPResponse)
@@ -52,6 +55,22 @@ extension URLSessionMachine {
         case endBody(ChunkWaiter, (any Error)?)
         /// Calls ``URLSessionMachine/publishEnd()``.
         case publishEnd
+    }
+
+    /// The reply to a challenge with a server's certificates.
+    enum TrustReply: Sendable, Equatable {
+        case performDefaultHandling
+        case accept
+        case cancel
+
+        init(_ decision: ServerTrustPolicy.Decision) {
+            self =
+                switch decision {
+                case .useSession: .performDefaultHandling
+                case .accept: .accept
+                case .refuse: .cancel
+                }
+        }
     }
 
     enum Read: Sendable {

@@ -8,7 +8,8 @@ internal import ErrandFormats
 ///
 /// - `HeadWaiter`: the caller that waits for the head of the response.
 /// - `ChunkWaiter`: the reader that waits for the next chunk of the body.
-struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable {
+/// - `Challenge`: a challenge with a server's certificates, which waits for a reply.
+struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge: Sendable>: Sendable {
     /// The properties that decide about an exchange: properties of the request and of the session.
     struct Rules: Sendable {
         /// Whether a suspended task stops receiving. If false, the task is never suspended.
@@ -25,6 +26,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         var mayRepeatSentBody = false
         /// Whether the transport has settings about the certificates of servers.
         var checksServerTrust = false
+        /// The server about whose certificates the request decides. `nil` if the request decides about no server.
+        var decidedServer: Origin?
         /// Whether the transport has a client certificate.
         var hasClientCertificate = false
         /// The kinds of the events that are recorded directly after the start.
@@ -47,10 +50,12 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     private var isEndPublished = false
     /// The reader that waits until the end is published.
     private var endWaiter: ChunkWaiter?
+    private var trust: RequestTrust<Challenge>
 
     /// - Parameter makeError: returns the error for a fault.
     init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, Position) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
+        trust = RequestTrust(about: rules.decidedServer)
     }
 
     // MARK: - The request
@@ -106,7 +111,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     enum ChallengeReply: Sendable, Equatable {
         case performDefaultHandling
         case cancel
-        /// Check the server's certificates by the settings of the transport.
+        /// Check the server's certificates by the settings of the transport, and call ``URLSessionMachine/assess(_:for:)``.
         case checkServerTrust
         /// Present the client certificate of the transport.
         case presentClientCertificate
@@ -121,14 +126,36 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         switch (state, kind) {
         case (.receiving, _): (.cancel, [.cancelTask] + finishReceiving())
         case (.ended, _): (.cancel, [])
-        case (_, .serverTrust) where rules.checksServerTrust: (.checkServerTrust, [])
+        case (_, .serverTrust) where rules.checksServerTrust || trust.server != nil: (.checkServerTrust, [])
         case (_, .clientCertificate) where rules.hasClientCertificate: (.presentClientCertificate, [])
         case (.idle, _), (.waiting, _): (.performDefaultHandling, [])
         }
     }
 
-    /// Records that the settings of the transport refuse the server. The request was not sent on this connection.
-    mutating func refuseServer(_ error: any Error) -> [Action] { fail(.untrustedServer(error)) }
+    /// Records the judgment of the transport about the server of a challenge. The request was not sent on this connection yet.
+    mutating func assess(_ assessment: ServerAssessment, for challenge: Challenge) -> [Action] {
+        switch state {
+        case .receiving, .ended: return [.reply(challenge, .cancel)]
+        case .idle, .waiting:
+            switch trust.assess(assessment, for: challenge) {
+            case .ask(let trust): return [.ask(trust)]
+            case .decided(let decision): return reply(to: challenge, decision)
+            }
+        }
+    }
+
+    /// Records the decision of the request's closure about the first waiting challenge, or the error of the closure.
+    mutating func decide(_ result: Result<TrustDecision, any Error>) -> [Action] {
+        guard let (challenge, decision) = trust.decide(result) else { return [] }
+        return reply(to: challenge, decision)
+    }
+
+    private mutating func reply(to challenge: Challenge, _ decision: ServerTrustPolicy.Decision) -> [Action] {
+        let reply = Action.reply(challenge, TrustReply(decision))
+        guard case .refuse(let error) = decision else { return [reply] }
+        // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends first, with the reason.
+        return fail(.untrustedServer(error)) + [reply]
+    }
 
     /// Records that the session waits for a network.
     func waitsForConnectivity() -> [Action] {
@@ -147,6 +174,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         switch state {
         case .waiting(let waiter):
             guard let head else { return (.cancel, fail(.invalidHead)) }
+            if trust.isMissing { return (.cancel, fail(.undecidedServer)) }
             // On Linux, the session reports each informational response as if it were the response. A 101 is a final response.
             if head.head.status.kind == .informational, head.head.status.code != 101 {
                 return (.allow, recordHeadSent() + [.recordInformational(head.head)])
@@ -165,6 +193,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         state = .receiving(Receiving(missingBytes: received.wireLength, isDecoded: received.isDecoded))
         var actions = recordHeadSent()
         if rules.requestLength == 0 { actions += recordUploadEnd() }
+        // The request needs no other connection. The rules of the transport still apply to the connection.
+        actions += trust.takeQuestions().map { .reply($0.challenge, TrustReply($0.assessment.decision)) }
         return actions + [.recordHead(received.head), .deliverHead(received, to: waiter)]
     }
 
@@ -204,6 +234,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         case .waiting(let waiter):
             if let error { return end(by: .session(error)) }
             guard let redirect = refusedRedirect else { return end(by: .noResponse) }
+            if trust.isMissing { return end(by: .undecidedServer) }
             return deliver(redirect, to: waiter) + end(.complete)
         case .receiving(let receiving):
             // A server may close the connection after its response, because it does not want the rest of the request (RFC 9113, 8.1).
@@ -302,6 +333,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         let sizes = ExchangeLifetime.BodySizes(requestBytes: upload.sentBytes, responseBytes: isDecoded ? nil : receivedBytes)
         var actions = [Action.stopUpload]
         if case .idle = old {} else { actions += [timings.map { .recordTimings($0) }, .recordEnd(error)].compactMap { $0 } }
+        actions += trust.takeQuestions().map { .reply($0.challenge, .cancel) }
         actions += [.endLifetime(outcome, sizes), .forget]
         switch old {
         case .waiting(let waiter): if let error { actions.append(.failHead(waiter, error)) }

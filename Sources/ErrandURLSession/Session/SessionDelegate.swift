@@ -63,12 +63,12 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let exchange = exchange(of: task)
         let kind = Exchange.Machine.ChallengeKind(method: challenge.protectionSpace.authenticationMethod)
-        let (disposition, credential) = tls.react(to: exchange?.challenge(kind) ?? .cancel, on: challenge) { exchange?.refuseServer($0) }
-        completionHandler(disposition, credential)
+        tls.react(
+            to: exchange?.challenge(kind) ?? .cancel, on: challenge, check: { exchange?.assess($0, for: $1) }, complete: completionHandler)
     }
 
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { exchange(of: task)?.waitForConnectivity() }

@@ -74,14 +74,18 @@ final class Sessions: Sendable {
         let upload = attachBody(of: request, to: &urlRequest)
         var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
-        let ownsSession = upload != nil && SessionAbilities.current.streamNeedsOwnSession
+        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
+        let ownsSession = rules.needsOwnSession || upload != nil && SessionAbilities.current.streamNeedsOwnSession
         if let upload { urlRequest.httpBodyStream = upload.open() }
         guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
             upload?.stop()
             throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
         task.priority = request.options.priority.ofTask
+        let driver = TaskDriver(task, delegateQueue: open.session.delegateQueue)
         let exchange = Exchange(request, rules: rules, upload: upload) { [weak self] in
+            // A session keeps a task that was never started, unless the task is cancelled.
+            if task.state == .suspended { driver.cancel() }
             self?.remove(task)
             open.delegate.remove(task.taskIdentifier)
             if ownsSession { open.session.finishTasksAndInvalidate() }
@@ -89,7 +93,7 @@ final class Sessions: Sendable {
         open.delegate.add(exchange, for: task.taskIdentifier)
         if !add(exchange, task) { exchange.shutDown() }
         upload?.start(for: exchange)
-        return try await exchange.run(on: TaskDriver(task))
+        return try await exchange.run(on: driver)
     }
 
     /// Attaches the bytes of a body in memory to the request of the session.
@@ -155,7 +159,8 @@ final class Sessions: Sendable {
             return ([state.shared.take(), state.waiting.take()], Array(state.exchanges.values))
         }
         for exchange in exchanges { exchange.shutDown() }
-        for open in sessions { open?.session.invalidateAndCancel() }
+        // Each exchange has cancelled its task. On Linux, `invalidateAndCancel()` reads the session's table of tasks while tasks leave it.
+        for open in sessions { open?.session.finishTasksAndInvalidate() }
     }
 
     // A session keeps its delegate and its threads until it is invalidated. Tasks in progress end first.
@@ -173,6 +178,19 @@ extension Exchange.Machine.Rules {
             mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
             hasClientCertificate: tls.clientCredential != nil)
     }
+
+    /// Returns the server about whose certificates a request decides. `nil` if the request has no closure, or if the URL has no TLS.
+    ///
+    /// - Parameter url: the URL of the session's request. The closure `configure` of the transport may have changed the URL.
+    static func decidedServer(of request: Request, at url: URL?) -> Origin? {
+        guard request.options.onServerTrust != nil else { return nil }
+        let origin = url.flatMap { try? HTTPURL($0).origin } ?? request.origin
+        return origin?.scheme == "https" ? origin : nil
+    }
+
+    /// Whether the task needs a session of its own. A session shares its connections between its tasks, and reports the certificates only
+    /// once for each connection.
+    var needsOwnSession: Bool { decidedServer != nil }
 }
 
 extension RequestPriority {

@@ -60,8 +60,9 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
 
     /// Creates a transport with settings of TLS.
     ///
-    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. App Transport Security still
-    /// applies. On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
+    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. A request can accept another
+    /// server on Apple's platforms: see ``/ErrandCore/RequestOptions/onServerTrust``. App Transport Security still applies.
+    /// On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
     ///
     /// - Parameters:
     ///   - configuration: as in ``init(_:idleTimeout:configure:)``.
@@ -97,7 +98,7 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
 
     /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
-    /// networks, and waits for a network.
+    /// networks, waits for a network, and lets a request decide about certificates.
     public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
 
     /// The type's name.
@@ -114,6 +115,13 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         }
         if !capabilities.contains(.waitsForConnectivity), request.options.waitsForConnectivity {
             throw request.notSupported("URLSession on Linux can't wait for connectivity")
+        }
+        if !capabilities.contains(.serverTrust), request.options.onServerTrust != nil {
+            throw request.notSupported("URLSession on Linux shows no certificates, so that onServerTrust can't decide")
+        }
+        if let problem = UnsafeFieldError(in: request.headers) {
+            throw TransportError(
+                .invalidRequest, phase: .request, message: "\(problem)", underlying: problem, request: request, delivery: .notSent)
         }
         return try await sessions.send(request)
     }

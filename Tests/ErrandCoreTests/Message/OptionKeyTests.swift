@@ -182,6 +182,7 @@ import Testing
     @Test func eachCapabilityThatIsMissingIsNamed() {
         let flags: [TransportCapabilities] = [
             .informationalResponses, .trailers, .upgrades, .decodesContent, .waitsForConnectivity, .networkAccess,
+            .serverTrust,
         ]
         for flag in flags {
             let error = UnsupportedOptionError(NeedingKey.self, missing: .capabilities(flag), request: .sample())

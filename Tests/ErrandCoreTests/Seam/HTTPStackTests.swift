@@ -147,7 +147,7 @@ import Testing
         #expect(
             TransportCapabilities(rawValue: .max).description
                 == "deadlines, phaseTimeouts, streamingDownload, phaseEvents, informationalResponses, trailers, upgrades, decodesContent, "
-                + "waitsForConnectivity, networkAccess")
+                + "waitsForConnectivity, networkAccess, serverTrust")
     }
 
     @Test func eventsCarryTheirRequest() {

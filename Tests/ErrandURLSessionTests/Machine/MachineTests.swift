@@ -268,7 +268,7 @@ internal import Testing
     }
 
     @Test(arguments: [
-        (URLSessionMachine<Int, Int>.ChallengeKind.serverTrust, URLSessionMachine<Int, Int>.ChallengeReply.checkServerTrust),
+        (ScriptedTask.Machine.ChallengeKind.serverTrust, ScriptedTask.Machine.ChallengeReply.checkServerTrust),
         (.clientCertificate, .presentClientCertificate), (.credentials, .performDefaultHandling),
     ])
     func aTransportWithSettingsOfTLSTakesPartInChallenges(
@@ -280,15 +280,6 @@ internal import Testing
         #expect(task.machine.challenge(kind).0 == reply)
         task.apply { $0.abandon() }
         #expect(task.machine.challenge(kind).0 == .cancel)
-    }
-
-    @Test func aRefusedServerFailsTheCallOnce() {
-        struct Refused: Error {}
-        var task = begun { $0.checksServerTrust = true }
-        task.apply { $0.refuseServer(Refused()) }
-        // The session reports the cancelled challenge as a cancelled task.
-        task.apply { $0.complete(SessionError(number: -999)) }
-        #expect(task.failure?.fault == "untrustedServer" && task.heads == [1: 1] && task.count("cancelTask") == 1)
     }
 
     @Test func aWaitForANetworkIsRecordedBeforeTheResponseOnly() {
