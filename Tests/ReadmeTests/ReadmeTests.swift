@@ -92,6 +92,12 @@ import Testing
         }
     }
 
+    /// On Apple's platforms, `NIOTransport` exists only with the trait.
+    @Test(arguments: samples) func aGuideWhoseSamplesUseNIOTransportNamesTheTrait(_ samples: Samples) throws {
+        let usesNIO = try Self.blocks(of: samples.text).joined().contains { $0.contains("NIOTransport") }
+        if usesNIO { #expect(try Self.text(of: samples.text).contains("NIOEverywhere")) }
+    }
+
     @Test func aManifestInAGuideAgreesWithREADME() throws {
         let readme = try Self.text(of: "README.md")
         var found = 0
@@ -359,7 +365,7 @@ import Testing
             Stub(.get, "/notes").responds(.json([Note(id: 1, text: "Buy tea")]), .status(.serviceUnavailable)))
         let stack = named(stub.server("https://a.example"))
         try await lines(of: stack)
-        #expect(stub.requests.last?.headers[.userAgent] == "Notes/1.0")
+        #expect(stub.requests.last?.headers[.custom("X-Tenant")] == "blue")
         let count = Mutex(0)
         let request = try Request(.get, "/lines", query: ["follow": true])
         let response = try await counted(request, by: stack) { more in count.withLock { $0 += more } }
