@@ -73,7 +73,8 @@ internal import FoundationNetworking
         ]
         let takesKeys = isTaken { $0.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "/a.pem", keyPEMFile: "/a.key") }
         if takesKeys { return "all" }
-        return taken.allSatisfy { $0 } ? "all but PEM files of client certificates" : taken.contains(true) ? "some" : "the initializer throws"
+        return taken.allSatisfy { $0 }
+            ? "all but PEM files of client certificates" : taken.contains(true) ? "some" : "the initializer throws"
     }
 
     private func differences(of abilities: SessionAbilities, informational: String, timings: String) throws -> [String: String] {

@@ -63,8 +63,8 @@ public struct TransportError: RequestFailure {
     public var elapsed: Duration?
     /// The error of the layer below; `nil` if that layer has reported no error.
     ///
-    /// Over `URLSession`, this error has only the numbers of the `URLError` and of its underlying errors. The `URLError` itself is not kept,
-    /// because its text may contain a URL with secrets. Therefore `underlying as? URLError` is `nil`.
+    /// Over `URLSession`, this error has only the numbers of the `URLError` and of its underlying errors. The `URLError` is not
+    /// kept, because its text may contain a URL with secrets. Therefore `underlying as? URLError` is `nil`.
     public var underlying: (any Error)?
     public var request: Request?
     /// The proxy that failed, or whose connection failed; `nil` if no proxy is known to be at fault.
