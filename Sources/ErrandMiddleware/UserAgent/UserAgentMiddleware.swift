@@ -12,7 +12,10 @@ public import ErrandCore
 /// **Place:** outside `redirect` and `authenticate`, so that every request of a call has the field. A field that the request or an outer
 /// `server` has set is kept.
 ///
-/// **Per request:** set `request.options.userAgent` to a value such as `.use("Shop/2.1 (nightly)")`, or to `.off` to send no
+/// **Over URLSession:** if a request has no `User-Agent`, `URLSession` adds its own value. `URLSession` can't send a request without the
+/// field.
+///
+/// **Per request:** set `request.options.userAgent` to a value such as `.use("Shop/2.1 (nightly)")`, or to `.off` to add no
 /// field.
 public struct UserAgentMiddleware: HTTPMiddleware {
     /// The name and the version of this library: `Errand/0.1`. This text names neither the app nor the device.
@@ -23,7 +26,7 @@ public struct UserAgentMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameter value: product names with versions, such as `Shop/2.1 Errand/0.1`. The most important product is first.
-    ///   `nil`: no field is added.
+    ///   `nil`: this middleware adds no field. `URLSession` then adds its own value.
     /// - Precondition: `value` has no control character, except tabs.
     public init(_ value: String? = standard) {
         precondition(value.map(HTTPField.isValidValue) != false, "the value of User-Agent must have no control character, except tabs")
@@ -51,7 +54,8 @@ private enum UserAgentOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's `User-Agent` for this request. `.off`: no field is added. Default: `.inherited`, the stack's value.
+    /// Replaces the stack's `User-Agent` for this request. `.off`: the stack adds no field, but `URLSession` adds its own value. Default:
+    /// `.inherited`, the stack's value.
     public var userAgent: OptionOverride<String> {
         get { self[UserAgentOptionKey.self] }
         set { self[UserAgentOptionKey.self] = newValue }
@@ -61,7 +65,8 @@ extension RequestOptions {
 extension HTTPSender {
     /// Adds the field `User-Agent`. See ``UserAgentMiddleware``.
     ///
-    /// - Parameter value: product names with versions, such as `Shop/2.1`. `nil`: no field is added.
+    /// - Parameter value: product names with versions, such as `Shop/2.1`. `nil`: the stack adds no field, but `URLSession` adds its own
+    ///   value.
     /// - Precondition: `value` has no control character, except tabs.
     public func userAgent(_ value: String?) -> HTTPStack { wrapped(by: UserAgentMiddleware(value)) }
 }

@@ -34,8 +34,7 @@ struct SessionFailure {
 
     private func failure(for error: SessionError) -> TransportError {
         let row = URLErrorTable.row(for: error)
-        // The table's value for the delivery is correct only if the session has reported no sent bytes. Otherwise the session may have lost
-        // a connection after the request was sent, and may have failed to open the next connection.
+        // A row with `notSent` is a proof only if no bytes were sent. An earlier connection of the task may have carried the request.
         let provesNotSent = row.delivery == .notSent && !position.hasSentBytes && position.head == nil
         return made(
             row.code, phase: position.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,

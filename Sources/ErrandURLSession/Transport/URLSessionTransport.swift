@@ -33,6 +33,8 @@ public import Foundation
 /// - The fields `Host`, `Connection` and `Proxy-Authorization` belong to `URLSession`.
 /// - Trailer fields and upgrades are not supported. Informational responses are reported on Linux only.
 /// - A response of the type `multipart/x-mixed-replace` fails.
+/// - The version of HTTP is not reported.
+/// - There is no timeout for connecting. Each request ends after seven days, even without a deadline.
 /// - `URLSession` may send an idempotent request again without a report. The body of a request that is not idempotent is sent
 ///   only once.
 ///
@@ -127,6 +129,6 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     }
 
     /// Ends the session. Exchanges in progress fail. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code
-    /// `shutDown`.
+    /// `shutDown`. `shutdown(drainingFor:)` does the same, and does not wait.
     public func shutdown() async throws { sessions.shutDown() }
 }
