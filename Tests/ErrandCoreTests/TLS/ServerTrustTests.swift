@@ -5,7 +5,7 @@ import Testing
 @Suite struct ServerTrustTests {
     @Test(arguments: [
         (ServerTrust.Verdict.trusted, 3, "a.example:443, 3 certificates, trusted"),
-        (.untrusted(reason: "has\nexpired"), 1, "a.example:443, 1 certificate, not trusted: has\\nexpired"),
+        (.untrusted(reason: "has\nexpired"), 1, "a.example:443, 1 certificate, not trusted: has\\u{a}expired"),
         (.unchecked, 0, "a.example:443, 0 certificates, not checked"),
     ])
     func theDescriptionIsOneLine(verdict: ServerTrust.Verdict, count: Int, text: String) {
