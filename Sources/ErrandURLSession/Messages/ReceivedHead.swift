@@ -35,15 +35,8 @@ struct ReceivedHead: Sendable {
         let isDecoded =
             hasBody && declared != 0 && !named.isEmpty
             && named.allSatisfy { name in codings.contains { name.isExactlyIgnoringCase($0) } }
-        var encodedFields = HTTPFields()
-        if isDecoded {
-            for name in [HTTPField.Name.contentEncoding, .contentLength] {
-                encodedFields[fields: name] = head.headerFields[fields: name]
-                head.headerFields[name] = nil
-            }
-        }
+        encodedFields = isDecoded ? head.removeEncodedFields() : [:]
         self.head = head
-        self.encodedFields = encodedFields
         contentCoding = isDecoded ? named.map { $0.lowercased() }.joined(separator: ", ") : nil
         expectedLength = isDecoded ? nil : method.expectedResponseLength(status: status, declared: declared)
         wireLength = hasBody ? (named.isEmpty ? declared : nil) : 0
