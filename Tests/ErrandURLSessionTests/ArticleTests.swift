@@ -165,7 +165,8 @@ internal import FoundationNetworking
         #expect(rows.count == URLErrorTable.rows.count)
         for (row, entry) in zip(rows, URLErrorTable.rows) {
             let failure = SessionFailure(
-                request: try Request(.get, url: "https://a.example/"), position: Position(phase: .response, delivery: .unknown),
+                request: try Request(.get, url: "https://a.example/"),
+                exchange: FailedExchange(position: ExchangePosition(.over, .nothing)),
                 elapsed: .seconds(1))
             let error = try #require(failure.error(for: .session(SessionError(number: entry.number))) as? TransportError)
             let nio = Self.overNIO[entry.number].map { "\($0), \($1.phrase)" } ?? "none"

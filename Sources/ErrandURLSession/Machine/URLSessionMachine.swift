@@ -35,7 +35,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     }
 
     private let rules: Rules
-    private let makeError: @Sendable (SessionFault, Position) -> any Error
+    private let makeError: @Sendable (SessionFault, FailedExchange) -> any Error
     private(set) var state = State.idle
     /// Whether the task must be suspended, because the reader is slow.
     private(set) var isHeldBack = false
@@ -53,7 +53,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var trust: RequestTrust<Challenge>
 
     /// - Parameter makeError: returns the error for a fault.
-    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, Position) -> any Error) {
+    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
         trust = RequestTrust(about: rules.decidedServer)
     }
@@ -320,7 +320,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// Ends the exchange and its task.
     private mutating func fail(_ fault: SessionFault) -> [Action] { isOver ? [] : [.cancelTask] + end(by: fault) }
 
-    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, position))) }
+    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, current))) }
 
     /// Must not be called after the end.
     private mutating func end(_ outcome: ExchangeLifetime.Outcome) -> [Action] {
@@ -359,12 +359,16 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         return endWaiter.map { [.endBody($0, Self.error(of: outcome))] } ?? []
     }
 
-    private var position: Position {
+    /// The state of the exchange, for the error that ends the exchange.
+    private var current: FailedExchange {
+        let hasSentBytes = upload.sentBytes > 0
         switch state {
-        case .idle, .ended: Position(phase: .queue, delivery: .notSent)
-        case .waiting where upload.sentBytes > 0 && !upload.hasReportedEnd: Position(phase: .send, delivery: .unknown, hasSentBytes: true)
-        case .waiting: Position(phase: .response, delivery: .unknown, hasSentBytes: upload.sentBytes > 0)
-        case .receiving: Position(phase: .body, delivery: .sent, head: head, hasSentBytes: true)
+        case .idle, .ended: return FailedExchange(position: ExchangePosition(phase: .queue, delivery: .notSent))
+        case .waiting:
+            // The session reports no bytes for a request without a body.
+            let isSending = hasSentBytes && !upload.hasReportedEnd
+            return FailedExchange(position: ExchangePosition(isSending ? .inProgress : .over, .nothing), hasSentBytes: hasSentBytes)
+        case .receiving: return FailedExchange(position: ExchangePosition(.over, .body), head: head, hasSentBytes: true)
         }
     }
 

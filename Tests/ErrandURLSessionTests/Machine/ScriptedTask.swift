@@ -28,10 +28,10 @@ struct ScriptedTask {
     init(_ change: (inout Machine.Rules) -> Void = { _ in }) {
         var rules = Machine.Rules(suspendAboveBytes: 5, resumeBelowBytes: 3)
         change(&rules)
-        machine = Machine(rules) { fault, position in
+        machine = Machine(rules) { fault, exchange in
             ScriptedFailure(
-                fault: "\(fault)".prefix { $0 != "(" }.description, phase: position.phase.description, delivery: position.delivery,
-                hasHead: position.head != nil)
+                fault: "\(fault)".prefix { $0 != "(" }.description, phase: exchange.position.phase.description,
+                delivery: exchange.position.delivery, hasHead: exchange.head != nil)
         }
     }
 
