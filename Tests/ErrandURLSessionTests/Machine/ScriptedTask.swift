@@ -26,7 +26,8 @@ struct ScriptedTask {
     private(set) var flowChanges = 0
 
     init(_ change: (inout Machine.Rules) -> Void = { _ in }) {
-        var rules = Machine.Rules(suspendAboveBytes: 5, resumeBelowBytes: 3)
+        var rules = Machine.Rules()
+        (rules.marks.readAheadBytes, rules.marks.windowBytes) = (5, 5)
         change(&rules)
         machine = Machine(rules) { fault, exchange in
             ScriptedFailure(
