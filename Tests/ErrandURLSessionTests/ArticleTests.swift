@@ -217,7 +217,8 @@ internal import FoundationNetworking
         #expect(Set(overNIO.keys).isSubset(of: URLErrorTable.rows.map(\.number)))
         for (row, entry) in zip(rows, URLErrorTable.rows) {
             let failure = SessionFailure(
-                request: try Request(.get, url: "https://a.example/"), position: Position(phase: .response, delivery: .unknown),
+                request: try Request(.get, url: "https://a.example/"),
+                exchange: FailedExchange(position: ExchangePosition(.over, .nothing)),
                 elapsed: .seconds(1))
             let error = try #require(failure.error(for: .session(SessionError(number: entry.number))) as? TransportError)
             let expected = [

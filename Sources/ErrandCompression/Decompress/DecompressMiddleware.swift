@@ -78,10 +78,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
         guard !codings.isEmpty else { return response }
         let decoder = ContentDecoder(codings.reversed(), limits, request: request, response: response.head)
         response.metadata.contentCoding = codings.map(\.rawValue).joined(separator: ", ")
-        for name in [HTTPField.Name.contentEncoding, .contentLength] {
-            response.metadata.encodedFields[fields: name] = response.head.headerFields[fields: name]
-            response.head.headerFields[name] = nil
-        }
+        response.metadata.encodedFields = response.head.removeEncodedFields()
         response.body = response.body.transformed(by: decoder)
         return response
     }

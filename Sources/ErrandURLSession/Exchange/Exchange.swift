@@ -44,8 +44,8 @@ final class Exchange: ReadyBodySource {
         servers = request.options.onServerTrust == nil ? nil : AsyncStream.makeStream()
         let started = ContinuousClock.now
         machine = Mutex(
-            Machine(rules) { fault, position in
-                SessionFailure(request: request, position: position, elapsed: started.duration(to: .now)).error(for: fault)
+            Machine(rules) { fault, exchange in
+                SessionFailure(request: request, exchange: exchange, elapsed: started.duration(to: .now)).error(for: fault)
             })
     }
 

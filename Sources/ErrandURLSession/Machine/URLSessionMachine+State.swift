@@ -82,10 +82,10 @@ extension URLSessionMachine {
     }
 }
 
-/// The progress of an exchange when it failed.
-struct Position: Sendable {
-    var phase: ExchangePhase
-    var delivery: Delivery
+/// The state of an exchange when it failed.
+struct FailedExchange: Sendable {
+    let position: ExchangePosition
+    /// The head of the response; `nil` if no head was received.
     var head: HTTPResponse?
     /// Whether the session has reported that a part of the request was sent.
     var hasSentBytes = false

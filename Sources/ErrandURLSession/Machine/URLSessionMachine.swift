@@ -1,5 +1,4 @@
 internal import ErrandCore
-internal import ErrandFormats
 
 /// The decisions for one task of `URLSession`. This value has no locks, no tasks and none of Apple's types.
 ///
@@ -14,10 +13,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     struct Rules: Sendable {
         /// Whether a suspended task stops receiving. If false, the task is never suspended.
         var canSuspend = true
-        /// The task is suspended if more bytes than this number wait for the reader.
-        var suspendAboveBytes = 512 * 1024
-        /// The task is resumed if fewer bytes than this number wait for the reader.
-        var resumeBelowBytes = 128 * 1024
+        /// The numbers of bytes that wait for the reader while the task is suspended.
+        var marks = ReadQueue.Marks()
         /// The length of the request's body in bytes; `nil` if the length is not known.
         var requestLength: Int64? = 0
         /// Whether the request's body can be opened again.
@@ -35,11 +32,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     }
 
     private let rules: Rules
-    private let makeError: @Sendable (SessionFault, Position) -> any Error
+    private let makeError: @Sendable (SessionFault, FailedExchange) -> any Error
     private(set) var state = State.idle
-    /// Whether the task must be suspended, because the reader is slow.
-    private(set) var isHeldBack = false
-    private var chunks = ChunkQueue<Data>()
+    private var chunks: ReadQueue
     private var receivedBytes: Int64 = 0
     private var upload = Upload()
     private var head: HTTPResponse?
@@ -53,8 +48,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var trust: RequestTrust<Challenge>
 
     /// - Parameter makeError: returns the error for a fault.
-    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, Position) -> any Error) {
+    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
+        chunks = ReadQueue(marks: rules.marks)
         trust = RequestTrust(about: rules.decidedServer)
     }
 
@@ -212,10 +208,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             state = .receiving(receiving)
             let report = Action.record(.responseBytesReceived, bytes: receivedBytes)
             if let waiter { return [report, .deliver(chunk, to: waiter)] }
-            chunks.append(chunk)
-            guard rules.canSuspend, !isHeldBack, chunks.bytes > rules.suspendAboveBytes else { return [report] }
-            isHeldBack = true
-            return [report, .adjustFlow]
+            let wasHeldBack = isHeldBack
+            _ = chunks.append(CollectionOfOne(chunk))
+            return isHeldBack == wasHeldBack ? [report] : [report, .adjustFlow]
         }
     }
 
@@ -251,6 +246,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     // MARK: - Reading
 
+    /// Whether the task must be suspended, because the reader is slow.
+    var isHeldBack: Bool { rules.canSuspend && isRunning && chunks.isHeldBack }
+
     /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
     ///
     /// The end is returned only after its events were recorded. An app that has read the whole body can rely on the metadata of the
@@ -258,11 +256,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     ///
     /// - Parameter waiter: kept if no chunk is queued, until the next event.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (Read, [Action]) {
-        if let chunk = chunks.popFirst() {
-            guard isHeldBack, chunks.bytes < rules.resumeBelowBytes else { return (.chunk(chunk), []) }
-            isHeldBack = false
-            return (.chunk(chunk), isRunning ? [.adjustFlow] : [])
-        }
+        let wasHeldBack = isHeldBack
+        if let (chunk, _) = chunks.popFirst() { return (.chunk(chunk), isHeldBack == wasHeldBack ? [] : [.adjustFlow]) }
         switch state {
         case .ended where !isEndPublished && endWaiter == nil:
             endWaiter = waiter
@@ -320,13 +315,12 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// Ends the exchange and its task.
     private mutating func fail(_ fault: SessionFault) -> [Action] { isOver ? [] : [.cancelTask] + end(by: fault) }
 
-    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, position))) }
+    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, current))) }
 
     /// Must not be called after the end.
     private mutating func end(_ outcome: ExchangeLifetime.Outcome) -> [Action] {
         let (old, timings) = (state, timings)
         state = .ended(outcome)
-        isHeldBack = false
         let error = Self.error(of: outcome)
         var isDecoded = false
         if case .receiving(let receiving) = old { isDecoded = receiving.isDecoded }
@@ -359,12 +353,16 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         return endWaiter.map { [.endBody($0, Self.error(of: outcome))] } ?? []
     }
 
-    private var position: Position {
+    /// The state of the exchange, for the error that ends the exchange.
+    private var current: FailedExchange {
+        let hasSentBytes = upload.sentBytes > 0
         switch state {
-        case .idle, .ended: Position(phase: .queue, delivery: .notSent)
-        case .waiting where upload.sentBytes > 0 && !upload.hasReportedEnd: Position(phase: .send, delivery: .unknown, hasSentBytes: true)
-        case .waiting: Position(phase: .response, delivery: .unknown, hasSentBytes: upload.sentBytes > 0)
-        case .receiving: Position(phase: .body, delivery: .sent, head: head, hasSentBytes: true)
+        case .idle, .ended: return FailedExchange(position: ExchangePosition(phase: .queue, delivery: .notSent))
+        case .waiting:
+            // The session reports no bytes for a request without a body.
+            let isSending = hasSentBytes && !upload.hasReportedEnd
+            return FailedExchange(position: ExchangePosition(isSending ? .inProgress : .over, .nothing), hasSentBytes: hasSentBytes)
+        case .receiving: return FailedExchange(position: ExchangePosition(.over, .body), head: head, hasSentBytes: true)
         }
     }
 

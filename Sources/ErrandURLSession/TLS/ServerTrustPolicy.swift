@@ -68,7 +68,9 @@ struct ServerTrustPolicy: Sendable {
     /// Returns the pins of certificates; empty if the transport has no pins. An unreadable certificate has no pin.
     private func foundPins(in certificates: ArraySlice<Data>, _ trust: some TrustEvaluation) -> [String] {
         if pins == nil { return [] }
-        return certificates.compactMap { PublicKeyInfo.bytes(ofCertificate: $0) }.map { CertificatePins.pin(sha256: trust.sha256($0)) }
+        return certificates.compactMap { CertificateParts(Array($0)[...])?.publicKeyInfo }.map {
+            CertificatePins.pin(sha256: trust.sha256(Data($0)))
+        }
     }
 
     /// Returns a refusal if no found pin is one of the pins of the host.

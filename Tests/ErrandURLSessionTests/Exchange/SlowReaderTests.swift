@@ -44,8 +44,8 @@ private final class LateDriver: SessionDriving {
     /// The reader takes 1 MB/s of 256 MiB, and the server sends 100 MB/s. In a step of 16.384 ms, the reader takes one chunk of 16 KiB, and
     /// the session delivers at most 100 chunks.
     ///
-    /// The exchange holds 512 KiB, one chunk, and the bytes that the session delivers after the suspension. If the session delivers at most
-    /// 3 MiB after the suspension, the exchange holds at most 4 MiB.
+    /// The exchange holds less than 512 KiB, one chunk, and the bytes that the session delivers after the suspension. If the session delivers
+    /// at most 3 MiB after the suspension, the exchange holds at most 4 MiB.
     @Test(arguments: [0, 64 * 1024, 1024 * 1024, 3 * 1024 * 1024])
     func aSlowReaderHoldsAtMost4MiB(lateBytes: Int) async throws {
         let chunk = Data(count: 16 * 1024)
@@ -61,11 +61,12 @@ private final class LateDriver: SessionDriving {
         var (delivered, read, furthest, suspensions) = (0, 0, 0, 0)
         var mustWait = false
         var wrongSteps: [Int] = []
-        // Compares the task with the two bounds.
+        var limit = rules.marks.readAheadBytes
+        // Compares the task with the bounds.
         func check() {
             let held = (delivered - read) * chunk.count
-            if held > rules.suspendAboveBytes, !mustWait { (mustWait, suspensions) = (true, suspensions + 1) }
-            if held < rules.resumeBelowBytes { mustWait = false }
+            if held >= limit, !mustWait { (mustWait, suspensions) = (true, suspensions + 1) }
+            if held * 2 < limit { mustWait = false }
             if driver.isSuspended != mustWait { wrongSteps.append(delivered) }
             furthest = max(furthest, held)
         }
@@ -76,13 +77,14 @@ private final class LateDriver: SessionDriving {
                 check()
             }
             if exchange.takeReadyChunk() != nil { read += 1 }
+            limit = rules.marks.windowBytes
             check()
         }
         exchange.complete(nil)
 
         #expect(wrongSteps.isEmpty, "the task was suspended or resumed at another bound: \(wrongSteps.prefix(3))")
         #expect(delivered == count && read == count && suspensions > 50)
-        #expect(furthest <= rules.suspendAboveBytes + chunk.count + lateBytes && furthest <= 4 * Self.mebibyte, "\(furthest) bytes")
+        #expect(furthest <= rules.marks.windowBytes + chunk.count + lateBytes && furthest <= 4 * Self.mebibyte, "\(furthest) bytes")
         #expect(try await exchange.next() == nil)
         #expect(try await response.end().isComplete)
     }

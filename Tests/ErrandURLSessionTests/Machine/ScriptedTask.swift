@@ -26,12 +26,13 @@ struct ScriptedTask {
     private(set) var flowChanges = 0
 
     init(_ change: (inout Machine.Rules) -> Void = { _ in }) {
-        var rules = Machine.Rules(suspendAboveBytes: 5, resumeBelowBytes: 3)
+        var rules = Machine.Rules()
+        (rules.marks.readAheadBytes, rules.marks.windowBytes) = (5, 5)
         change(&rules)
-        machine = Machine(rules) { fault, position in
+        machine = Machine(rules) { fault, exchange in
             ScriptedFailure(
-                fault: "\(fault)".prefix { $0 != "(" }.description, phase: position.phase.description, delivery: position.delivery,
-                hasHead: position.head != nil)
+                fault: "\(fault)".prefix { $0 != "(" }.description, phase: exchange.position.phase.description,
+                delivery: exchange.position.delivery, hasHead: exchange.head != nil)
         }
     }
 
