@@ -1,4 +1,5 @@
 import ErrandCore
+import ErrandTesting
 import Synchronization
 import TestSupport
 import Testing
