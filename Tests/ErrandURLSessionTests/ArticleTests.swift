@@ -183,7 +183,7 @@ internal import FoundationNetworking
 
     /// Returns the failure of `decompress` for a damaged body: the type and the delivery.
     private func failureOfADamagedBody() async throws -> String {
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             Response(
                 head: HTTPResponse(status: .ok, headerFields: [.contentEncoding: "gzip"]), data: Data("not gzip".utf8), request: request)
         }
@@ -198,7 +198,7 @@ internal import FoundationNetworking
     private func sentAgain(after failure: TransportError) async throws -> String {
         var counts: [Int] = []
         for method in [HTTPRequest.Method.get, .post] {
-            let transport = ScriptedTransport { request in
+            let transport = ClosureTransport { request in
                 var failure = failure
                 failure.request = request
                 throw failure

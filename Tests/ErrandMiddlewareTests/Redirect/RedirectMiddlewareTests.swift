@@ -321,9 +321,9 @@ private struct Vectors: Decodable {
     // MARK: - The body of a redirect
 
     /// Returns a sender whose redirect declares 10 bytes and sends no byte.
-    private func stalledRedirect(counting sent: Watched<Int>) -> ClosureSender {
+    private func stalledRedirect(counting sent: Watched<Int>) -> StubSender {
         let body = ScriptedBodySource(then: .stall)
-        return ClosureSender { request in
+        return StubSender { request in
             sent.change { $0 += 1 }
             guard request.head.path == "/x" else { return Response(head: HTTPResponse(status: .ok), data: Data(), request: request) }
             return Response(

@@ -10,9 +10,9 @@ struct RecordingModeTests {
     }
 
     /// A transport whose responses name their calls.
-    private func counting(_ name: String) -> ScriptedTransport {
+    private func counting(_ name: String) -> ClosureTransport {
         let calls = Watched(0)
-        return ScriptedTransport { request in
+        return ClosureTransport { request in
             calls.change { $0 += 1 }
             return Response(head: HTTPResponse(status: .ok), data: Data("\(name)\(calls.value)".utf8), request: request)
         }
@@ -150,7 +150,7 @@ struct RecordingModeTests {
 
     @Test func aHundredParallelCallsAreRecordedWhole() async throws {
         let folder = try TestFolder("recording")
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             let parts = (request.head.path ?? "").split(separator: "/").map(String.init)
             let steps: [@Sendable () async throws -> Data] = (0..<10).map { number in
                 {
@@ -201,7 +201,7 @@ struct RecordingModeTests {
     }
 
     @Test func theLabelNamesFileAndMode() throws {
-        let stack = ScriptedTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
+        let stack = ClosureTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
         #expect(stack.layers.first?.label == "record(a.har, newEpisodes)")
         #expect(stack.orderProblems.isEmpty)
     }

@@ -44,8 +44,8 @@ private final class LateDriver: SessionDriving {
     /// The reader takes 1 MB/s of 256 MiB, and the server sends 100 MB/s. In a step of 16.384 ms, the reader takes one chunk of 16 KiB, and
     /// the session delivers at most 100 chunks.
     ///
-    /// The exchange holds less than 512 KiB, one chunk, and the bytes that the session delivers after the suspension. If the session delivers
-    /// at most 3 MiB after the suspension, the exchange holds at most 4 MiB.
+    /// The exchange holds less than 512 KiB, one chunk, and the bytes that the session delivers after the suspension. If the session
+    /// delivers at most 3 MiB after the suspension, the exchange holds at most 4 MiB.
     @Test(arguments: [0, 64 * 1024, 1024 * 1024, 3 * 1024 * 1024])
     func aSlowReaderHoldsAtMost4MiB(lateBytes: Int) async throws {
         let chunk = Data(count: 16 * 1024)

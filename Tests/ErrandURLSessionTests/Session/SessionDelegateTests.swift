@@ -118,21 +118,14 @@ internal import FoundationNetworking
         defer { subject.end() }
         let space = URLProtectionSpace(host: "a.example", port: 80, protocol: "http", realm: "r", authenticationMethod: "Basic")
         let challenge = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: Sender())
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil,
+            sender: IdleChallengeSender())
         let replies = Mutex<[URLSession.AuthChallengeDisposition]>([])
         subject.delegate.urlSession(subject.session, task: subject.task, didReceive: challenge) { reply, credential in
             #expect(credential == nil)
             replies.withLock { $0.append(reply) }
         }
         #expect(replies.withLock(\.self) == [isKnown ? .performDefaultHandling : .cancelAuthenticationChallenge])
-    }
-
-    private final class Sender: NSObject, URLAuthenticationChallengeSender {
-        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
-        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
-        func cancel(_ challenge: URLAuthenticationChallenge) {}
-        func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
-        func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
     }
     #endif
 

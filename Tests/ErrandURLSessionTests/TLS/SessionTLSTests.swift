@@ -76,18 +76,10 @@ internal import FoundationNetworking
 
     // MARK: Challenges
 
-    private final class Sender: NSObject, URLAuthenticationChallengeSender {
-        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
-        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
-        func cancel(_ challenge: URLAuthenticationChallenge) {}
-        func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
-        func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
-    }
-
     private func challenge(_ method: String) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: URLProtectionSpace(host: "a.example", port: 443, protocol: "https", realm: nil, authenticationMethod: method),
-            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: Sender())
+            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: IdleChallengeSender())
     }
 
     private static let accepted = URLCredential(user: "trust", password: "", persistence: .none)
