@@ -5,7 +5,7 @@ public import Testing
 /// `scripts/test` runs all other cases over `URLSession`, in a process of its own: the conformance suite of transports, and the suites
 /// whose tests have a `TestedTransport`. If a case fails in one of fifty runs (`scripts/test --url-session 50`), add the case to a table.
 ///
-/// The reasons in ``tests`` are those of Linux: swift-corelibs-foundation of Swift 6.3, and curl. Over Apple's `URLSession`, the suites
+/// The reasons in ``tests`` hold on Linux, for swift-corelibs-foundation of Swift 6.3 and its curl. Over Apple's `URLSession`, the suites
 /// have not run yet.
 public enum NotOverURLSession {
     private static let noMiddleware = "there is no such middleware yet"

@@ -17,8 +17,8 @@ public import ErrandCore
 /// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's deadline
 /// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the
 /// number ``/ErrandCore/FailureNumber/networkTimedOut``. ``/ErrandCore/RequestOptions/waitsForConnectivity`` is another wait, inside
-/// `URLSession` on Apple's platforms. A request does not
-/// wait if the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
+/// `URLSession` on Apple's platforms. A request does not wait if the path is satisfied, or if the host is this machine itself
+/// (`localhost`, `127.0.0.1`).
 ///
 /// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///
