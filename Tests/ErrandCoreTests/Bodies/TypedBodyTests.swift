@@ -1,4 +1,5 @@
 import ErrandCore
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
@@ -102,5 +103,17 @@ extension RequestBody {
         var data = Data()
         while let chunk = try await source.next() { data += chunk }
         return data
+    }
+
+    /// A media type may come from data. A changed type must not be sent.
+    @Test(arguments: ["a/b\r\nX: y", "a/b\n", "\u{0}"]) func anInvalidTypeFailsTheRequest(_ type: String) async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+        let request = try request(.data(Data("x".utf8), contentType: type))
+        let error = await #expect(throws: InvalidFieldError.self) { try await HTTPStack(stub).send(request) }
+        #expect(error?.name == .contentType && stub.requests.isEmpty)
+        var changed = request
+        changed.headers[.contentType] = "text/plain"
+        _ = try await HTTPStack(stub).send(changed)
+        #expect(stub.requests.map { $0.headers[.contentType] } == ["text/plain"])
     }
 }
