@@ -51,7 +51,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.data(Data(body.utf8), status: .unprocessableContent, headers: [.contentType: type])))
         var request = try Request(.post, url: "https://a.example/x", body: sent)
         if sent.isEmpty { request.headers[.authorization] = "Bearer " + Self.secret }
-        return try await #require(await #expect(throws: StatusError.self) { try await stub.validateStatus().send(request) })
+        return try #require(await #expect(throws: StatusError.self) { try await stub.validateStatus().send(request) })
     }
 
     private static let echoes = [
