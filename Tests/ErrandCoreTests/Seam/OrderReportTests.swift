@@ -31,7 +31,7 @@ import Testing
         let stack = stub.timeout(.seconds(3)).retry()
         for number in 0..<3 {
             stack.server(path: "/\(number)").list.reportOrderProblems { lines.record($0) }
-            HTTPStack.sorted(around: stack, defaults: []).list.reportOrderProblems { lines.record($0) }
+            HTTPStack.sorted(around: stack).list.reportOrderProblems { lines.record($0) }
             stack.unsorted.list.reportOrderProblems { lines.record($0) }
         }
         #expect(lines.all.count == 1, "\(lines.all)")
@@ -53,7 +53,7 @@ import Testing
     @Test func aStackAroundASilencedStackIsSilent() {
         let lines = RecordingList<String>()
         let silenced = stub.timeout(.seconds(3)).retry().ignoringOrderProblems()
-        for stack in [HTTPStack.sorted(around: silenced, defaults: []), silenced.unsorted, silenced.server("https://a.example")] {
+        for stack in [HTTPStack.sorted(around: silenced), silenced.unsorted, silenced.server("https://a.example")] {
             #expect(!stack.orderProblems.isEmpty)
             stack.list.reportOrderProblems { lines.record($0) }
         }
