@@ -98,6 +98,9 @@ extension OptionRow {
         OptionRow("FieldsOfServerKey", .ignored(because: "the fields are compared"), crossesOrigins: false) {
             $0.fieldsOfServer = [.accept]
         },
+        OptionRow("FieldsWithoutServerKey", .ignored(because: "the fields are compared"), crossesOrigins: false) {
+            $0.fieldsWithoutServer = [.accept]
+        },
         OptionRow("HedgeOptionKey", .value, requiredMiddleware: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },
         OptionRow("IdempotencyKeyOption", .value, requiredMiddleware: .retry) { $0.idempotencyKey = .attached },

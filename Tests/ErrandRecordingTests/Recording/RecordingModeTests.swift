@@ -215,4 +215,19 @@ struct RecordingModeTests {
         #expect(error?.code == .shutDown)
         #expect(HTTPStack(transport).description == "ReplayTransport")
     }
+
+    /// The permissions of a symbolic link allow everything.
+    @Test func aLinkToAMissingFileIsKeptAndTheFileIsForItsOwner() async throws {
+        let folder = try TestFolder("recording")
+        let files = FileManager.default
+        try files.createSymbolicLink(atPath: folder.file("link.har"), withDestinationPath: "next.har")
+        try files.createSymbolicLink(atPath: folder.file("next.har"), withDestinationPath: "target.har")
+        let recording = try Recording(path: folder.file("link.har"), mode: .all, keepsUnknownText: true)
+        _ = try await text(counting("new").record(on: recording), get("/b"))
+        try recording.save()
+        try recording.save()
+        #expect(try files.destinationOfSymbolicLink(atPath: folder.file("link.har")) == "next.har")
+        #expect(try files.destinationOfSymbolicLink(atPath: folder.file("next.har")) == "target.har")
+        #expect(try files.attributesOfItem(atPath: folder.file("target.har"))[.posixPermissions] as? Int == 0o600)
+    }
 }
