@@ -288,7 +288,9 @@ extension JSONEncoder.DateEncodingStrategy {
             var container = encoder.singleValueContainer()
             guard let text = try text(date) else {
                 let problem = "the date has no text of this form, which needs a year from 0000 to 9999"
-                throw EncodingError.invalidValue(date, .init(codingPath: container.codingPath, debugDescription: problem))
+                // The seconds, because the description of some dates ends the process.
+                let seconds = date.timeIntervalSince1970
+                throw EncodingError.invalidValue(seconds, .init(codingPath: container.codingPath, debugDescription: problem))
             }
             try container.encode(text)
         }

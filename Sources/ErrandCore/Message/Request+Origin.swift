@@ -66,6 +66,7 @@ extension Request {
     public mutating func changeToGET() {
         head.method = .get
         body = .empty
+        options.idempotencyKey = nil
         for name in Self.contentFields { head.headerFields[name] = nil }
     }
 
@@ -90,7 +91,6 @@ extension Request {
         head.headerFields = HTTPFields(head.headerFields.filter(mayCross))
         options.fallbackHeaders = HTTPFields(options.fallbackHeaders.filter(mayCross))
         options.removeOriginBoundOptions()
-        options.idempotencyKey = nil
         options.hasLeftOrigin = true
     }
 }
