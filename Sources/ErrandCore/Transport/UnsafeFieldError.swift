@@ -11,8 +11,11 @@ package struct UnsafeFieldError: SafelyDescribedError, Hashable {
     /// Returns the error for the first unsafe field; `nil` if a transport may send all fields.
     package init?(in fields: HTTPFields) {
         guard let field = fields.first(where: { !$0.isSafe }) else { return nil }
-        name = field.name.rawName.shownSafely(limit: 32)
+        self.init(field)
     }
+
+    /// - Parameter field: the unsafe field, of the head or of the trailers.
+    package init(_ field: HTTPField) { name = field.name.rawName.shownSafely(limit: 32) }
 
     /// The name of the field, without the value.
     package var description: String { "the field '\(name)' of the request contains a control character, such as a line break" }

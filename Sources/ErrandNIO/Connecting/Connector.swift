@@ -150,8 +150,7 @@ struct Connector: Sendable {
             case .failure(let error):
                 // If an attempt is cancelled before its channel opens, SwiftNIO reports that no address can be reached. The reason is the
                 // cancellation.
-                let isCancelled = attempt.isCancelled
-                ready.fail(isCancelled ? CancellationError() : Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
+                ready.fail(attempt.isCancelled ? CancellationError() : Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
             }
         }
     }

@@ -10,7 +10,7 @@ enum UnwritableRequestError: SafelyDescribedError, Equatable {
     case missingAuthority
     case invalidAuthority
     case severalHosts
-    case unsafeField(name: String)
+    case unsafeField(UnsafeFieldError)
     case invalidMethod
     case connect
     case preface
@@ -25,7 +25,7 @@ enum UnwritableRequestError: SafelyDescribedError, Equatable {
         case .missingAuthority: "the request has neither an authority nor a Host field (RFC 9112, section 3.2)"
         case .invalidAuthority: "the request's authority is not a host and a port (RFC 9112, section 3.2)"
         case .severalHosts: "the request has more than one Host field (RFC 9112, section 3.2)"
-        case .unsafeField(let name): "the field '\(name)' of the request contains a control character, such as a line break"
+        case .unsafeField(let error): error.description
         case .invalidMethod: "the request's method is not a token"
         case .connect: "CONNECT is not for requests: set a proxy by the transport's configuration"
         case .preface: "PRI is not for requests: it begins a connection of HTTP/2 (RFC 9113, section 3.4)"
@@ -111,13 +111,13 @@ enum RequestEncoder {
         try sink.write(target, of: method, in: form)
         sink.write(" HTTP/1.1\r\nHost: ")
         if let host {
-            guard sink.writeChecked(host) else { throw .unsafeField(name: shownName(host)) }
+            guard sink.writeChecked(host) else { throw .unsafeField(UnsafeFieldError(host)) }
         } else {
             try sink.writeAuthority(target.authority)
         }
         sink.write("\r\n")
         for field in fields where !isHost(field.name) && !isFraming(field.name) && (form != .origin || !isForProxies(field.name)) {
-            guard sink.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
+            guard sink.writeLine(field) else { throw .unsafeField(UnsafeFieldError(field)) }
         }
         switch framing {
         case .none where method == .post || method == .put || method == .patch: sink.write("Content-Length: 0\r\n")
@@ -169,7 +169,7 @@ enum RequestEncoder {
             var writer = HeadWriter(memory)
             writer.write("0\r\n")
             for field in trailers where UsualFieldNames.Role(field.name) == .none {
-                guard writer.writeLine(field) else { throw .unsafeField(name: shownName(field)) }
+                guard writer.writeLine(field) else { throw .unsafeField(UnsafeFieldError(field)) }
             }
             writer.write("\r\n")
             return writer.count
@@ -205,11 +205,6 @@ enum RequestEncoder {
         var bytes = 0
         for field in fields { bytes += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 4 }
         return bytes
-    }
-
-    private static func shownName(_ field: HTTPField) -> String {
-        var name = field.name.rawName
-        return name.withUTF8 { ResponseParseError.shown($0) }
     }
 }
 

@@ -122,10 +122,7 @@ struct HTTP2RequestFields {
         _ field: HTTPField, to section: inout HPACKHeaders, _ sensitivity: Sensitivity
     ) throws(UnwritableRequestError) {
         let (control, isASCII) = field.withUnsafeBytesOfValue { ByteScan.firstControl(in: $0) }
-        guard control == nil else {
-            var name = field.name.rawName
-            throw .unsafeField(name: name.withUTF8 { ResponseParseError.shown($0) })
-        }
+        guard control == nil else { throw .unsafeField(UnsafeFieldError(field)) }
         // The HPACK encoder takes only strings. If a value is not UTF-8, its bytes are decoded as ISO 8859-1, as in an HTTP/1.1
         // response, and sent as that text.
         let value = isASCII ? field.value : field.withUnsafeBytesOfValue { $0.text(isASCII: false) }

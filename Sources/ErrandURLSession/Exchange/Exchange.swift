@@ -141,15 +141,10 @@ final class Exchange: ReadyBodySource {
 
     /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. In that case, `waiter` waits for the next
     /// event.
-    private func read(orWait waiter: ChunkWaiter? = nil) -> Result<Data?, any Error>? {
-        let (read, actions) = machine.withLock { $0.read(orWait: waiter) }
+    private func read(orWait waiter: ChunkWaiter? = nil) -> UnreadBody<ChunkWaiter>.Read? {
+        let (result, actions) = machine.withLock { $0.read(orWait: waiter) }
         perform(actions)
-        switch read {
-        case .chunk(let chunk): return .success(chunk)
-        case .end: return .success(nil)
-        case .failure(let error): return .failure(error)
-        case .pending: return nil
-        }
+        return result
     }
 
     func abandon() { perform(machine.withLock { $0.abandon() }) }
@@ -177,9 +172,7 @@ final class Exchange: ReadyBodySource {
                 onForget()
             case .deliverHead(let head, let waiter): waiter.continuation.resume(returning: response(head))
             case .failHead(let waiter, let error): waiter.continuation.resume(throwing: error)
-            case .deliver(let chunk, let waiter): waiter.continuation.resume(returning: chunk)
-            case .endBody(let waiter, nil): waiter.continuation.resume(returning: nil)
-            case .endBody(let waiter, let error?): waiter.continuation.resume(throwing: error)
+            case .deliver(let result, let waiter): waiter.continuation.resume(with: result)
             case .publishEnd: perform(machine.withLock { $0.publishEnd() })
             }
         }

@@ -11,8 +11,6 @@ extension URLSessionMachine {
     }
 
     struct Receiving: Sendable {
-        /// The reader that waits for the next chunk; `nil` if no reader waits. While a reader waits, no chunk is queued.
-        var waiter: ChunkWaiter?
         /// The number of bytes of the body that have not arrived. `nil` if the length is not known.
         var missingBytes: Int64?
         /// Whether the session decodes the body.
@@ -50,9 +48,7 @@ extension URLSessionMachine {
         case forget
         case deliverHead(ReceivedHead, to: HeadWaiter)
         case failHead(HeadWaiter, any Error)
-        case deliver(Data, to: ChunkWaiter)
-        /// Ends the body. `nil`: the body is complete.
-        case endBody(ChunkWaiter, (any Error)?)
+        case deliver(UnreadBody<ChunkWaiter>.Read, to: ChunkWaiter)
         /// Calls ``URLSessionMachine/publishEnd()``.
         case publishEnd
     }
@@ -71,14 +67,6 @@ extension URLSessionMachine {
                 case .refuse: .cancel
                 }
         }
-    }
-
-    enum Read: Sendable {
-        case chunk(Data)
-        case end
-        case failure(any Error)
-        /// No chunk is queued. If there is a waiter, the machine keeps the waiter.
-        case pending
     }
 }
 

@@ -34,23 +34,20 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private let rules: Rules
     private let makeError: @Sendable (SessionFault, FailedExchange) -> any Error
     private(set) var state = State.idle
-    private var chunks: ReadQueue
+    /// The body ends when the events of the end have been recorded.
+    private var body: UnreadBody<ChunkWaiter>
     private var receivedBytes: Int64 = 0
     private var upload = Upload()
     private var head: HTTPResponse?
     /// The head of a redirect that was not followed. Some sessions report no response after such a redirect.
     private var refusedRedirect: ReceivedHead?
     private var timings: ExchangeEvent.Timings?
-    /// Whether readers may see the end, because the events of the end were recorded.
-    private var isEndPublished = false
-    /// The reader that waits until the end is published.
-    private var endWaiter: ChunkWaiter?
     private var trust: RequestTrust<Challenge>
 
     /// - Parameter makeError: returns the error for a fault.
     init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
-        chunks = ReadQueue(marks: rules.marks)
+        body = UnreadBody(marks: rules.marks)
         trust = RequestTrust(about: rules.decidedServer)
     }
 
@@ -204,12 +201,12 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         case .receiving(var receiving):
             receivedBytes += Int64(chunk.count)
             receiving.missingBytes = receiving.missingBytes.map { $0 - Int64(chunk.count) }
-            let waiter = receiving.waiter.take()
             state = .receiving(receiving)
             let report = Action.record(.responseBytesReceived, bytes: receivedBytes)
-            if let waiter { return [report, .deliver(chunk, to: waiter)] }
             let wasHeldBack = isHeldBack
-            _ = chunks.append(CollectionOfOne(chunk))
+            if let (waiter, chunk) = body.append(CollectionOfOne(chunk)).delivery {
+                return [report, .deliver(.success(chunk), to: waiter)]
+            }
             return isHeldBack == wasHeldBack ? [report] : [report, .adjustFlow]
         }
     }
@@ -247,53 +244,37 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     // MARK: - Reading
 
     /// Whether the task must be suspended, because the reader is slow.
-    var isHeldBack: Bool { rules.canSuspend && isRunning && chunks.isHeldBack }
+    var isHeldBack: Bool { rules.canSuspend && isRunning && body.isHeldBack }
 
-    /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
+    /// Returns the next chunk, the end or the failure. `nil` if the reader must wait. Queued chunks come before the end.
     ///
     /// The end is returned only after its events were recorded. An app that has read the whole body can rely on the metadata of the
     /// exchange.
     ///
-    /// - Parameter waiter: kept if no chunk is queued, until the next event.
-    mutating func read(orWait waiter: ChunkWaiter? = nil) -> (Read, [Action]) {
+    /// - Parameter waiter: kept until the next event, if the reader must wait.
+    mutating func read(orWait waiter: ChunkWaiter? = nil) -> (UnreadBody<ChunkWaiter>.Read?, [Action]) {
         let wasHeldBack = isHeldBack
-        if let (chunk, _) = chunks.popFirst() { return (.chunk(chunk), isHeldBack == wasHeldBack ? [] : [.adjustFlow]) }
-        switch state {
-        case .ended where !isEndPublished && endWaiter == nil:
-            endWaiter = waiter
-            return (.pending, [])
-        case .ended where !isEndPublished: return (.failure(BodyAlreadyUsedError()), [])
-        case .ended(.complete): return (.end, [])
-        case .ended(.failed(let error)): return (.failure(error), [])
-        case .ended(.abandoned): return (.failure(CancellationError()), [])
-        // Only one reader at a time is allowed.
-        case .receiving(var receiving) where receiving.waiter == nil:
-            receiving.waiter = waiter
-            state = .receiving(receiving)
-            return (.pending, [])
-        case .idle, .waiting, .receiving: return (.failure(BodyAlreadyUsedError()), [])
-        }
+        let result = body.read(orWait: waiter).result
+        return (result, isHeldBack == wasHeldBack ? [] : [.adjustFlow])
     }
 
     // MARK: - Giving up
 
     /// Records that the task that waits for the response, or reads it, was cancelled. Queued chunks are dropped.
     mutating func cancel() -> [Action] {
-        // A reader must not see the missing chunks as the end of the body.
-        if case .ended(.complete) = state, !chunks.isEmpty { state = .ended(.failed(CancellationError())) }
-        chunks.removeAll()
+        body.drop(because: CancellationError())
         return fail(.cancelled)
     }
 
     /// Ends the exchange because no reader wants the rest of the response. Queued chunks are dropped.
     mutating func abandon() -> [Action] {
-        chunks.removeAll()
+        body.drop(because: CancellationError())
         return isOver ? [] : [.cancelTask] + end(.abandoned)
     }
 
     /// Ends the exchange by the error of a later stage of the body. Queued chunks are dropped.
     mutating func abandon(because error: any Error) -> [Action] {
-        chunks.removeAll()
+        body.drop(because: error)
         return fail(.later(error))
     }
 
@@ -329,11 +310,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         if case .idle = old {} else { actions += [timings.map { .recordTimings($0) }, .recordEnd(error)].compactMap { $0 } }
         actions += trust.takeQuestions().map { .reply($0.challenge, .cancel) }
         actions += [.endLifetime(outcome, sizes), .forget]
-        switch old {
-        case .waiting(let waiter): if let error { actions.append(.failHead(waiter, error)) }
-        case .receiving(let receiving): endWaiter = receiving.waiter
-        case .idle, .ended: break
-        }
+        if case .waiting(let waiter) = old, let error { actions.append(.failHead(waiter, error)) }
         return actions + [.publishEnd]
     }
 
@@ -347,10 +324,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     /// Shows the end to readers. Called once, after the other actions of the end were carried out.
     mutating func publishEnd() -> [Action] {
-        guard case .ended(let outcome) = state else { return [] }
-        isEndPublished = true
-        defer { endWaiter = nil }
-        return endWaiter.map { [.endBody($0, Self.error(of: outcome))] } ?? []
+        guard case .ended(let outcome) = state, let (waiter, result) = body.end(because: Self.error(of: outcome)) else { return [] }
+        return [.deliver(result, to: waiter)]
     }
 
     /// The state of the exchange, for the error that ends the exchange.

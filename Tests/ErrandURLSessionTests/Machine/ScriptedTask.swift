@@ -68,12 +68,9 @@ struct ScriptedTask {
             case .failHead(let waiter, _):
                 log.append("failHead")
                 heads[waiter, default: 0] += 1
-            case .deliver(let chunk, let waiter):
-                log.append("deliver")
-                deliveredBytes += chunk.count
-                readers[waiter, default: 0] += 1
-            case .endBody(let waiter, let error):
-                log.append(error == nil ? "endBody" : "failBody")
+            case .deliver(let result, let waiter):
+                log.append(result.isChunk ? "deliver" : result.failure == nil ? "endBody" : "failBody")
+                deliveredBytes += result.bytes
                 readers[waiter, default: 0] += 1
             case .publishEnd: apply { $0.publishEnd() }
             }
@@ -88,14 +85,14 @@ struct ScriptedTask {
     }
 
     /// Reads a chunk, and counts its bytes.
-    mutating func read(orWait waiter: Int? = nil) -> Machine.Read {
-        var read = Machine.Read.pending
+    mutating func read(orWait waiter: Int? = nil) -> UnreadBody<Int>.Read? {
+        var read: UnreadBody<Int>.Read?
         apply { machine in
             let (result, actions) = machine.read(orWait: waiter)
             read = result
             return actions
         }
-        if case .chunk(let chunk) = read { deliveredBytes += chunk.count }
+        deliveredBytes += read?.bytes ?? 0
         return read
     }
 
@@ -105,8 +102,8 @@ struct ScriptedTask {
     }
 }
 
-extension URLSessionMachine.Read {
-    var isPending: Bool { if case .pending = self { true } else { false } }
-    var isChunk: Bool { if case .chunk = self { true } else { false } }
+extension Result<Data?, any Error> {
+    var isChunk: Bool { if case .success(_?) = self { true } else { false } }
+    var bytes: Int { if case .success(let chunk?) = self { chunk.count } else { 0 } }
     var failure: (any Error)? { if case .failure(let error) = self { error } else { nil } }
 }
