@@ -19,6 +19,9 @@ import Testing
         #expect((try? ProxySettings("http://p.example:\(text)"))?.description == shown.map { "p.example:\($0)" })
         let exceptions = ProxyExceptions("a.example:\(text)")
         #expect(exceptions.ignored.isEmpty == (port != nil))
-        if let port { #expect(exceptions.contain(try Origin("https://a.example:\(port)"))) }
+        if let port {
+            let origin = try Origin("https://a.example:\(port)")
+            #expect(exceptions.contain(origin))
+        }
     }
 }
