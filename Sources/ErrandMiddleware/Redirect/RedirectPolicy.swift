@@ -75,11 +75,15 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         if current.isSecure, !target.isSecure, !allowsDowngrade { throw refused(.downgrade) }
 
         var next = request
-        switch (head.status.code, request.method) {
-        case (303, .get), (303, .head): break
-        case (303, _), (301, .post), (302, .post):
+        let becomesGET =
+            switch (head.status.code, request.method) {
+            case (303, .get), (303, .head): false
+            case (303, _), (301, .post), (302, .post): true
+            default: false
+            }
+        if becomesGET {
             next.changeToGET()
-        default:
+        } else {
             guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
         }
         guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
