@@ -8,6 +8,8 @@ public import ErrandCore
 /// response.metadata.redirects.map(\.from)  // ["http://a.example/old"]
 /// ```
 ///
+/// By default, at most 20 redirects are followed. A redirect from https to http is refused.
+///
 /// **Place:** inside `validateStatus` and `retry`, and outside `authenticate`, `cookies` and `cache`, because these layers must
 /// decide again for each hop. The request's deadline applies to all hops together.
 ///
@@ -101,7 +103,7 @@ extension HTTPSender {
     /// Follows redirects. See ``RedirectMiddleware``.
     ///
     /// ```swift
-    /// stack.redirect(RedirectPolicy(maxHops: 5, allowsDowngrade: false))
+    /// stack.redirect(RedirectPolicy(maxHops: 5, allowsDowngrade: true))
     /// ```
     public func redirect(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: RedirectMiddleware(policy, clock: clock))

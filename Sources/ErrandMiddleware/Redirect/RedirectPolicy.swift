@@ -16,24 +16,32 @@ internal import ErrandFormats
 /// - each default field that a ``ServerMiddleware`` with a base URL added
 /// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``). Your own options are bound, unless their keys
 ///   allow other origins
+///
+/// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
+/// the response.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
-    /// Whether a redirect from https to http is followed: true by default, as in browsers and curl. Credentials are always removed.
+    /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow such a redirect. Credentials
+    /// are always removed.
     public var allowsDowngrade: Bool
 
     /// Creates a policy.
     ///
+    /// - Parameters:
+    ///   - maxHops: the largest number of redirects in one call. Default: 20.
+    ///   - allowsDowngrade: whether a redirect from https to http is followed. Default: `false`.
     /// - Precondition: `maxHops` is at least 0.
-    public init(maxHops: Int = 20, allowsDowngrade: Bool = true) {
+    public init(maxHops: Int = 20, allowsDowngrade: Bool = false) {
         precondition(maxHops >= 0, "maxHops must be at least 0 (is \(maxHops))")
         (self.maxHops, self.allowsDowngrade) = (maxHops, allowsDowngrade)
     }
 
-    /// At most 20 redirects; redirects from https to http are followed.
+    /// At most 20 redirects; redirects from https to http are refused.
     public static let standard = RedirectPolicy()
 
-    public var description: String { "at most \(maxHops)" }
+    /// The settings that differ from the default, after the number of redirects: `at most 20, also from https to http`.
+    public var description: String { "at most \(maxHops)" + (allowsDowngrade ? ", also from https to http" : "") }
 
     /// The next step after a response.
     public enum Decision: Sendable {
@@ -131,7 +139,8 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         /// The response has several `Location` fields with different values. Fields with equal values are treated as one field.
         public static let severalLocations = Code(.severalRedirectTargets, "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
-        public static let downgrade = Code(.redirectDowngrade, "it leads from https to http")
+        public static let downgrade = Code(
+            .redirectDowngrade, "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
     }
 
     /// The reason why the redirect can't be followed.

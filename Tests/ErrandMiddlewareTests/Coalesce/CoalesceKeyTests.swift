@@ -134,7 +134,7 @@ import Testing
         options("limits of phases", share: false) { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(1))) },
         options("no limits of phases", share: false) { $0.phaseTimeouts = .off },
         options("another retry policy", share: true) { $0.retry = .use(RetryPolicy(maxAttempts: 9)) },
-        options("another redirect policy", share: false) { $0.redirect = .use(RedirectPolicy(allowsDowngrade: false)) },
+        options("another redirect policy", share: false) { $0.redirect = .use(RedirectPolicy(allowsDowngrade: true)) },
         options("another hedge policy", share: false) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         options("no recording", share: false) { $0.record = .off },
         options("a tenant of somebody else's", share: false) { $0[TenantKey.self] = "blue" },

@@ -57,7 +57,7 @@ import Testing
                 let request = try request(method, content)
                 if target.isDowngrade {
                     let error = #expect(throws: RedirectError.self, what) {
-                        try RedirectPolicy(allowsDowngrade: false).decision(for: head(status, target.location), to: request, hops: 0)
+                        try RedirectPolicy.standard.decision(for: head(status, target.location), to: request, hops: 0)
                     }
                     #expect(error?.failureNumber == .redirectDowngrade, what)
                 }
