@@ -19,12 +19,16 @@ internal import ErrandFormats
 ///
 /// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
 /// the response.
+///
+/// With ``deciding(_:)``, your own closure decides about each redirect.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
     /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow such a redirect. Credentials
     /// are always removed.
     public var allowsDowngrade: Bool
+    /// The app's own decision; `nil` if the app does not decide.
+    var decider: Decider?
 
     /// Creates a policy.
     ///
@@ -41,7 +45,10 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     public static let standard = RedirectPolicy()
 
     /// The settings that differ from the default, after the number of redirects: `at most 20, also from https to http`.
-    public var description: String { "at most \(maxHops)" + (allowsDowngrade ? ", also from https to http" : "") }
+    public var description: String {
+        "at most \(maxHops)" + (allowsDowngrade ? ", also from https to http" : "")
+            + (decider == nil ? "" : ", with the app's own decision")
+    }
 
     /// The next step after a response.
     public enum Decision: Sendable {
@@ -51,7 +58,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         case follow(Request)
     }
 
-    /// Decides on the next step after a response.
+    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``).
     ///
     /// - Parameters:
     ///   - head: the response.
@@ -141,6 +148,10 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Code(
             .redirectDowngrade, "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
+        /// The app's own decision keeps credentials, and the target does not use https:
+        /// ``RedirectPolicy/Choice/followKeepingCredentials(_:because:)``.
+        public static let credentialsNeedHTTPS = Code(
+            .redirectNeedsHTTPS, "its target does not use https, which followKeepingCredentials requires")
     }
 
     /// The reason why the redirect can't be followed.
@@ -149,7 +160,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     public var request: Request?
     /// The head of the redirect.
     public let head: HTTPResponse
-    /// The earlier attempts of the call; empty if the stack has no `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`, and no earlier redirect changed a POST into a GET.
     public var attempts: [AttemptRecord] = []
 
     public var response: HTTPResponse? { head }

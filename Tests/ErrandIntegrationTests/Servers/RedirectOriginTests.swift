@@ -27,5 +27,31 @@ import Testing
             }
         }
     }
+
+    /// From A to B, within B, and back to A: see ``RedirectLeaks``.
+    @Test(arguments: [MockServer.ApplicationProtocol.http1_1, .http2], [false, true])
+    func secretsReachNoOtherOrigin(protocol version: MockServer.ApplicationProtocol, isDecided: Bool) async throws {
+        let certificate = try TestAuthority().certificate()
+        let decided = RedirectPolicy.standard.deciding { hop in
+            var next = hop.next
+            RedirectLeaks.addSecrets(to: &next)
+            return .follow(next)
+        }
+        try await withMockServer(.tls(certificate, protocols: [version])) { first in
+            try await withMockServer(.tls(certificate, protocols: [version])) { second in
+                try await withNIO {
+                    $0.tls.uncheckedHostsForTesting = .loopback
+                } _: { transport in
+                    let stack = transport.redirect(isDecided ? decided : .standard)
+                    let seen = try await RedirectLeaks.seen(from: first, to: second) { try await stack.send($0) }
+                    #expect(seen.first.count == 3 && seen.second.count == 2)
+                    #expect(seen.first[0].isSuperset(of: [.authorization, .cookie, .apiKey, .declaredField, .declaredQueryItem]))
+                    #expect(seen.first[1].isSuperset(of: [.authorization, .cookie, .apiKey, .declaredField, .fallbackField]))
+                    #expect(seen.first[1].contains(.declaredQueryItem) == isDecided)
+                    #expect(seen.second == [[], []] && seen.first[2] == [])
+                }
+            }
+        }
+    }
 }
 #endif

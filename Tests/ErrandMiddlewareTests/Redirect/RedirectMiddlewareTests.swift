@@ -166,7 +166,9 @@ private struct Vectors: Decodable {
 
     @Test func aDescriptionOfAPolicyNamesWhatDiffersFromTheDefault() {
         #expect("\(RedirectPolicy())" == "at most 20")
-        #expect("\(RedirectPolicy(maxHops: 3, allowsDowngrade: true))" == "at most 3, also from https to http")
+        #expect(
+            "\(RedirectPolicy(maxHops: 3, allowsDowngrade: true).deciding { _ in .stop })"
+                == "at most 3, also from https to http, with the app's own decision")
     }
 
     @Test func aRedirectOfAOneShotBodyIsReturned() async throws {
