@@ -8,8 +8,8 @@ public import ErrandCore
 /// response.metadata.redirects.map(\.from)  // ["http://a.example/old"]
 /// ```
 ///
-/// By default, at most 20 redirects are followed. A redirect from https to http is refused. To decide about each redirect yourself, use
-/// ``RedirectPolicy/deciding(_:)``.
+/// By default, at most 20 redirects are followed. A redirect from https to http is refused, and so is a loop. To decide about each redirect
+/// yourself, use ``RedirectPolicy/deciding(_:)``.
 ///
 /// **Place:** inside `validateStatus` and `retry`, and outside `authenticate`, `cookies` and `cache`, because these layers must
 /// decide again for each hop. The request's deadline applies to all hops together.

@@ -53,7 +53,8 @@ extension RedirectPolicy {
         ///
         /// If this or an earlier redirect has led to another origin, everything that must not reach another origin is removed
         /// again: sensitive fields and options that are bound to their origin, as in
-        /// ``/ErrandCore/Request/removeOriginBoundValues()``, and sensitive query items that were not in the `Location`.
+        /// ``/ErrandCore/Request/removeOriginBoundValues()``, and sensitive query items that were not in the `Location`. Each
+        /// change by your closure also restarts the search for loops.
         public static func follow(_ request: Request) -> Choice {
             Choice(kind: .follow(request, keepingCredentialsBecause: nil))
         }

@@ -20,6 +20,9 @@ internal import ErrandFormats
 /// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
 /// the response.
 ///
+/// Redirects that lead in a loop end the call early: a call sends one request (one method and URL) at most twice. A response with
+/// `Set-Cookie` restarts this count, because a page that needs a cookie often redirects to itself.
+///
 /// With ``deciding(_:)``, your own closure decides about each redirect.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
@@ -29,6 +32,9 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     public var allowsDowngrade: Bool
     /// The app's own decision; `nil` if the app does not decide.
     var decider: Decider?
+
+    /// The number of times that a call sends the same request, before redirects to this request count as a loop: 2.
+    public static let sameRequestLimit = 2
 
     /// Creates a policy.
     ///
@@ -58,7 +64,8 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         case follow(Request)
     }
 
-    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``).
+    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``), and finds no
+    /// loops.
     ///
     /// - Parameters:
     ///   - head: the response.
@@ -148,6 +155,8 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Code(
             .redirectDowngrade, "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
+        /// The redirect leads to a request that the call has already sent twice, and no response has set a cookie since then.
+        public static let loop = Code(.redirectLoop, "it is part of a loop, in which no response sets a cookie")
         /// The app's own decision keeps credentials, and the target does not use https:
         /// ``RedirectPolicy/Choice/followKeepingCredentials(_:because:)``.
         public static let credentialsNeedHTTPS = Code(

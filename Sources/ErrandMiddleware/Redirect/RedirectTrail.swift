@@ -20,12 +20,20 @@ struct RedirectTrail {
         let mayBeProcessed: Bool
     }
 
+    /// A request as far as it decides about loops.
+    private struct Visit: Hashable {
+        let method: HTTPRequest.Method
+        let url: HTTPURL
+    }
+
     /// The redirects that were followed, and the changes that inner layers have recorded, in order.
     private(set) var records: [RedirectRecord] = []
     /// The number of redirects that were followed.
     private var hops = 0
     /// Whether a redirect has led to another origin.
     private var hasCrossedOrigin = false
+    /// How often each request was sent since the last response that set a cookie, and the last change by the app.
+    private var visits: [Visit: Int] = [:]
 
     /// Adds the records of inner layers, such as changes from http to https, to the records of the call.
     mutating func add(_ inner: [RedirectRecord]) { records += inner }
@@ -55,6 +63,14 @@ struct RedirectTrail {
                 if reason == nil { Self.removeSecrets(of: &next, unlessIn: standard) }
             }
         }
+        let visit = Visit(method: next.method, url: target)
+        if visits.isEmpty { visits[Visit(method: request.method, url: from)] = 1 }
+        // A cookie may change the response to the same request, and so may a change by the app.
+        if isChanged || head.headerFields.contains(.setCookie) { visits = [:] }
+        guard visits[visit, default: 0] < RedirectPolicy.sameRequestLimit else {
+            throw RedirectError(.loop, request: request, head: head)
+        }
+        visits[visit, default: 0] += 1
         hasCrossedOrigin = hasCrossedOrigin || target.origin != from.origin
         hops += 1
         let shown = next.redactedURL

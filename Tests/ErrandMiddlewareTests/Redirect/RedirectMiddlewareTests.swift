@@ -144,10 +144,11 @@ private struct Vectors: Decodable {
         #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == ["Bearer s3cret", nil, nil])
     }
 
-    @Test func aLoopEndsAtTheLimit() async throws {
-        let stub = StubTransport(Stub().responds(moved(to: "/x")))
+    @Test func aChainEndsAtTheLimit() async throws {
+        let stub = StubTransport(
+            Stub().responds(.custom { (HTTPResponse(status: .found, headerFields: [.location: $0.path + "x"]), Data()) }))
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
-        #expect(error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: more than 20 redirects")
+        #expect(error?.description.hasSuffix("xxx: the redirect (status 302) can't be followed: more than 20 redirects") == true)
         #expect(stub.requests.count == 21)
     }
 

@@ -20,6 +20,7 @@ struct FailureAdvice {
             return switch error.failureNumber {
             case .tooManyRedirects: "Allow more redirects with --max-redirs, or show their targets with -v"
             case .redirectDowngrade: "Follow it with --allow-downgrade. Others on the network can then read what is exchanged"
+            case .redirectLoop: "Show the targets with -v. If the server needs a cookie, send the cookie with -b"
             default: nil
             }
         }
