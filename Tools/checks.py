@@ -108,7 +108,7 @@ def rows(scratch):
     yield "nginx-brotli", n, ["-o", "/dev/null", "-D", "-", "-H", "Accept-Encoding: br", at(n, "/a.txt")], r"(?i)content-encoding: br"
     yield "nginx-gzip", n, ["-o", "/dev/null", "-D", "-", "-H", "Accept-Encoding: gzip", at(n, "/a.txt")], r"(?i)content-encoding: gzip"
     yield "empty-reply", n, [at(n, "/empty")], "status 6 .*connection lost"
-    yield "redirect-loop", n, ["-L", "--max-redirs", "5", at(n, "/loop")], "status 6 .*more than 5 redirects"
+    yield "redirect-loop", n, ["-L", at(n, "/loop")], "status 6 .*part of a loop"
     yield "mtls", "NGINX_MTLS", client + [at("NGINX_MTLS")], "CN=client"
     yield "mtls-none", "NGINX_MTLS", code + [at("NGINX_MTLS")], "400"
     yield "mtls-bad", "NGINX_MTLS", bad_client + code + [at("NGINX_MTLS")], "400"

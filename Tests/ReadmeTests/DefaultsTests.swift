@@ -50,6 +50,8 @@ import Testing
         values["TransferProgress"] = try stated(
             "100 ms", in: "ErrandCore/Bodies/TransferProgress.swift", by: "every interval: Duration = .milliseconds(100)")
         values["RedirectPolicy.maxHops"] = number(RedirectPolicy.standard.maxHops)
+        values["RedirectPolicy.sameRequestLimit"] = number(RedirectPolicy.sameRequestLimit)
+        values["RedirectPolicy.allowsDowngrade"] = "\(RedirectPolicy.standard.allowsDowngrade)"
         values["RetryPolicy.maxAttempts"] = number(RetryPolicy.standard.maxAttempts)
         values["RetryPolicy.backoff"] = "\(RetryPolicy.standard.backoff)"
         values["RetryPolicy.maxRetryAfter"] = RetryPolicy.standard.maxRetryAfter.inWords

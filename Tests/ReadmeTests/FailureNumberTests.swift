@@ -135,6 +135,8 @@ import Testing
         Row(.invalidRedirect, 5011, "invalidRedirect", "A redirect of the server cannot be followed."),
         Row(.severalRedirectTargets, 5012, "severalRedirectTargets", "A redirect of the server cannot be followed."),
         Row(.redirectDowngrade, 5013, "redirectDowngrade", "A redirect of the server cannot be followed."),
+        Row(.redirectLoop, 5014, "redirectLoop", "A redirect of the server cannot be followed."),
+        Row(.redirectNeedsHTTPS, 5015, "redirectNeedsHTTPS", "A redirect of the server cannot be followed."),
         Row(.slowReader, 5020, "slowReader", "The response of the server was not read in time."),
         Row(.responseValidation, 5030, "responseValidation", "The response of the server was not accepted."),
         Row(.unsupportedOption, 5040, "unsupportedOption", "The request cannot be sent."),
@@ -249,7 +251,8 @@ import Testing
     private static func layerErrors() throws -> [any Error] {
         let (get, head) = (try request(), HTTPResponse(status: .found))
         let redirects: [RedirectError.Code] = [
-            .tooManyHops(7), .invalidLocation(InvalidURLError("7", .missingHost)), .severalLocations, .downgrade,
+            .tooManyHops(7), .invalidLocation(InvalidURLError("7", .missingHost)), .severalLocations, .downgrade, .loop,
+            .credentialsNeedHTTPS,
         ]
         let options = UnsupportedOptionError(HedgeOfTestKey.self, missing: .middleware(.hedge), request: get)
         let resilience = #expect(throws: ResilienceError.self) {

@@ -260,6 +260,10 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let severalRedirectTargets = FailureNumber(5012)
     /// A redirect leads from https to http.
     public static let redirectDowngrade = FailureNumber(5013)
+    /// Redirects lead to the same request again and again.
+    public static let redirectLoop = FailureNumber(5014)
+    /// The app keeps credentials for a redirect to another origin that does not use https.
+    public static let redirectNeedsHTTPS = FailureNumber(5015)
     /// A caller read a shared body too slowly.
     public static let slowReader = FailureNumber(5020)
     /// A validator rejects the response, and the call can't be sent again.

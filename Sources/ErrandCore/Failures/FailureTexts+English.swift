@@ -112,6 +112,8 @@ extension FailureTexts {
         .invalidRedirect: "A redirect of the server cannot be followed.",
         .severalRedirectTargets: "A redirect of the server cannot be followed.",
         .redirectDowngrade: "A redirect of the server cannot be followed.",
+        .redirectLoop: "A redirect of the server cannot be followed.",
+        .redirectNeedsHTTPS: "A redirect of the server cannot be followed.",
         .slowReader: "The response of the server was not read in time.",
         .responseValidation: "The response of the server was not accepted.",
         .unsupportedOption: "The request cannot be sent.",

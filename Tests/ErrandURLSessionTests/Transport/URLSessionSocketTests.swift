@@ -61,6 +61,26 @@ extension URLSessionTransportTests {
             }
         }
 
+        /// From A to B, within B, and back to A: see ``RedirectLeaks``.
+        @Test(arguments: [false, true]) func secretsReachNoOtherOriginAfterARedirect(isDecided: Bool) async throws {
+            let decided = RedirectPolicy.standard.deciding { hop in
+                var next = hop.next
+                RedirectLeaks.addSecrets(to: &next)
+                return .follow(next)
+            }
+            try await withMockServer { first in
+                try await withMockServer { second in
+                    try await withTransport(URLSessionTransport()) { transport in
+                        let stack = transport.redirect(isDecided ? decided : .standard)
+                        let seen = try await RedirectLeaks.seen(from: first, to: second) { try await stack.send($0) }
+                        #expect(seen.first.count == 3 && seen.second.count == 2)
+                        #expect(seen.first.prefix(2).allSatisfy { $0.isSuperset(of: [.authorization, .apiKey]) }, "\(seen)")
+                        #expect(seen.second == [[], []] && seen.first[2] == [])
+                    }
+                }
+            }
+        }
+
         @Test func aDecodedResponseKeepsTheEncodedFields() async throws {
             let bytes = Data(base64Encoded: "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA=") ?? Data()
             let stub = Stub().responds(.data(bytes, headers: [.contentEncoding: "gzip"]))

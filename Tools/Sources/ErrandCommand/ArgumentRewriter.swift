@@ -138,10 +138,10 @@ enum OptionTable {
         "A", "C", "D", "F", "H", "T", "U", "X", "b", "c", "d", "e", "j", "m", "o", "p", "q", "r", "u", "w", "x",
     ]
     static let longFlags: Set<String> = [
-        "anyauth", "basic", "client-credentials", "compress-body", "compressed", "curl", "data-only", "device", "digest", "fail", "get",
-        "head", "help", "http1.1", "http2", "http2-prior-knowledge", "include", "insecure", "location", "netrc", "netrc-optional",
-        "no-fail", "profile", "progress-bar", "proxy-anyauth", "proxy-basic", "proxy-digest", "remote-name", "show-error", "silent",
-        "verbose", "version",
+        "allow-downgrade", "anyauth", "basic", "client-credentials", "compress-body", "compressed", "curl", "data-only", "device",
+        "digest", "fail", "get", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "include", "insecure", "location", "netrc",
+        "netrc-optional", "no-fail", "profile", "progress-bar", "proxy-anyauth", "proxy-basic", "proxy-digest", "remote-name",
+        "show-error", "silent", "verbose", "version",
     ]
     static let longOptionsWithValues: Set<String> = [
         "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cert", "client-auth", "client-id", "client-secret", "color",

@@ -8,16 +8,21 @@ struct FailureAdvice {
     init(_ arguments: RequestArguments) { self.arguments = arguments }
 
     func line(for error: any Error) -> String {
-        // The library names its property for authorities. The advice names the option of this command.
+        // The library names its own settings. The advice names the options of this command.
         let text = ((error as? any RequestFailure)?.description ?? "\(error)")
             .replacing(" (tls.extraRootsPEMFiles can add an authority)", with: "")
+            .replacing(" (RedirectPolicy(allowsDowngrade: true) follows it)", with: "")
         return advice(for: error).map { "\(text). \($0)" } ?? text
     }
 
     private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
-            return error.code.description.containsOctets("more than")
-                ? "Allow more redirects with --max-redirs, or show their targets with -v" : nil
+            return switch error.failureNumber {
+            case .tooManyRedirects: "Allow more redirects with --max-redirs, or show their targets with -v"
+            case .redirectDowngrade: "Follow it with --allow-downgrade. Others on the network can then read what is exchanged"
+            case .redirectLoop: "Show the targets with -v. If the server needs a cookie, send the cookie with -b"
+            default: nil
+            }
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {

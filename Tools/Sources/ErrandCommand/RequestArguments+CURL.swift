@@ -20,6 +20,8 @@ extension RequestArguments {
         }
         if connection.followsRedirects, [.get, .head].contains(request.method) {
             arguments += ["--location", "--max-redirs", "\(connection.maxRedirects)"]
+            // Curl can't refuse redirects from https to http alone. An http URL may be redirected to another http URL.
+            if url.scheme == "https", !connection.allowsDowngrade { arguments += ["--proto-redir", "=https"] }
         }
         if connection.retry > 0, request.method.isIdempotent { add("--retry", "\(connection.retry)") }
         add("--max-time", connection.maxTime?.shortText)

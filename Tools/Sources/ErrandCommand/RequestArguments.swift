@@ -152,6 +152,10 @@ struct ContentOptions: ParsableArguments {
 struct ConnectionOptions: ParsableArguments {
     @Flag(name: [.customShort("L"), .customLong("location")], help: "Follows redirects.") var followsRedirects = false
     @Option(name: .customLong("max-redirs"), help: ArgumentHelp("The most redirects to follow.", valueName: "count")) var maxRedirects = 20
+    @Flag(
+        name: .customLong("allow-downgrade"),
+        help: "With --location, also follows redirects from https to http. Others on the network can then read what is exchanged.")
+    var allowsDowngrade = false
     @Option(
         help: ArgumentHelp(
             "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))

@@ -131,7 +131,9 @@ struct RequestRun {
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
-        if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
+        if connection.followsRedirects {
+            stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects, allowsDowngrade: connection.allowsDowngrade))
+        }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         watch(.attempt)
         if connection.retry > 0 {

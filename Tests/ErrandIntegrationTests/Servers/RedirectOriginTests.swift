@@ -1,0 +1,57 @@
+#if MockServer && SWIFT_NIO
+import Errand
+import ErrandMockServer
+import ErrandTesting
+import TestSupport
+import Testing
+
+/// Redirects between origins, over sockets.
+@Suite(.timeLimit(.minutes(5))) struct RedirectOriginTests {
+    @Test(arguments: [MockServer.ApplicationProtocol.http1_1, .http2])
+    func aRedirectFromHTTPSToHTTPIsRefused(protocol version: MockServer.ApplicationProtocol) async throws {
+        let certificate = try TestAuthority().certificate()
+        try await withMockServer(.tls(certificate, protocols: [version])) { secure in
+            try await withMockServer { plain in
+                secure.enqueue(.redirect(to: plain.url("/end")), .redirect(to: plain.url("/end")))
+                plain.enqueue(.text("fine"))
+                try await withNIO {
+                    $0.tls.uncheckedHostsForTesting = .loopback
+                } _: { transport in
+                    let request = try Request(.get, url: secure.url("/start"), headers: [.authorization: "Bearer s3cret"])
+                    let error = await #expect(throws: RedirectError.self) { try await transport.redirect().send(request) }
+                    #expect(error?.failureNumber == .redirectDowngrade && plain.requests.isEmpty)
+                    let followed = try await transport.redirect(RedirectPolicy(allowsDowngrade: true)).send(request)
+                    #expect(try await followed.body.collect() == Data("fine".utf8))
+                    #expect(plain.requests.map(\.path) == ["/end"] && plain.requests.allSatisfy { !$0.headers.contains(.authorization) })
+                }
+            }
+        }
+    }
+
+    /// From A to B, within B, and back to A: see ``RedirectLeaks``.
+    @Test(arguments: [MockServer.ApplicationProtocol.http1_1, .http2], [false, true])
+    func secretsReachNoOtherOrigin(protocol version: MockServer.ApplicationProtocol, isDecided: Bool) async throws {
+        let certificate = try TestAuthority().certificate()
+        let decided = RedirectPolicy.standard.deciding { hop in
+            var next = hop.next
+            RedirectLeaks.addSecrets(to: &next)
+            return .follow(next)
+        }
+        try await withMockServer(.tls(certificate, protocols: [version])) { first in
+            try await withMockServer(.tls(certificate, protocols: [version])) { second in
+                try await withNIO {
+                    $0.tls.uncheckedHostsForTesting = .loopback
+                } _: { transport in
+                    let stack = transport.redirect(isDecided ? decided : .standard)
+                    let seen = try await RedirectLeaks.seen(from: first, to: second) { try await stack.send($0) }
+                    #expect(seen.first.count == 3 && seen.second.count == 2)
+                    #expect(seen.first[0].isSuperset(of: [.authorization, .cookie, .apiKey, .declaredField, .declaredQueryItem]))
+                    #expect(seen.first[1].isSuperset(of: [.authorization, .cookie, .apiKey, .declaredField, .fallbackField]))
+                    #expect(seen.first[1].contains(.declaredQueryItem) == isDecided)
+                    #expect(seen.second == [[], []] && seen.first[2] == [])
+                }
+            }
+        }
+    }
+}
+#endif
