@@ -31,6 +31,7 @@ final class Narration: EventSink, Sendable {
     func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
+        if isShown, event.kind == .hstsDecision, let decision = event.decision { Terminal.say("* HSTS: \(decision)") }
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
         let pending = state.withLock { state in
             if !connection.isReused { state.openedConnections += 1 }

@@ -57,7 +57,9 @@ struct RequestRun {
         }
         let task = Task {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
-                let (layers, tokens) = try layers(on: stack, authentication, narration)
+                let list = HSTSList(arguments)
+                await list?.load()
+                let (layers, tokens) = try layers(on: stack, authentication, narration, list?.hosts)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -66,6 +68,7 @@ struct RequestRun {
                 }
                 // A refreshed token must be saved, however the request ends: the server has replaced the old token.
                 await tokens?.finish(within: .seconds(5))
+                await list?.save()
                 return try result.get()
             }
         }
@@ -107,7 +110,7 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ narration: Narration
+        on bottom: HTTPStack, _ authentication: Authentication, _ narration: Narration, _ hosts: HSTSHosts?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -124,6 +127,7 @@ struct RequestRun {
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
+        if let hosts { stack = stack.hsts(hosts) }
         if connection.followsRedirects {
             stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects, allowsDowngrade: connection.allowsDowngrade))
         }
