@@ -55,7 +55,7 @@ internal import Testing
         }
         let (name, folder) = (words[0], words[1])
         let hosts = HSTSHosts(store: FileHSTSStore(atPath: folder + "/hsts.txt"))
-        FileManager.default.createFile(atPath: folder + "/" + name, contents: nil)
+        #expect(FileManager.default.createFile(atPath: folder + "/" + name, contents: nil))
         let report = try #require(FileHandle(forWritingAtPath: folder + "/" + name))
         for number in 0..<40 {
             let host = "\(name)-\(number).example"
