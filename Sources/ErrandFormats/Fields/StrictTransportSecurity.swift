@@ -3,7 +3,7 @@
 ///
 /// ```swift
 /// let policy = StrictTransportSecurity("max-age=31536000; includeSubDomains")
-/// policy?.maxAge                // 31536000 seconds
+/// policy?.maxAge                // 31536000.0 seconds
 /// policy?.includesSubdomains    // true
 /// ```
 ///
