@@ -7,6 +7,7 @@ let fieldTargets = [
     Target("content-range", contentRange), Target("http-date", httpDate), Target("media-type", mediaType),
     Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter),
     Target("rate-limit", rateLimit), Target("alt-svc", altSvc), Target("entity-tag", entityTag), Target("cookie-date", cookieDate),
+    Target("strict-transport-security", strictTransportSecurity),
 ]
 
 private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
@@ -163,6 +164,20 @@ private func challenges(_ input: inout Input) {
         expectEqual(Set(challenge.parameters.map(\.name)).count, challenge.parameters.count, "two parameters with one name")
         expect(challenge.token68 == nil || challenge.parameters.isEmpty, "parameters and a token")
         expect(!challenge.description.utf8.contains(where: isControl), "a control character in a description")
+    }
+}
+
+private func strictTransportSecurity(_ input: inout Input) {
+    let text = input.text()
+    guard let policy = StrictTransportSecurity(text) else { return }
+    expect(text.utf8.count <= FieldLimits.valueBytes, "a value of \(text.utf8.count) bytes")
+    expect(policy.maxAge >= .zero && policy.maxAge <= StrictTransportSecurity.longestMaxAge, "an age of \(policy.maxAge)")
+    expect(policy.maxAge.components.attoseconds == 0, "a part of a second")
+    expectEqual(StrictTransportSecurity(policy.description), policy, "a value changes when it is written and read")
+    expectEqual(StrictTransportSecurity(maxAge: policy.maxAge, includesSubdomains: policy.includesSubdomains), policy, "a made value")
+    if text.utf8.count <= FieldLimits.valueBytes - 20 {
+        expectEqual(StrictTransportSecurity(text + ";other"), policy, "another directive changes the value")
+        expectEqual(StrictTransportSecurity(text + ";max-age=1"), nil, "a second max-age is accepted")
     }
 }
 

@@ -110,6 +110,7 @@ struct FormatsLinearWorkTests {
         Parser("multipart, head", text: { "--b\r\n" + String(repeating: "A: 1\r\n", count: $0) }, readMultipart),
         Parser("date", text: repeated("Sun, ")) { _ = HTTPDate($0, now: HTTPDate(secondsSinceEpoch: 0)) },
         Parser("retry after", text: repeated("9")) { _ = RetryAfter.wait($0, date: $0, now: HTTPDate(secondsSinceEpoch: 0)) },
+        Parser("strict transport security", 1_000, text: { "max-age=1" + parameters($0) }) { _ = StrictTransportSecurity($0) },
         Parser("form", text: repeated("ä &")) { _ = FormURLEncoded.encode([(name: $0, value: $0)]) },
         Parser("JSON, array", text: { "[" + String(repeating: "\"\",", count: $0) + "0]" }) { _ = try? JSONValue(parsing: $0.utf8) },
         Parser("JSON, one name", text: { "{" + String(repeating: "\"a\":[],", count: $0) + "\"b\":{}}" }) {

@@ -31,6 +31,11 @@ import Testing
         (.redirect, .cache),
         (.redirect, .cookies),
         (.redirect, .authenticate),
+        (.server, .hsts),
+        (.redirect, .hsts),
+        (.hsts, .authenticate),
+        (.hsts, .cookies),
+        (.hsts, .cache),
         (.cache, .coalesce),
         (.timeout, .coalesce),
         (.timeout, .retry),
@@ -77,7 +82,8 @@ import Testing
     ]
 
     private static let stack = StubTransport()
-        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().hsts(HSTSHosts()).redirect()
+        .retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
         .log(to: Logger(label: "order")).traceCall().number()
         .server("https://a.example")
@@ -120,6 +126,11 @@ import Testing
             (
                 stub.decompress().decompress(),
                 "decompress is outside another decompress: the inner decompress would decode nothing, and its limits would not apply"
+            ),
+            (stub.redirect().hsts(HSTSHosts()), "hsts is outside redirect: the next hop would be sent by http"),
+            (
+                stub.hsts(HSTSHosts()).authenticate(.bearer("token")),
+                "authenticate is outside hsts: credentials would be chosen for the URL with http"
             ),
             (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),
             (

@@ -60,6 +60,7 @@ extension OptionRow {
         OptionRow("NetworkAccessKey", .value, requiredCapabilities: .networkAccess) { $0.networkAccess = .expensive },
         OptionRow("WaitsForConnectivityKey", .value, requiredCapabilities: .waitsForConnectivity) { $0.waitsForConnectivity = true },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
+        OptionRow("HTTPSChangeKey", .ignored(because: "the URLs are compared")) { $0.httpsChange = HTTPSChange() },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
@@ -136,6 +137,8 @@ extension OptionRow {
             $0.sign = .use(.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s"))
         },
         OptionRow("SignOptionKey", .value, crossesOrigins: false) { $0.sign = .off },
+        OptionRow("HSTSOptionKey", outside, requiredMiddleware: .hsts) { $0.hsts = .use(HSTSHosts()) },
+        OptionRow("HSTSOptionKey", .value) { $0.hsts = .off },
     ]
     #else
     static let auth: [OptionRow] = []

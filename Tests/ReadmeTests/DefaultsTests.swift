@@ -105,6 +105,7 @@ import Testing
         values["RefreshPolicy.leadTime"] = RefreshPolicy.standard.leadTime.inWords
         values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)
         values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
+        values["HSTSHosts.limit"] = number(HSTSHosts.limit)
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)

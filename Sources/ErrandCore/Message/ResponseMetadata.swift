@@ -42,10 +42,18 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     package var shownFields: KeyValuePairs<String, Any> { ["values": count, "attempts": attempts.map(\.description)] }
 }
 
+private enum ServerIsUnverifiedKey: MetadataKey { static var defaultValue: Bool { false } }
 private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
+    /// Whether the certificate of the server was not checked, because of ``TLSSettings/uncheckedHostsForTesting``. A transport that
+    /// accepts a certificate without a check must set this property. Such a server can't change the list of `hsts`.
+    public var serverIsUnverified: Bool {
+        get { self[ServerIsUnverifiedKey.self] }
+        set { self[ServerIsUnverifiedKey.self] = newValue }
+    }
+
     /// The content coding, such as `gzip`, from which the body was decoded. `nil` if the body was not encoded.
     public var contentCoding: String? {
         get { self[ContentCodingKey.self] }

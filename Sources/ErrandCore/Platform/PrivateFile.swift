@@ -111,6 +111,25 @@ package enum PrivateFile {
         }
     }
 
+    /// Runs `work` while no other process, and no other caller of this process, runs work with the same lock.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the lock file: see ``lock(_:within:clock:)``.
+    ///   - limit: the longest wait for the work of others.
+    ///   - clock: measures the wait.
+    ///   - work: the work.
+    /// - Throws: the errors of `work`; `FileWriteError`, whose code is EBUSY if the lock is not free within `limit`; `CancellationError`.
+    package static func whileLocked<Value: Sendable>(
+        _ path: String, within limit: Duration, clock: any Clock<Duration>, _ work: () async throws -> Value
+    ) async throws -> Value {
+        guard let lock = try await lock(path, within: limit, clock: clock) else {
+            throw FileWriteError(
+                path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
+        }
+        defer { lock.release() }
+        return try await work()
+    }
+
     /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.
     ///
     /// - Throws: `FileWriteError`.

@@ -61,6 +61,8 @@ public struct RedirectMiddleware: HTTPMiddleware {
             var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
+            // `hsts` may have changed the URL of this hop. The server has then seen the changed URL.
+            request.adoptHTTPS(of: response.request)
             trail.add(response.metadata.redirects)
             let step: RedirectTrail.Step
             do {
@@ -78,6 +80,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 return response
             }
             request.report(.redirectDecision, decision: .init(continues: true, hop.event))
+            if let change = hop.change { request.report(.hstsDecision, decision: .init(continues: true, "to \(change.to)")) }
             request = try await processed.followUp(with: hop.request, after: .success(response), counting: hop.mayBeProcessed, on: clock)
         }
     }

@@ -18,7 +18,8 @@ internal import ErrandFormats
 ///   allow other origins
 ///
 /// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
-/// the response.
+/// the response. If the layer `hsts` knows that the host of the target demands https, the scheme becomes https before the origins are
+/// compared. Such a redirect is no redirect from https to http.
 ///
 /// Redirects that lead in a loop end the call early: a call sends one request (one method and URL) at most twice. A response with
 /// `Set-Cookie` restarts this count, because a page that needs a cookie often redirects to itself.
@@ -94,9 +95,15 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        if current.isSecure, !target.isSecure, !allowsDowngrade { throw refused(.downgrade) }
-
         var next = request
+        do {
+            try next.move(to: target, from: current.origin)
+        } catch {
+            throw invalid(error)
+        }
+        // The host of the target may demand https, and `move` has then changed the scheme.
+        if current.isSecure, next.url?.isSecure == false, !allowsDowngrade { throw refused(.downgrade) }
+
         let becomesGET =
             switch (head.status.code, request.method) {
             case (303, .get), (303, .head): false
@@ -109,11 +116,6 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
             guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
         }
         guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
-        do {
-            try next.move(to: target, from: current.origin)
-        } catch {
-            throw invalid(error)
-        }
         // The URL template describes the path of the first request, not the target of the redirect.
         next.options.urlTemplate = nil
         return .follow(next)

@@ -16,6 +16,8 @@ struct RedirectTrail {
         let request: Request
         /// The decision for observers, without secrets.
         let event: String
+        /// The change of the redirect's target from http to https; `nil` if the target was not changed.
+        let change: RedirectRecord?
         /// Whether a server may have processed the redirected request, whose repetition would repeat the work.
         let mayBeProcessed: Bool
     }
@@ -73,15 +75,17 @@ struct RedirectTrail {
         visits[visit, default: 0] += 1
         hasCrossedOrigin = hasCrossedOrigin || target.origin != from.origin
         hops += 1
-        let shown = next.redactedURL
+        let change = isChanged ? nil : next.recordOfHTTPS
+        let shown = change?.from ?? next.redactedURL
         records.append(
             RedirectRecord(
                 status: head.status, from: request.redactedURL, to: shown,
                 headerFields: next.options.sensitivity.redacted(head.headerFields), keptCredentials: kept))
+        if let change { records.append(change) }
         let suffix = kept.map { ", keeping credentials for \($0.origin): \($0.reason)" } ?? (isChanged ? ", changed by the app" : "")
         return .follow(
             Hop(
-                request: next, event: "\(head.status.code) to \(shown)\(suffix)",
+                request: next, event: "\(head.status.code) to \(shown)\(suffix)", change: change,
                 mayBeProcessed: !request.method.isSafe && (standard.method != request.method || next.method != request.method)))
     }
 

@@ -89,7 +89,9 @@ final class Sessions: Sendable {
         open.delegate.add(exchange, for: task.taskIdentifier)
         if !add(exchange, task) { exchange.shutDown() }
         upload?.start(for: exchange)
-        return try await exchange.run(on: TaskDriver(task))
+        var response = try await exchange.run(on: TaskDriver(task))
+        if let host = request.origin?.host, tls.trust.uncheckedHosts.contains(host) { response.metadata.serverIsUnverified = true }
+        return response
     }
 
     /// Attaches the bytes of a body in memory to the request of the session.

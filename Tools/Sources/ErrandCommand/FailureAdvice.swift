@@ -91,7 +91,10 @@ struct FailureAdvice {
     private func tlsAdvice(for error: TransportError) -> String? {
         let cause = error.underlying.map { String(describing: $0) } ?? ""
         let host = error.request?.origin?.host ?? ""
-        if cause.containsOctets("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
+        if cause.containsOctets("WRONG_VERSION_NUMBER") {
+            return error.request?.originBeforeHTTPS == nil
+                ? "Use http:// in place of https:// for this port" : "The file of --hsts demands https for this host"
+        }
         if cause.containsOctets("failedToValidateHostname") { return "Use the name that the certificate is for" }
         if cause.containsOctets("CERTIFICATE_VERIFY_FAILED") {
             return certificateAdvice(host: host, isOfProxy: error.proxy != nil)

@@ -36,6 +36,7 @@ final class Narration: EventSink, Sendable {
 
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
+        if isShown, event.kind == .hstsDecision, let decision = event.decision { Terminal.say("* HSTS: \(decision)") }
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
         let pending = state.withLock { state in
             if !connection.isReused { state.openedConnections += 1 }

@@ -23,6 +23,7 @@ extension RequestArguments {
             // Curl can't refuse redirects from https to http alone. An http URL may be redirected to another http URL.
             if url.scheme == "https", !connection.allowsDowngrade { arguments += ["--proto-redir", "=https"] }
         }
+        add("--hsts", connection.hsts.map(Self.curlPath))
         if connection.retry > 0, request.method.isIdempotent { add("--retry", "\(connection.retry)") }
         add("--max-time", connection.maxTime?.shortText)
         add("--connect-timeout", connection.connectTimeout?.shortText)

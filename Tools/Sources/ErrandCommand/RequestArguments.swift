@@ -158,6 +158,12 @@ struct ConnectionOptions: ParsableArguments {
     var allowsDowngrade = false
     @Option(
         help: ArgumentHelp(
+            """
+            Sends requests by https to the hosts in this file, and adds hosts that demand https. The file has curl's format.
+            """, valueName: "file"))
+    var hsts: String?
+    @Option(
+        help: ArgumentHelp(
             "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))
     var retry = 0
     @Option(

@@ -58,7 +58,9 @@ struct RequestRun {
         }
         let task = Task {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
-                let (layers, tokens) = try layers(on: stack, authentication, wait, narration)
+                let list = HSTSList(arguments)
+                await list?.load()
+                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, list?.hosts)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -67,6 +69,7 @@ struct RequestRun {
                 }
                 // A refreshed token must be saved, however the request ends: the server has replaced the old token.
                 await tokens?.finish(within: .seconds(5))
+                await list?.save()
                 return try result.get()
             }
         }
@@ -108,7 +111,7 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSHosts?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -131,6 +134,7 @@ struct RequestRun {
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
+        if let hosts { stack = stack.hsts(hosts) }
         if connection.followsRedirects {
             stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects, allowsDowngrade: connection.allowsDowngrade))
         }

@@ -71,6 +71,7 @@ import Testing
             (["-L", "--allow-downgrade", "https://a.example/"], ["--location", "--max-redirs 20"]),
             (["-L", "http://a.example/"], ["--location", "--max-redirs 20"]),
             (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock"]),
+            (["--hsts", "hosts.txt", "http://a.example/"], ["--hsts hosts.txt"]),
             (["--unix-socket=-x.sock", "http://a.example/"], ["--unix-socket ./-x.sock"]),
         ] as [([String], [String])]) func theCommandHasOnlyTheGivenOptions(arguments: [String], expected: [String]) async throws
     {
