@@ -8,7 +8,9 @@ extension Request {
     /// - Throws: ``InvalidURLError`` if the whole URL is longer than 65,535 octets.
     public mutating func move(to url: HTTPURL, from oldOrigin: Origin?) throws(InvalidURLError) {
         try setTarget(url.origin, checkedPath: url.target)
-        if url.origin != oldOrigin { removeOriginBoundValues() }
+        guard url.origin != oldOrigin else { return }
+        options.recordOriginOfPage(oldOrigin)
+        removeOriginBoundValues()
     }
 
     /// Removes the fields that apply only to the first resource, before the target changes: preconditions, and the range of the
