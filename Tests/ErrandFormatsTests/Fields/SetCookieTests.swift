@@ -103,7 +103,8 @@ import Testing
     @Test(arguments: ["0", "-1", "-99999999999999999999"], [1_262_304_000, 0, -5] as [Int64])
     func aMaxAgeOfZeroIsInThePast(_ maxAge: String, _ now: Int64) throws {
         let now = HTTPDate(secondsSinceEpoch: now)
-        let expiry = try #require(try #require(SetCookie("a=b; Max-Age=\(maxAge)")).expiry(receivedAt: now))
+        let cookie = try #require(SetCookie("a=b; Max-Age=\(maxAge)"))
+        let expiry = try #require(cookie.expiry(receivedAt: now))
         #expect(expiry < now)
     }
 
