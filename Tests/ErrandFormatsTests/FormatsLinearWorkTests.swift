@@ -68,6 +68,19 @@ struct FormatsLinearWorkTests {
         changes("members that are assigned") { $0["m\($1)"] = 1 },
         Parser("cookie date", text: repeated("1 nov ")) { _ = HTTPDate(cookieDate: $0) },
         Parser("cookie date, digits", text: repeated("1")) { _ = HTTPDate(cookieDate: $0 + ":" + $0 + ":" + $0) },
+        Parser("Set-Cookie, attributes", text: { "a=b" + String(repeating: ";domain=a", count: $0) }) { _ = SetCookie($0) },
+        Parser("Set-Cookie, semicolons", text: { "a=b" + String(repeating: ";", count: $0) }) { _ = SetCookie($0) },
+        Parser("Set-Cookie, one attribute", text: { "a=b;path=/" + String(repeating: "=", count: $0) }) { _ = SetCookie($0) },
+        Parser("Set-Cookie, spaces", text: { "a" + String(repeating: " ", count: $0) + "=" + String(repeating: "\t", count: $0) + "b" }) {
+            _ = SetCookie($0)
+        },
+        Parser(
+            "Set-Cookie, digits",
+            text: { "a=b;max-age=" + String(repeating: "9", count: min($0, 1_000)) + String(repeating: ";", count: $0) }
+        ) {
+            _ = SetCookie($0)
+        },
+        Parser("Clear-Site-Data", text: repeated("\"a\",")) { _ = ClearSiteData.includesCookies([$0]) },
         Parser("entity tags", 1_000, text: repeated("\"\",")) { _ = EntityTagCondition($0) },
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },

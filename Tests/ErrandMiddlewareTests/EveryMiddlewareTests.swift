@@ -32,6 +32,12 @@ import Testing
         MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authenticate = .off }) {
             $0.authenticate(.digest(user: "joe", password: "secret"))
         },
+        MiddlewareUnderTest("cookies", switchOff: { $0.options.cookies = .off }) { $0.cookies(CookieJar()) },
+        MiddlewareUnderTest("cookies, with a cookie", changes: .addedFields, switchOff: { $0.options.cookies = .off }) {
+            let jar = CookieJar()
+            try? jar.set(Cookie(name: "a", value: "b", domain: "a.example", created: HTTPDate(secondsSinceEpoch: 0)))
+            return $0.cookies(jar)
+        },
         MiddlewareUnderTest("sign", changes: .addedFields, switchOff: { $0.options.sign = .off }) {
             $0.sign(with: .awsV4(AWSCredentials(accessKeyID: "id", secretAccessKey: "secret"), region: "r", service: "s3"))
         },

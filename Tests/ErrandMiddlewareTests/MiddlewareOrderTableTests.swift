@@ -45,6 +45,10 @@ import Testing
         (.redirect, .coalesce),
         (.authenticate, .coalesce),
         (.cookies, .coalesce),
+        (.server, .cookies),
+        (.validateStatus, .cookies),
+        (.authenticate, .cookies),
+        (.cookies, .cache),
         (.coalesce, .hedge),
         (.retry, .hedge),
         (.hedge, .circuitBreaker),
@@ -82,8 +86,8 @@ import Testing
     ]
 
     private static let stack = StubTransport()
-        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().hsts(HSTSHosts()).redirect()
-        .retry()
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cookies(CookieJar()).hsts(HSTSHosts())
+        .redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
         .log(to: Logger(label: "order")).traceCall().number()
         .server("https://a.example")
@@ -100,7 +104,7 @@ import Testing
         #expect(Set(declared).count == declared.count, "each pair is declared once")
         #expect(Set(declared) == Set(Self.expected.map { Pair(outer: $0.outer, inner: $0.inner) }))
         let once = Self.stack.layers.filter { $0.neighbors.contains { $0.side == .once } }
-        #expect(once.map(\.place) == [.retry, .redirect])
+        #expect(once.map(\.place) == [.retry, .redirect, .cookies])
     }
 
     @Test func theCanonicalOrderKeepsAllRules() { #expect(Self.stack.orderProblems == []) }

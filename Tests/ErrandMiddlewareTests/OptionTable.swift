@@ -61,6 +61,7 @@ extension OptionRow {
         OptionRow("WaitsForConnectivityKey", .value, requiredCapabilities: .waitsForConnectivity) { $0.waitsForConnectivity = true },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
         OptionRow("HTTPSChangeKey", .ignored(because: "the URLs are compared")) { $0.httpsChange = HTTPSChange() },
+        OptionRow("OriginOfPageKey", note) { $0.originOfPage = Origin("https://a.example") },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
@@ -125,7 +126,11 @@ extension OptionRow {
     ]
 
     #if Auth
+    private static let jar = CookieJar()
+
     static let auth: [OptionRow] = [
+        OptionRow("CookiesOptionKey", .value, requiredMiddleware: .cookies) { $0.cookies = .use(jar) },
+        OptionRow("CookiesOptionKey", .value) { $0.cookies = .off },
         OptionRow("AuthenticateOptionKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
             $0.authenticate = .use(.basic(user: "joe", password: "x"))
         },

@@ -128,6 +128,8 @@ import Testing
         Row(.oauthSignOut, 4130, "oauthSignOut", "Could not sign out at the server."),
         Row(.tokenFileInvalid, 4200, "tokenFileInvalid", "The stored sign-in cannot be used."),
         Row(.tokenFileBusy, 4201, "tokenFileBusy", "The stored sign-in is in use by another process."),
+        Row(.cookieStore, 4300, "cookieStore", "The cookies could not be read or saved."),
+        Row(.cookieRefused, 4301, "cookieRefused", "The cookie was not accepted."),
         Row(.circuitBreaker, 5000, "circuitBreaker", "The request was not sent, because the server did not work properly a moment ago."),
         Row(.rateLimit, 5001, "rateLimit", "The request was not sent, because too many requests were sent to the server."),
         Row(.rateLimitStore, 5002, "rateLimitStore", "The request was not sent, because the limit for requests could not be read."),
@@ -244,6 +246,7 @@ import Testing
             signOut, TokenFileError(path: "/tmp/7", reason: "7", isCorrupt: true), TokenFileError(path: "/tmp/7", reason: "7"),
         ]
         for reason in reasons { errors.append(AuthenticationError(reason, request: try request())) }
+        errors += [CookieJarError(.loadFailed, underlying: CancellationError(), request: try request()), CookieRefusal(.prefix, "sid7")]
         for code in codes { errors.append(OAuthError(code, "7")) }
         return errors
     }

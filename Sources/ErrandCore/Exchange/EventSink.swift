@@ -66,6 +66,9 @@ public struct ExchangeEvent: Sendable {
         public static let hstsDecision = Kind("hstsDecision")
         /// A layer has decided whether to respond to a challenge of the server: ``ExchangeEvent/decision``.
         public static let authenticationDecision = Kind("authenticationDecision")
+        /// The layer of cookies has left out cookies of the request, or has refused cookies of the response:
+        /// ``ExchangeEvent/decision``.
+        public static let cookieDecision = Kind("cookieDecision")
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
@@ -119,8 +122,8 @@ public struct ExchangeEvent: Sendable {
     public var connection: ConnectionInfo? { details?.connection }
     /// The instants of the steps of the exchange; only with ``Kind/timings``.
     public var timings: Timings? { details?.timings?.value }
-    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision`` and
-    /// ``Kind/authenticationDecision``.
+    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision``, ``Kind/authenticationDecision``
+    /// and ``Kind/cookieDecision``.
     public var decision: Decision? { details?.decision }
     /// The number that `number()` gave the request; `nil` without `number()`.
     public var number: Int? { labels?.number }

@@ -243,6 +243,10 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let tokenFileInvalid = FailureNumber(4200)
     /// Another process keeps the file of a token store busy.
     public static let tokenFileBusy = FailureNumber(4201)
+    /// The store of a cookie jar could not be read or written.
+    public static let cookieStore = FailureNumber(4300)
+    /// A cookie jar does not accept a cookie.
+    public static let cookieRefused = FailureNumber(4301)
 
     // MARK: 5000 to 5999: the stack and its middleware
 

@@ -104,6 +104,8 @@ extension FailureTexts {
         .oauthSignOut: "Could not sign out at the server.",
         .tokenFileInvalid: "The stored sign-in cannot be used.",
         .tokenFileBusy: "The stored sign-in is in use by another process.",
+        .cookieStore: "The cookies could not be read or saved.",
+        .cookieRefused: "The cookie was not accepted.",
 
         .circuitBreaker: "The request was not sent, because the server did not work properly a moment ago.",
         .rateLimit: "The request was not sent, because too many requests were sent to the server.",

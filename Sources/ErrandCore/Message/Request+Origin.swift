@@ -12,7 +12,9 @@ extension Request {
     public mutating func move(to url: HTTPURL, from oldOrigin: Origin?) throws(InvalidURLError) {
         try setTarget(url.origin, checkedPath: url.target)
         try changeToHTTPSIfDemanded()
-        if origin != oldOrigin { removeOriginBoundValues() }
+        guard origin != oldOrigin else { return }
+        options.recordOriginOfPage(oldOrigin)
+        removeOriginBoundValues()
     }
 
     /// Removes the fields that apply only to the first resource, before the target changes: preconditions, and the range of the

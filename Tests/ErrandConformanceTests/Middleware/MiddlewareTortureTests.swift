@@ -288,6 +288,17 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             name: "hsts, with a list to write", stub: Stub().responds(pieces(headers: [.strictTransportSecurity: "max-age=9"])),
             lateJobs: 40, endsLater: true
         ) { $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore())) },
+        Scenario(name: "cookies", stub: Stub().responds(pieces(headers: [.setCookie: "a=b"]))) { $0.stub.cookies(CookieJar()) },
+        Scenario(name: "cookies, with a store to load", endsLater: true) {
+            $0.stub.cookies(CookieJar(store: YieldingCookieStore()))
+        },
+        Scenario(name: "cookies, with a store to load under a deadline", lateJobs: 40, endsLater: true) {
+            $0.stub.cookies(CookieJar(store: YieldingCookieStore())).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(
+            name: "cookies, three that are saved", stub: Stub().responds(pieces(headers: [.setCookie: "a=b; Max-Age=60"])),
+            expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true, calls: 3
+        ) { $0.stub.cookies(CookieJar(store: YieldingCookieStore())) },
         Scenario(name: "sign") { $0.stub.sign(with: YieldingSigner()) },
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
         Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
@@ -359,6 +370,24 @@ private final class YieldingHSTSStore: HSTSStore {
     func apply(_ notes: [HSTSHost]) async -> [HSTSHost] {
         for _ in 0..<3 { await Task.yield() }
         return notes
+    }
+}
+
+/// A store in memory that yields before and after each step.
+private actor YieldingCookieStore: CookieStore {
+    private var cookies: [Cookie] = []
+
+    func load() async -> [Cookie] {
+        for _ in 0..<3 { await Task.yield() }
+        return cookies
+    }
+
+    func apply(changed: [Cookie], removed: [Cookie.Key]) async -> [Cookie] {
+        await Task.yield()
+        let keys = Set(changed.map(\.key) + removed)
+        cookies = cookies.filter { !keys.contains($0.key) } + changed
+        await Task.yield()
+        return cookies
     }
 }
 

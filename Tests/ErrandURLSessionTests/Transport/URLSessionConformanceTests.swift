@@ -1,4 +1,5 @@
 #if MockServer
+internal import ErrandAuth
 internal import ErrandCompression
 internal import ErrandConformance
 internal import ErrandCore
@@ -26,16 +27,26 @@ extension URLSessionTransportTests {
         static let notHere = ["TrailerRead": noTrailers, "Informational": "URLSession drops informational responses"]
         #endif
 
-        static let leftOut = ["BasicCookieSetAndUse": notYet, "ETag": notYet, "TrailerWrite": noTrailers].merging(notHere) { $1 }
+        #if Auth
+        static let leftOut = ["ETag": notYet, "TrailerWrite": noTrailers].merging(notHere) { $1 }
+        static let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [
+            .redirect: { $0.redirect() }, .decompress: { $0.decompress() }, .cookies: { $0.cookies(CookieJar()) },
+        ]
+        #else
+        static let leftOut = [
+            "BasicCookieSetAndUse": "the package's trait Auth is off", "ETag": notYet, "TrailerWrite": noTrailers,
+        ].merging(notHere) { $1 }
+        static let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [
+            .redirect: { $0.redirect() }, .decompress: { $0.decompress() },
+        ]
+        #endif
 
         @Test(arguments: TransportBehavior.all(excluding: leftOut))
         func conforms(to behavior: TransportBehavior) async throws {
             let check = behavior.prepared()
             try await withMockServer(serving: check.stubs) { server in
                 try await withTransport(URLSessionTransport()) { transport in
-                    try await check(
-                        TransportUnderTest(
-                            transport, at: server.url(""), middleware: [.redirect: { $0.redirect() }, .decompress: { $0.decompress() }]))
+                    try await check(TransportUnderTest(transport, at: server.url(""), middleware: Self.middleware))
                 }
             }
         }
