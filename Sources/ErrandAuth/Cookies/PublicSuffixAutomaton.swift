@@ -44,13 +44,10 @@ struct PublicSuffixAutomaton: Sendable {
         static let wildcard = 38
     }
 
-    private let root: Int
-    private let octets: StaticString
-
-    init(root: Int, octets: StaticString) { (self.root, self.octets) = (root, octets) }
-
-    /// The number of octets of the rules.
-    var octetCount: Int { octets.utf8CodeUnitCount }
+    /// The place of the root in the text.
+    let root: Int
+    /// The text.
+    let octets: StaticString
 
     /// Reads the entries of nodes.
     private struct Reader {

@@ -26,8 +26,8 @@ public enum PublicSuffixes {
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
     ///   - includesPrivate: whether suffixes of companies, such as `github.io`, also count. Default: true.
     /// - Returns: `nil` for an IP address, and for a text that is not a host name.
-    public static func suffix(of host: some StringProtocol, includesPrivate: Bool = true) -> String? {
-        reading(host, includesPrivate) { octets, match in text(of: octets[match.suffixStart..<match.end]) }
+    @inlinable public static func suffix(of host: some StringProtocol, includesPrivate: Bool = true) -> String? {
+        suffix(String(host), includesPrivate)
     }
 
     /// Returns the public suffix of a host and the label in front, such as `example.co.uk` of `www.example.co.uk`.
@@ -36,8 +36,8 @@ public enum PublicSuffixes {
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
     ///   - includesPrivate: whether suffixes of companies, such as `github.io`, also count. Default: true.
     /// - Returns: `nil` for an IP address, for a text that is not a host name, and for a host that is itself a public suffix.
-    public static func registrableDomain(of host: some StringProtocol, includesPrivate: Bool = true) -> String? {
-        reading(host, includesPrivate) { octets, match in match.registrableStart.map { text(of: octets[$0..<match.end]) } } ?? nil
+    @inlinable public static func registrableDomain(of host: some StringProtocol, includesPrivate: Bool = true) -> String? {
+        registrableDomain(String(host), includesPrivate)
     }
 
     /// Returns whether a host is a public suffix. A host of one label is always a public suffix.
@@ -46,12 +46,24 @@ public enum PublicSuffixes {
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
     ///   - includesPrivate: whether suffixes of companies, such as `github.io`, also count. Default: true.
     /// - Returns: `false` for an IP address, and for a text that is not a host name.
-    public static func contains(_ host: some StringProtocol, includesPrivate: Bool = true) -> Bool {
+    @inlinable public static func contains(_ host: some StringProtocol, includesPrivate: Bool = true) -> Bool {
+        isSuffix(String(host), includesPrivate)
+    }
+
+    @usableFromInline static func suffix(_ host: String, _ includesPrivate: Bool) -> String? {
+        reading(host, includesPrivate) { octets, match in text(of: octets[match.suffixStart..<match.end]) }
+    }
+
+    @usableFromInline static func registrableDomain(_ host: String, _ includesPrivate: Bool) -> String? {
+        reading(host, includesPrivate) { octets, match in match.registrableStart.map { text(of: octets[$0..<match.end]) } } ?? nil
+    }
+
+    @usableFromInline static func isSuffix(_ host: String, _ includesPrivate: Bool) -> Bool {
         reading(host, includesPrivate) { _, match in match.registrableStart == nil } ?? false
     }
 
     private static func reading<Result>(
-        _ host: some StringProtocol, _ includesPrivate: Bool,
+        _ host: String, _ includesPrivate: Bool,
         _ body: (UnsafeBufferPointer<UInt8>, PublicSuffixAutomaton.Match) -> Result
     ) -> Result? {
         let included: PublicSuffixAutomaton.Kinds = includesPrivate ? [.registry, .company] : .registry
@@ -68,7 +80,7 @@ public enum PublicSuffixes {
     }
 
     /// Returns the ASCII form of a host in another script; `nil` if the host has no such form.
-    private static func asciiForm(of host: some StringProtocol) -> String? {
+    private static func asciiForm(of host: String) -> String? {
         // The URL has no other parts than the host.
         guard host.utf8.allSatisfy({ $0 >= 0x80 || $0.isHostOctet }) else { return nil }
         return (try? HTTPURL("https://\(host)/"))?.origin.host
