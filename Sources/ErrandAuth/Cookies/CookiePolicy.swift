@@ -72,7 +72,7 @@ enum CookiePolicy {
         let (octets, suffix) = (host.utf8, domain.utf8)
         guard octets.count > suffix.count else { return host.isExactly(domain) }
         return host.hasOctetSuffix(domain) && octets[octets.index(octets.endIndex, offsetBy: -suffix.count - 1)] == UInt8(ascii: ".")
-            && !isAddress(host)
+            && !Origin.isAddress(host: host)
     }
 
     /// Returns whether a cookie with this path is sent to a path.
@@ -87,16 +87,6 @@ enum CookiePolicy {
     static func defaultPath(of path: Substring) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else { return "/" }
         return String(path[..<slash])
-    }
-
-    /// Returns whether a host is an address and not a name: an IPv6 address, or a text whose last label is a number.
-    static func isAddress(_ host: String) -> Bool {
-        var labels = Substring(host).utf8
-        if labels.last == UInt8(ascii: ".") { labels.removeLast() }
-        if labels.last == UInt8(ascii: "]") { return true }
-        let digits = labels.reversed().prefix(while: \.isASCIIDigit).count
-        guard digits > 0 else { return false }
-        return digits == labels.count || labels[labels.index(labels.endIndex, offsetBy: -digits - 1)] == UInt8(ascii: ".")
     }
 }
 

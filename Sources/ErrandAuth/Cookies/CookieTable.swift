@@ -109,7 +109,7 @@ struct CookieTable: Sendable {
         guard count > 0 else { return found }
         let host = request.origin.host
         addMatches(request, of: host[...], isHost: true, at: now, to: &found)
-        guard !CookiePolicy.isAddress(host) else { return found }
+        guard !Origin.isAddress(host: host) else { return found }
         let countOfHost = found.count
         var rest = host[...]
         // A single label is a public suffix. Therefore no cookie has a single label as a domain for other hosts.
