@@ -100,9 +100,9 @@ public final class CookieJar: Sendable {
     ///   - now: returns the current date.
     public init(
         store: (any CookieStore)? = nil, account: CredentialIdentity? = nil, limits: Limits = Limits(),
-        now: @escaping @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970.rounded(.down))) }
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        (self.store, self.account, self.limits, self.now) = (store, account, limits, now)
+        (self.store, self.account, self.limits, self.now) = (store, account, limits, { HTTPDate(now()) })
         state = Mutex(State(table: CookieTable(limits: limits, hasStore: store != nil)))
     }
 

@@ -61,11 +61,4 @@ extension HSTSHost: CustomStringConvertible, HidesStorage {
         name + (includesSubdomains ? " and its subdomains" : "") + (expires.map { ", until \($0)" } ?? "")
     }
 }
-
-extension HTTPDate {
-    /// The whole seconds of a date.
-    init(_ date: Date) {
-        self.init(secondsSinceEpoch: Int64(date.timeIntervalSince1970.rounded(.down)))
-    }
-}
 #endif

@@ -45,9 +45,7 @@ extension Cookie {
     /// - Parameters:
     ///   - cookie: a cookie of `WKHTTPCookieStore` or `HTTPCookieStorage`.
     ///   - date: the date of creation, which Foundation does not report. Default: the current date.
-    public init(
-        _ cookie: HTTPCookie, created date: HTTPDate = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970.rounded(.down)))
-    ) {
+    public init(_ cookie: HTTPCookie, created date: Date = Date()) {
         let isHostOnly = !cookie.domain.hasOctetPrefix(".")
         let sameSite = (cookie.properties?[HTTPCookie.Attribute.sameSite] as? String).flatMap { text in
             SameSite.allCases.first { $0.rawValue.isExactlyIgnoringCase(text) }
@@ -56,8 +54,8 @@ extension Cookie {
         self.init(
             name: cookie.name, value: cookie.value, domain: (isHostOnly ? cookie.domain : String(cookie.domain.dropFirst())).lowercased(),
             isHostOnly: isHostOnly, path: cookie.path,
-            expires: expires.map { HTTPDate(secondsSinceEpoch: Int64(max(-1e15, min(1e15, $0.timeIntervalSince1970)))) },
-            isSecure: cookie.isSecure, isHTTPOnly: cookie.isHTTPOnly, sameSite: sameSite, created: date)
+            expires: expires.map { HTTPDate($0) },
+            isSecure: cookie.isSecure, isHTTPOnly: cookie.isHTTPOnly, sameSite: sameSite, created: HTTPDate(date))
     }
 }
 #endif

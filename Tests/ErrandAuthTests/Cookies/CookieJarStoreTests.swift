@@ -17,7 +17,7 @@ import Testing
     }
 
     private func jar(_ store: RecordingCookieStore, account: CredentialIdentity? = nil) -> CookieJar {
-        CookieJar(store: store, account: account, now: { [date] in date.now })
+        CookieJar(store: store, account: account, now: { [date] in date.date })
     }
 
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x") }

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct CookieJarTests {
     private let date = ManualDate()
 
-    private func jar(limits: CookieJar.Limits = CookieJar.Limits()) -> CookieJar { CookieJar(limits: limits, now: { [date] in date.now }) }
+    private func jar(limits: CookieJar.Limits = CookieJar.Limits()) -> CookieJar { CookieJar(limits: limits, now: { [date] in date.date }) }
 
     // MARK: Domains
 

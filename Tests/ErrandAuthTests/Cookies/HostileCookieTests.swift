@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func aMillionCookiesOf10000HostsKeepLittleMemory() throws {
-        let jar = CookieJar(now: { HTTPDate(secondsSinceEpoch: 1_262_304_000) })
+        let jar = CookieJar(now: { Date(timeIntervalSince1970: 1_262_304_000) })
         guard let before = LiveBytes.now else { return }
         let hosts = (ProcessInfo.processInfo.environment["ERRAND_COOKIE_LINES"].flatMap { Int($0) } ?? 1_000_000) / 100
         var count = 0

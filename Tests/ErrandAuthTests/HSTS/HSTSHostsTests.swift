@@ -9,10 +9,10 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct HSTSHostsTests {
-    private let date = MovableDate()
+    private let date = ManualDate(1_800_000_000)
 
     private func hosts(preloaded: [HSTSHost] = [], _ store: (any HSTSStore)? = nil) -> HSTSHosts {
-        HSTSHosts(preloaded: preloaded, store: store) { [date] in date.value }
+        HSTSHosts(preloaded: preloaded, store: store) { [date] in date.date }
     }
 
     // MARK: The match of RFC 6797, section 8.2
@@ -70,21 +70,21 @@ import Testing
     @Test func aHostIsKnownUntilItsNoteExpires() throws {
         let hosts = hosts()
         try hosts.note("max-age=60", from: "https://a.example/")
-        #expect(hosts.hosts == [try HSTSHost("a.example", includesSubdomains: false, expires: date.after(60), noted: date.instant)])
-        date.move(by: 59)
+        #expect(hosts.hosts == [try HSTSHost("a.example", includesSubdomains: false, expires: date.after(60), noted: date.now)])
+        date.move(bySeconds: 59)
         #expect(hosts.demandsHTTPS("http://a.example") && hosts.names == ["a.example"])
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         #expect(!hosts.demandsHTTPS("http://a.example") && hosts.names == [])
     }
 
     @Test func aRepeatedNoteMovesTheExpiry() throws {
         let hosts = hosts()
         try hosts.note("max-age=60", from: "https://a.example/")
-        date.move(by: 30)
+        date.move(bySeconds: 30)
         try hosts.note("max-age=60", from: "https://a.example/")
-        date.move(by: 59)
+        date.move(bySeconds: 59)
         #expect(hosts.demandsHTTPS("http://a.example"))
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         #expect(!hosts.demandsHTTPS("http://a.example"))
     }
 
@@ -99,7 +99,7 @@ import Testing
         let hosts = hosts()
         try hosts.note("max-age=10", from: "https://b.a.example/")
         try hosts.note("max-age=60; includeSubDomains", from: "https://a.example/")
-        date.move(by: 30)
+        date.move(bySeconds: 30)
         #expect(hosts.demandsHTTPS("http://b.a.example") && hosts.names == [".a.example"])
     }
 

@@ -9,12 +9,12 @@ import Testing
 
 /// The hosts between two runs: what is written, when, and what several processes make of it.
 @Suite(.timeLimit(.minutes(5))) struct HSTSStoreTests {
-    private let date = MovableDate()
+    private let date = ManualDate(1_800_000_000)
 
-    private func hosts(_ store: any HSTSStore) -> HSTSHosts { HSTSHosts(store: store) { [date] in date.value } }
+    private func hosts(_ store: any HSTSStore) -> HSTSHosts { HSTSHosts(store: store) { [date] in date.date } }
 
     private func file(_ folder: TestFolder) -> FileHSTSStore {
-        FileHSTSStore(atPath: folder.file("hsts.txt")) { [date] in date.value }
+        FileHSTSStore(atPath: folder.file("hsts.txt")) { [date] in date.date }
     }
 
     private func host(_ name: String, expires: Int64 = 60, noted: Int64 = 0) throws -> HSTSHost {
@@ -54,16 +54,16 @@ import Testing
             return store.state.value.notes.count
         }
         #expect(try await noteAndSave("max-age=1000") == 1)
-        date.move(by: 99)
+        date.move(bySeconds: 99)
         #expect(try await noteAndSave("max-age=1000") == 1)
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         #expect(try await noteAndSave("max-age=1000") == 2)
         // Another policy, and a day.
         #expect(try await noteAndSave("max-age=1000; includeSubDomains") == 3)
         #expect(try await noteAndSave("max-age=31536000; includeSubDomains") == 4)
-        date.move(by: 86_399)
+        date.move(bySeconds: 86_399)
         #expect(try await noteAndSave("max-age=31536000; includeSubDomains") == 4)
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         #expect(try await noteAndSave("max-age=31536000; includeSubDomains") == 5)
         #expect(try await noteAndSave("max-age=0") == 6)
         #expect(try await noteAndSave("max-age=0") == 6)
@@ -96,9 +96,9 @@ import Testing
         #expect(hosts.takeFailure() is TestError && hosts.takeFailure() == nil)
         #expect(!hosts.mustLoad)
         store.state.change { $0.failure = nil }
-        date.move(by: 59)
+        date.move(bySeconds: 59)
         #expect(!hosts.mustLoad)
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         #expect(hosts.mustLoad)
         try await hosts.load()
         #expect(hosts.names == ["a.example"])
@@ -126,7 +126,7 @@ import Testing
 
     @Test func allHostsAreRemovedHereAndInTheStore() async throws {
         let store = RecordingHSTSStore([try host("a.example", noted: -10)])
-        let hosts = HSTSHosts(preloaded: [try HSTSHost("c.example")], store: store) { [date] in date.value }
+        let hosts = HSTSHosts(preloaded: [try HSTSHost("c.example")], store: store) { [date] in date.date }
         try hosts.note("max-age=60", from: "https://b.example/")
         try await hosts.removeAll()
         #expect(hosts.names == [".c.example"] && store.state.value.hosts.allSatisfy(\.isRemoved) && store.state.value.hosts.count == 2)
@@ -246,17 +246,17 @@ import Testing
         let (first, second) = (hosts(file(folder)), hosts(file(folder)))
         try first.note("max-age=6000", from: "https://a.example/")
         try await first.save()
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         try await second.load()
         try second.note("max-age=0", from: "https://a.example/")
         try await second.save()
-        date.move(by: 1)
+        date.move(bySeconds: 1)
         try first.note("max-age=6000", from: "https://b.example/")
         try await first.save()
         #expect(first.names == ["b.example"] && first.demandsHTTPS("http://b.example") && !first.demandsHTTPS("http://a.example"))
         // The removal is kept for an hour.
         #expect(try await file(folder).load().filter(\.isRemoved).map(\.name) == ["a.example"])
-        date.move(by: 3_600)
+        date.move(bySeconds: 3_600)
         try first.note("max-age=6000", from: "https://c.example/")
         try await first.save()
         #expect(try await file(folder).load().map(\.name) == ["b.example", "c.example"])
@@ -264,23 +264,23 @@ import Testing
 
     @Test func theLaterNoteOfAHostStays() throws {
         let (old, new) = (try host("a.example", expires: 10, noted: -5), try host("a.example", expires: 20, noted: -3))
-        #expect(HSTSFile.merged([old], with: [new], at: date.instant) == [new])
-        #expect(HSTSFile.merged([new], with: [old], at: date.instant) == [new])
+        #expect(HSTSFile.merged([old], with: [new], at: date.now) == [new])
+        #expect(HSTSFile.merged([new], with: [old], at: date.now) == [new])
         let same = try host("a.example", expires: 5, noted: -3)
-        #expect(HSTSFile.merged([new], with: [same], at: date.instant) == [same])
+        #expect(HSTSFile.merged([new], with: [same], at: date.now) == [same])
         // A note from the future was made with a wrong clock.
         let future = try host("a.example", expires: 900, noted: 800)
         let now = try host("a.example", expires: 30)
-        #expect(HSTSFile.merged([future], with: [now], at: date.instant) == [now])
+        #expect(HSTSFile.merged([future], with: [now], at: date.now) == [now])
     }
 
     @Test func theFileKeepsTheLatestNotes() throws {
         let many = try (0..<1_200).map { try host("h\($0).example", noted: Int64($0) - 2_000) }
-        let merged = HSTSFile.merged(many, with: [try host("new.example")], at: date.instant)
+        let merged = HSTSFile.merged(many, with: [try host("new.example")], at: date.now)
         #expect(merged.count == HSTSHosts.limit && merged.contains { $0.name == "new.example" })
         #expect(merged.map(\.name) == merged.map(\.name).sorted() && !merged.contains { $0.name == "h200.example" })
-        #expect(HSTSFile.merged([try host("a.example", expires: -1, noted: -3_601)], with: [], at: date.instant) == [])
-        #expect(HSTSFile.merged([try host("a.example", expires: -1, noted: -3_600)], with: [], at: date.instant).count == 1)
+        #expect(HSTSFile.merged([try host("a.example", expires: -1, noted: -3_601)], with: [], at: date.now) == [])
+        #expect(HSTSFile.merged([try host("a.example", expires: -1, noted: -3_600)], with: [], at: date.now).count == 1)
     }
 
     // MARK: curl

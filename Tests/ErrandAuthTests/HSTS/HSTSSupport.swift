@@ -4,20 +4,6 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A date that a test moves.
-final class MovableDate: Sendable {
-    private let seconds: Mutex<Int64>
-
-    init(_ seconds: Int64 = 1_800_000_000) { self.seconds = Mutex(seconds) }
-
-    var value: Date { Date(timeIntervalSince1970: TimeInterval(seconds.withLock { $0 })) }
-    var instant: HTTPDate { HTTPDate(secondsSinceEpoch: seconds.withLock { $0 }) }
-    func move(by change: Int64) { seconds.withLock { $0 += change } }
-
-    /// The instant this number of seconds from now.
-    func after(_ change: Int64) -> HTTPDate { HTTPDate(secondsSinceEpoch: seconds.withLock { $0 } + change) }
-}
-
 /// Keeps hosts as `FileHSTSStore` does, records its calls, and fails as long as the test says.
 final class RecordingHSTSStore: HSTSStore {
     struct State: Sendable {
