@@ -21,7 +21,7 @@ public protocol HSTSStore: Sendable {
 ///
 /// Several processes may share the file. They write one after the other, and the later note of a host applies. The empty file
 /// `PATH.lock` beside the file is the lock. It is never removed. The file is replaced as a whole: after a crash, the file has the old
-/// hosts or the new hosts.
+/// hosts or the new hosts. If a process is killed during a write, the file `PATH.part` remains, and the next write uses `PATH.part`.
 ///
 /// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest notes are dropped. curl reads the file, and may
 /// also replace it, but curl ignores the lock and the times of the notes. The file reveals which servers the app has used.
@@ -66,7 +66,7 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     public func apply(_ notes: [HSTSHost]) async throws -> [HSTSHost] {
         try await PrivateFile.whileLocked(path + ".lock", within: Self.patience, clock: clock) {
             let merged = HSTSFile.merged(try await load(), with: notes, at: HTTPDate(now()))
-            try await PrivateFile.write(Data(HSTSFile.text(of: merged).utf8), to: path)
+            try await PrivateFile.writeLocked(Data(HSTSFile.text(of: merged).utf8), to: path)
             return merged
         }
     }

@@ -84,6 +84,21 @@ package enum PrivateFile {
         }
     }
 
+    /// Replaces the file, or creates it, by means of the file `PATH.part`, whose name is fixed.
+    ///
+    /// If a process is killed before the end, `PATH.part` remains, and the next call uses this file. Therefore, no secrets are left in
+    /// files with unknown names. Only one caller at a time may write the file. Therefore the caller has a lock:
+    /// ``whileLocked(_:within:clock:_:)``.
+    ///
+    /// - Throws: `FileWriteError`.
+    package static func writeLocked(_ data: Data, to path: String) async throws {
+        try await BlockingWork.run {
+            try OutputFile.check(path)
+            try ReservedFile.created(for: path).commit(data)
+            try OutputFile.synchronizeFolder(of: path, .system)
+        }
+    }
+
     /// Waits until no other process, and no other caller of this process, has the lock of the file.
     ///
     /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
