@@ -49,6 +49,10 @@ struct FormatsLinearWorkTests {
         }
     }
 
+    private static let readCookies: @Sendable (String) -> Void = { text in
+        Array(text.utf8).withUnsafeBufferPointer { _ = NetscapeCookieFile(parsing: $0).entries.count }
+    }
+
     /// Changes one value, once for each byte of the text.
     private static func changes(_ name: String, _ change: @escaping @Sendable (inout JSONValue, Int) throws -> Void) -> Parser {
         Parser("JSON, \(name)", 1_000, text: repeated("x")) { text in
@@ -179,6 +183,11 @@ struct FormatsLinearWorkTests {
         Parser("problem, marks", text: { "{\"type\":\"" + String(repeating: "\u{301}\u{316}", count: $0) + "\"}" }) {
             _ = (try? ProblemDetails(parsing: $0.utf8))?.description
         },
+        Parser("cookie file, lines", text: repeated("a.example\tFALSE\t/\tFALSE\t0\ta\tb\n"), readCookies),
+        Parser("cookie file, one line", text: { "a.example\tFALSE\t/\tFALSE\t0\ta\t" + String(repeating: "b", count: $0) }, readCookies),
+        Parser("cookie file, tabs", text: repeated("\t"), readCookies),
+        Parser("cookie file, spaces", text: repeated(" "), readCookies),
+        Parser("cookie file, bad lines", text: repeated("x\r\n"), readCookies),
         Parser("events, one line", text: { "data:" + String(repeating: "a", count: $0 * 8) }) { events(in: $0, pieces: 16) },
         Parser("events, many lines", text: repeated("data:a\n")) { events(in: $0, pieces: 16) },
         Parser("events, many events", text: repeated("data\n\n")) { events(in: $0, pieces: 16) },
