@@ -130,6 +130,7 @@ import Testing
         Row(.tokenFileBusy, 4201, "tokenFileBusy", "The stored sign-in is in use by another process."),
         Row(.cookieStore, 4300, "cookieStore", "The cookies could not be read or saved."),
         Row(.cookieRefused, 4301, "cookieRefused", "The cookie was not accepted."),
+        Row(.cookieFileInvalid, 4310, "cookieFileInvalid", "The stored cookies cannot be used."),
         Row(.circuitBreaker, 5000, "circuitBreaker", "The request was not sent, because the server did not work properly a moment ago."),
         Row(.rateLimit, 5001, "rateLimit", "The request was not sent, because too many requests were sent to the server."),
         Row(.rateLimitStore, 5002, "rateLimitStore", "The request was not sent, because the limit for requests could not be read."),
@@ -244,6 +245,7 @@ import Testing
         signOut.purpose = .signOut
         var errors: [any Error] = [
             signOut, TokenFileError(path: "/tmp/7", reason: "7", isCorrupt: true), TokenFileError(path: "/tmp/7", reason: "7"),
+            CookieFileError(.corrupt, path: "/tmp/7"),
         ]
         for reason in reasons { errors.append(AuthenticationError(reason, request: try request())) }
         errors += [CookieJarError(.loadFailed, underlying: CancellationError(), request: try request()), CookieRefusal(.prefix, "sid7")]

@@ -20,9 +20,10 @@ internal import Synchronization
 /// The numbers of cookies and octets are limited: ``Limits``. If a limit is exceeded, the jar evicts expired cookies first, then cookies
 /// without `Secure` of the domain that is full, and then the cookies that were used least recently.
 ///
-/// **Store:** with a ``CookieStore``, the first request loads the cookies. If the store can't be read, requests fail with
-/// ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are written together in
-/// the next write. Before the app ends, call ``save()``. Cookies of the session, without `Max-Age` and `Expires`, are not written.
+/// **Store:** with a ``CookieStore``, such as ``FileCookieStore``, the first request loads the cookies. If the store can't be read,
+/// requests fail with ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are
+/// written together in the next write. Before the app ends, call ``save()``. Cookies of the session, without `Max-Age` and `Expires`, are
+/// not written.
 ///
 /// Several stacks may share a jar. A separate jar for each account keeps the accounts apart. All methods may be called from any thread.
 /// Descriptions and mirrors show no cookie.

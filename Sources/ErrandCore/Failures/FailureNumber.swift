@@ -247,6 +247,8 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let cookieStore = FailureNumber(4300)
     /// A cookie jar does not accept a cookie.
     public static let cookieRefused = FailureNumber(4301)
+    /// A file of cookies can't be used.
+    public static let cookieFileInvalid = FailureNumber(4310)
 
     // MARK: 5000 to 5999: the stack and its middleware
 

@@ -106,6 +106,7 @@ extension FailureTexts {
         .tokenFileBusy: "The stored sign-in is in use by another process.",
         .cookieStore: "The cookies could not be read or saved.",
         .cookieRefused: "The cookie was not accepted.",
+        .cookieFileInvalid: "The stored cookies cannot be used.",
 
         .circuitBreaker: "The request was not sent, because the server did not work properly a moment ago.",
         .rateLimit: "The request was not sent, because too many requests were sent to the server.",
