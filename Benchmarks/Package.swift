@@ -45,7 +45,7 @@ let package = Package(
             name: "FormatBenchmarks",
             dependencies: [
                 "CAllocations", "CPeers", .product(name: "ErrandCore", package: "Errand"),
-                .product(name: "ErrandFormats", package: "Errand"),
+                .product(name: "ErrandFormats", package: "Errand"), .product(name: "ErrandAuth", package: "Errand"),
                 .product(name: "ErrandCompression", package: "Errand"),
             ]
         ),
