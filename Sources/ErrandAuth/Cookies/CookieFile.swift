@@ -5,7 +5,7 @@ public import ErrandFormats
 /// The file formats of cookies: the format of Netscape, which `curl` reads and writes, and JSON.
 ///
 /// ```swift
-/// let file = try CookieFile.netscape(parsing: Data(contentsOf: url), at: now)
+/// let file = try CookieFile.netscape(parsing: Data(contentsOf: url))
 /// for cookie in file.cookies { print(cookie.name, cookie.domain) }
 /// ```
 ///
@@ -45,17 +45,18 @@ public enum CookieFile {
     ///
     /// - Parameters:
     ///   - data: the file in UTF-8, at most ``limitBytes``. Lines end in LF or CR LF.
-    ///   - now: the date of creation of the cookies, because the format has no such date.
+    ///   - now: the date of creation of the cookies, because the format has no such date. Default: now.
     /// - Returns: the cookies and the invalid lines. ``Cookie/sameSite`` is `nil`, because the format has no such attribute.
     /// - Throws: ``CookieFileError`` with the code `tooLarge`.
-    public static func netscape(parsing data: Data, at now: HTTPDate) throws(CookieFileError) -> Netscape {
+    public static func netscape(parsing data: Data, at now: Date = Date()) throws(CookieFileError) -> Netscape {
         guard data.count <= limitBytes else { throw CookieFileError(.tooLarge) }
+        let created = HTTPDate(now)
         let file = data.withUnsafeBytes { NetscapeCookieFile(parsing: $0.bindMemory(to: UInt8.self)) }
         let cookies = file.entries.map { entry in
             Cookie(
                 name: entry.name, value: entry.value, domain: entry.domain, isHostOnly: !entry.includesSubdomains, path: entry.path,
                 expires: entry.expires.map { HTTPDate(secondsSinceEpoch: $0) }, isSecure: entry.isSecure, isHTTPOnly: entry.isHTTPOnly,
-                created: now)
+                created: created)
         }
         return Netscape(
             cookies: cookies, problems: file.badLines.map { Problem(line: $0.number, reason: $0.problem.rawValue) },

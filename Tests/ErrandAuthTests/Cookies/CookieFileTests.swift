@@ -106,14 +106,14 @@ extension Cookie {
     @Test func aTooLargeFileIsNotRead() {
         let data = Data(count: CookieFile.limitBytes + 1)
         #expect(throws: CookieFileError(.tooLarge)) { try CookieFile.cookies(fromJSON: data) }
-        #expect(throws: CookieFileError(.tooLarge)) { try CookieFile.netscape(parsing: data, at: cookieTestTime) }
+        #expect(throws: CookieFileError(.tooLarge)) { try CookieFile.netscape(parsing: data, at: cookieTestTime.date) }
     }
 
     // MARK: Netscape
 
     @Test func aNetscapeFileKeepsEverythingThatTheFormatHas() throws {
         let text = CookieFile.netscapeText(of: Self.cookies)
-        let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime)
+        let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime.date)
         #expect(file.problems.isEmpty && file.problemCount == 0)
         let expected = Self.cookies.filter { !["", "tab", "quote"].contains($0.name) }.map { cookie in
             Cookie(
@@ -126,7 +126,7 @@ extension Cookie {
 
     @Test func aJarTakesTheCookiesOfAFileAndRefusesPublicSuffixes() throws {
         let text = ".shop.example\tTRUE\t/\tTRUE\t0\ta\t1\n.co.uk\tTRUE\t/\tTRUE\t0\tb\t1\n.github.io\tTRUE\t/\tTRUE\t0\tc\t1\n"
-        let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime)
+        let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime.date)
         let jar = CookieJar(now: { cookieTestTime.date })
         var refused: [CookieRefusal] = []
         for cookie in file.cookies {
@@ -139,7 +139,7 @@ extension Cookie {
     @Test func anInvalidLineIsReportedWithoutItsContent() throws {
         let text =
             "# Netscape HTTP Cookie File\na.example\tFALSE\t/\tFALSE\t0\tsid\tsecret\nb.example\tFALSE\tsecret\tFALSE\t0\tsecret\tsecret\n"
-        let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime)
+        let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime.date)
         #expect(file.cookies.map(\.name) == ["sid"] && file.problemCount == 1)
         #expect(file.problems.map(\.description) == ["line 3: the path does not begin with a slash"])
     }
