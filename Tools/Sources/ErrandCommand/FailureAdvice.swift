@@ -20,7 +20,8 @@ struct FailureAdvice {
             return switch error.failureNumber {
             case .tooManyRedirects: "Allow more redirects with --max-redirs, or show their targets with -v"
             case .redirectDowngrade: "Follow it with --allow-downgrade. Others on the network can then read what is exchanged"
-            case .redirectLoop: "Show the targets with -v. If the server needs a cookie, send the cookie with -b"
+            case .redirectLoop where arguments.content.usesCookieJar: "Show the targets with -v"
+            case .redirectLoop: "Show the targets with -v. If the server sets a cookie, send the cookie back with -b ''"
             default: nil
             }
         }

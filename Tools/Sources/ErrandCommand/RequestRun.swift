@@ -60,7 +60,9 @@ struct RequestRun {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
                 let list = HSTSList(arguments)
                 await list?.load()
-                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, list?.hosts)
+                let cookies = CookieFiles(arguments)
+                cookies?.load()
+                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, list?.hosts, cookies?.jar)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -70,6 +72,7 @@ struct RequestRun {
                 // A refreshed token must be saved, however the request ends: the server has replaced the old token.
                 await tokens?.finish(within: .seconds(5))
                 await list?.save()
+                await cookies?.save()
                 return try result.get()
             }
         }
@@ -111,7 +114,8 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSHosts?
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSHosts?,
+        _ jar: CookieJar?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -129,6 +133,7 @@ struct RequestRun {
             tokenStack = wait.layer(on: bottom).transformRequest { $0.options.eventSink = wait.notice }
         }
         if arguments.content.compressed { stack = stack.decompress() }
+        if let jar { stack = stack.wrapped(by: GivenCookies()).cookies(jar) }
         let tokens: TokenSource?
         (stack, tokens) = try authentication.authenticating(stack, transport: tokenStack)
         // Outside `authenticate`, because Digest must see the body as it is sent.
