@@ -106,6 +106,13 @@ import Testing
         values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)
         values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
         values["HSTSHosts.limit"] = number(HSTSHosts.limit)
+        let cookies = CookieJar.Limits()
+        values["CookieJar.Limits.hostCount"] = number(cookies.hostCount)
+        values["CookieJar.Limits.siteCount"] = number(cookies.siteCount)
+        values["CookieJar.Limits.totalCount"] = number(cookies.totalCount)
+        values["CookieJar.Limits.totalBytes"] = bytes(cookies.totalBytes)
+        values["CookieJar.Limits.fieldBytes"] = bytes(cookies.fieldBytes)
+        values["CookieFile.limitBytes"] = bytes(CookieFile.limitBytes)
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
