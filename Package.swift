@@ -207,7 +207,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CMalloc", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
+                "CMalloc", "ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "ErrandURLSession",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),

@@ -19,7 +19,7 @@ func paths(_ client: APIClient, _ path: String, _ url: URL, _ id: Int?) async th
     let _: User = try await client.upload(path, body: .file(url)) { _ in }  // for a path in a variable, write PathTemplate(verbatim: path)
     try await client.upload("/files/" + path, body: .file(url)) { _ in }  // for a path in a variable, write PathTemplate(verbatim: path)
     for try await event in client.events(path) { print(event.data) }  // for a path in a variable, write PathTemplate(verbatim: path)
-    let _ = try await client.get(url, as: User.self)  // write client.send(Request(.get, url: url)).json(as: …)
+    let _ = try await client.get(url, as: User.self)  // write .url(url)
 }
 
 func queriesAndFields(_ client: APIClient, _ filter: User, _ request: Request) async throws {

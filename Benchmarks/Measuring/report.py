@@ -8,6 +8,9 @@ import peers
 # The measurements of one request, in the order of the raw figures.
 COLUMNS = ("wall_ns", "user_ns", "system_ns", "allocations", "bytes", "p50_ns", "p99_ns", "peak_bytes")
 
+# The clients of today. The tables leave out a client that was measured and has been removed since. Its raw figures remain.
+CLIENTS = {peer.name: peer for peer in peers.PEERS}
+
 
 # --- The file
 
@@ -107,9 +110,7 @@ def grid(names, lines):
 
 
 def label(results, name):
-    peer = next((peer for peer in peers.PEERS if peer.name == name), None)
-    if peer is None:
-        return name
+    peer = CLIENTS[name]
     version = results["versions"].get(peer.version)
     return f"{peer.label} {version}" if version else peer.label
 
@@ -122,7 +123,7 @@ def summary(results):
     sixteen, many = Rounds(results, "get16"), Rounds(results, "get256")
     names = ["client", "requests/s, 16 at once", "÷ AsyncHTTPClient", "CPU", "÷ AsyncHTTPClient", "p99 at 256"]
     lines = []
-    for name in [name for name in results["figures"].get("get16", {}) if sixteen.has(name)]:
+    for name in [name for name in results["figures"].get("get16", {}) if name in CLIENTS and sixteen.has(name)]:
         lines.append([
             label(results, name), rate_text(sixteen.median(name, wall)), number(sixteen.ratio(name, "ahc", rate)),
             time_text(sixteen.median(name, cpu)), number(sixteen.ratio(name, "ahc", cpu)), time_text(many.median(name, "p99_ns")),
@@ -163,6 +164,8 @@ def table(results, case):
         names = ["client", "requests/s", "CPU", "p50", "p99", "requests/s ÷ AHC", "CPU ÷ AHC", "CPU ÷ bare", "allocations"]
     lines = []
     for name in results["figures"][case]:
+        if name not in CLIENTS:
+            continue
         if not rounds.has(name) or name in reasons:
             lines.append([label(results, name), "not available"] + [""] * (len(names) - 2))
             continue

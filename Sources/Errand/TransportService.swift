@@ -21,7 +21,7 @@ public struct TransportService: Service {
     /// - Parameters:
     ///   - transport: the transport.
     ///   - limit: the longest time, at least zero, that exchanges in progress may take after the graceful shutdown has begun.
-    ///     Default: 10 s.
+    ///     Default: 10 s. A `URLSessionTransport` does not wait: its exchanges fail immediately.
     public init(_ transport: some HTTPTransport, drainingFor limit: Duration = .seconds(10)) {
         precondition(limit >= .zero, "drainingFor must be at least zero (is \(limit.inWords))")
         (self.transport, drainingTime) = (transport, limit)

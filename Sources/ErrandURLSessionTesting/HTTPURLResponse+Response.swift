@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandURLSession
 internal import Foundation
 
 #if canImport(FoundationNetworking)
@@ -10,12 +11,9 @@ extension HTTPURLResponse {
     ///
     /// Fields of one name are joined, as `URLSession` does. If the length of the body is known, the response declares the length.
     convenience init?(_ response: Response, to url: URL) {
-        var fields: [String: String] = [:]
-        for field in response.head.headerFields where Self.isPassedOn(field.name, status: response.head.status) {
-            // All fields of one name get the spelling of the first field.
-            let name = fields.keys.first { HTTPField.Name($0) == field.name } ?? field.name.rawName
-            fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
-        }
+        var passedOn = JoinedFields()
+        for field in response.head.headerFields where Self.isPassedOn(field.name, status: response.head.status) { passedOn.append(field) }
+        var fields = passedOn.joined
         let declares = response.head.headerFields.contains(.contentLength) || response.head.headerFields.contains(.transferEncoding)
         if !declares, let length = response.body.expectedLength { fields["Content-Length"] = "\(length)" }
         self.init(url: url, statusCode: response.head.status.code, httpVersion: "HTTP/1.1", headerFields: fields)

@@ -59,6 +59,9 @@ extension OptionRow {
         OptionRow("UpgradeKey", .unique, requiredCapabilities: .upgrades) { $0.upgrade = UpgradeRequest(protocolName: "own") },
         OptionRow("NetworkAccessKey", .value, requiredCapabilities: .networkAccess) { $0.networkAccess = .expensive },
         OptionRow("WaitsForConnectivityKey", .value, requiredCapabilities: .waitsForConnectivity) { $0.waitsForConnectivity = true },
+        OptionRow("OnServerTrustKey", .unique, crossesOrigins: false, requiredCapabilities: .serverTrust) {
+            $0.onServerTrust = { _ in .systemVerdict }
+        },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
         OptionRow("HTTPSChangeKey", .ignored(because: "the URLs are compared")) { $0.httpsChange = HTTPSChange() },
         OptionRow("OriginOfPageKey", note) { $0.originOfPage = Origin("https://a.example") },
@@ -96,6 +99,9 @@ extension OptionRow {
         OptionRow("FallbackOptionKey", .value) { $0.fallback = .off },
         OptionRow("FieldsOfServerKey", .ignored(because: "the fields are compared"), crossesOrigins: false) {
             $0.fieldsOfServer = [.accept]
+        },
+        OptionRow("FieldsWithoutServerKey", .ignored(because: "the fields are compared"), crossesOrigins: false) {
+            $0.fieldsWithoutServer = [.accept]
         },
         OptionRow("HedgeOptionKey", .value, requiredMiddleware: .hedge) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         OptionRow("HedgeOptionKey", .value) { $0.hedge = .off },

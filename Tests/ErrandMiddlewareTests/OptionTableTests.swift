@@ -41,8 +41,8 @@ import Testing
 
     // MARK: Each says of itself what is true
 
-    private static func plain(_ capabilities: TransportCapabilities = []) -> ScriptedTransport {
-        ScriptedTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
+    private static func plain(_ capabilities: TransportCapabilities = []) -> ClosureTransport {
+        ClosureTransport(capabilities: capabilities) { Response(head: HTTPResponse(status: .ok), request: $0) }
     }
 
     @Test(arguments: OptionRow.all) func eachOptionDeclaresItsIdentity(_ row: OptionRow) throws {

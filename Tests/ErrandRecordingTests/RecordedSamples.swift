@@ -3,7 +3,7 @@ import ErrandTesting
 import Synchronization
 import TestSupport
 
-extension ScriptedTransport {
+extension ClosureTransport {
     /// Always the same.
     convenience init(
         _ status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields(), data: Data = Data()
@@ -58,7 +58,7 @@ extension TestFolder {
     /// Sends requests through a transport, with all of it recorded to `a.har`; the file's content.
     @discardableResult
     func record(
-        _ requests: [Request], over transport: ScriptedTransport, secrets: [String] = [], bodyLimitBytes: Int = 16 * 1024 * 1024,
+        _ requests: [Request], over transport: ClosureTransport, secrets: [String] = [], bodyLimitBytes: Int = 16 * 1024 * 1024,
         keepsUnknownText: Bool = true
     ) async throws -> HARLog {
         let recording = try Recording(

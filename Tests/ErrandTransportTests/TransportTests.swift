@@ -5,7 +5,8 @@ internal import Testing
 
 /// Every transport with sockets, against real servers. The tests run one after the other, because many of them measure time.
 @Suite(
-    .serialized, .timeLimit(.minutes(5)), SharedServers(),
-    .leavesNothingBehind(temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
+    TestedOverURLSession(), .serialized, .timeLimit(.minutes(5)), SharedServers(),
+    .leavesNothingBehind(
+        ignoring: TestedTransport.outlivingDescriptors, temporaryPrefixes: [TestFolder.prefix], inParallelRuns: false))
 struct TransportTests {}
 #endif

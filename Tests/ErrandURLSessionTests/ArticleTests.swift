@@ -1,4 +1,5 @@
 #if SWIFT_NIO && MockServer
+internal import ErrandCompression
 internal import ErrandCore
 internal import ErrandFormats
 internal import ErrandMiddleware
@@ -72,7 +73,8 @@ internal import FoundationNetworking
         ]
         let takesKeys = isTaken { $0.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "/a.pem", keyPEMFile: "/a.key") }
         if takesKeys { return "all" }
-        return taken.allSatisfy { $0 } ? "all but PEM files of client certificates" : taken.contains(true) ? "some" : "refused"
+        return taken.allSatisfy { $0 }
+            ? "all but PEM files of client certificates" : taken.contains(true) ? "some" : "the initializer throws"
     }
 
     private func differences(of abilities: SessionAbilities, informational: String, timings: String) throws -> [String: String] {
@@ -89,8 +91,9 @@ internal import FoundationNetworking
             "Content is decoded by": yes(capabilities.contains(.decodesContent), "`URLSession`", else: "`decompress`"),
             // x-gzip is another name of gzip.
             "Codings that are decoded": abilities.decodedCodings.filter { $0 != "x-gzip" }.joined(separator: ", "),
-            "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
-            "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
+            "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "the request fails"),
+            "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "the request fails"),
+            "`request.options.onServerTrust`": yes(capabilities.contains(.serverTrust), else: "the request fails"),
             "Settings of TLS": settingsOfTLS(abilities),
             "A file or a stream with a known length is sent": yes(
                 abilities.declaresStreamLength, "with `Content-Length`", else: "in chunks"),
@@ -104,9 +107,9 @@ internal import FoundationNetworking
         // TransportTests has a test of the timings.
         let apple = try differences(of: .apple, informational: "no", timings: "at the end")
         #if canImport(FoundationNetworking)
-        let leftOut = URLSessionTransportTests.URLSessionConformanceTests.leftOut
-        linux["Informational responses"] = yes(leftOut["Informational"] == nil)
-        #expect(leftOut["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
+        let behaviors = NotOverURLSession.behaviors
+        linux["Informational responses"] = yes(behaviors["Informational"] == nil)
+        #expect(behaviors["TrailerRead"] != nil && SessionAbilities.current.capabilities == SessionAbilities.linux.capabilities)
         #endif
         let capabilities = try await withTransport(NIOTransport()) { $0.capabilities }
         let nio: [String: String] = [
@@ -119,8 +122,9 @@ internal import FoundationNetworking
             "Trailer fields": yes(capabilities.contains(.trailers)), "Upgrades": yes(capabilities.contains(.upgrades)),
             "Content is decoded by": yes(capabilities.contains(.decodesContent), "`URLSession`", else: "`decompress`"),
             "Codings that are decoded": "the codings of `decompress`",
-            "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "refused"),
-            "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "refused"),
+            "`request.options.networkAccess`": yes(capabilities.contains(.networkAccess), else: "the request fails"),
+            "`request.options.waitsForConnectivity`": yes(capabilities.contains(.waitsForConnectivity), else: "the request fails"),
+            "`request.options.onServerTrust`": yes(capabilities.contains(.serverTrust), else: "the request fails"),
             "Settings of TLS": "`configuration.tls`", "A file or a stream with a known length is sent": "with `Content-Length`",
             "Fields of a response": "in their order", "Fields that a request can't set": "none",
         ]
@@ -134,19 +138,67 @@ internal import FoundationNetworking
 
     // MARK: The errors
 
-    /// The failure of `NIOTransport` for the same fault, as the tests of `ErrandNIO` show it.
-    private static let overNIO: [Int: (TransportError.Code, Delivery)] = [
-        -1001: (.timedOut, .unknown), -1003: (.cannotFindHost, .notSent), -1004: (.cannotConnect, .notSent),
-        -1005: (.connectionLost, .unknown), -1006: (.cannotFindHost, .notSent), -1009: (.notConnected, .notSent),
-        -1011: (.invalidResponse, .unknown), -1013: (.proxy, .notSent), -1017: (.invalidResponse, .unknown), -1200: (.tls, .notSent),
-        -1201: (.tls, .notSent), -1202: (.tls, .notSent), -1203: (.tls, .notSent), -1204: (.tls, .notSent),
+    /// The failures of `NIOTransport` for faults that this suite does not cause: `ConnectProgressTests` has the device without a network,
+    /// and `ProxyTests` and `TransportTLSTests` have the others.
+    private static let notCausedHere: [Int: (TransportError.Code, Delivery)] = [
+        -1009: (.notConnected, .notSent), -1013: (.proxy, .notSent), -1200: (.tls, .notSent), -1201: (.tls, .notSent),
+        -1202: (.tls, .notSent), -1203: (.tls, .notSent), -1204: (.tls, .notSent),
     ]
+
+    /// Returns the failure of a request over `NIOTransport`: the code and the delivery.
+    private func failure(at url: String) async throws -> String {
+        try await withTransport(NIOTransport()) { transport in
+            let error = await #expect(throws: TransportError.self) {
+                _ = try await HTTPStack(transport).timeout(.seconds(1)).send(Request(.get, url: url)).body.collect()
+            }
+            let failure = try #require(error)
+            return "\(failure.code), \(failure.delivery.phrase)"
+        }
+    }
+
+    /// Causes the faults over sockets. Returns the failures over SwiftNIO by the number of the `URLError` for the same fault.
+    private func failuresOverNIO() async throws -> [Int: String] {
+        let silent = try RawServer { connection in while try !connection.read().isEmpty {} }
+        let resetting = try RawServer { connection in
+            try connection.readHead()
+            connection.resetAtEnd()
+        }
+        let mail = try RawServer { connection in
+            try connection.readHead()
+            try connection.write("220 mail.example ESMTP\r\n\r\n")
+        }
+        defer { for server in [silent, resetting, mail] { server.stop() } }
+        var failures = Self.notCausedHere.mapValues { "\($0), \($1.phrase)" }
+        failures[-1001] = try await failure(at: silent.url())
+        failures[-1003] = try await failure(at: "http://nowhere.invalid/")
+        failures[-1006] = failures[-1003]
+        failures[-1004] = try await failure(at: "http://127.0.0.1:\(LoopbackPorts.refused())/")
+        failures[-1005] = try await failure(at: resetting.url())
+        failures[-1011] = try await failure(at: mail.url())
+        failures[-1017] = failures[-1011]
+        failures[-1015] = try await failureOfADamagedBody()
+        failures[-1016] = failures[-1015]
+        return failures
+    }
+
+    /// Returns the failure of `decompress` for a damaged body: the type and the delivery.
+    private func failureOfADamagedBody() async throws -> String {
+        let transport = ClosureTransport { request in
+            Response(
+                head: HTTPResponse(status: .ok, headerFields: [.contentEncoding: "gzip"]), data: Data("not gzip".utf8), request: request)
+        }
+        let error = await #expect(throws: (any Error).self) {
+            _ = try await HTTPStack(transport).decompress().send(Request(.get, url: "https://a.example/")).body.collect()
+        }
+        let failure = try #require(error as? any RequestFailure)
+        return "`\(type(of: failure))`, \(failure.delivery.phrase)"
+    }
 
     /// Returns the methods with which `retry` sends a request again after a failure.
     private func sentAgain(after failure: TransportError) async throws -> String {
         var counts: [Int] = []
         for method in [HTTPRequest.Method.get, .post] {
-            let transport = ScriptedTransport { request in
+            let transport = ClosureTransport { request in
                 var failure = failure
                 failure.request = request
                 throw failure
@@ -161,15 +213,18 @@ internal import FoundationNetworking
     @Test func theTableOfErrorsIsThatOfTheCode() async throws {
         let rows = try table("`URLError.Code` |")
         #expect(rows.count == URLErrorTable.rows.count)
+        let overNIO = try await failuresOverNIO()
+        #expect(Set(overNIO.keys).isSubset(of: URLErrorTable.rows.map(\.number)))
         for (row, entry) in zip(rows, URLErrorTable.rows) {
             let failure = SessionFailure(
-                request: try Request(.get, url: "https://a.example/"), position: Position(phase: .response, delivery: .unknown),
+                request: try Request(.get, url: "https://a.example/"),
+                exchange: FailedExchange(position: ExchangePosition(.over, .nothing)),
                 elapsed: .seconds(1))
             let error = try #require(failure.error(for: .session(SessionError(number: entry.number))) as? TransportError)
-            let nio = Self.overNIO[entry.number].map { "\($0), \($1.phrase)" } ?? "none"
             let expected = [
                 "`\(entry.name)` (\(entry.number))", "\(error.code)", entry.phase?.description ?? "of the exchange", error.delivery.phrase,
-                try await sentAgain(after: error), nio, FailureTexts.englishTexts[error.failureNumber] ?? "",
+                try await sentAgain(after: error), overNIO[entry.number] ?? "none",
+                FailureTexts.englishTexts[error.failureNumber] ?? "",
             ]
             #expect(row == expected)
         }

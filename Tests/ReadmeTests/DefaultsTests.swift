@@ -7,8 +7,10 @@ import Testing
 @testable import ErrandAuth
 @testable import ErrandCore
 @testable import ErrandFormats
+@testable import ErrandMiddleware
 @testable import ErrandNIO
 @testable import ErrandRecording
+@testable import ErrandRedaction
 @testable import ErrandTelemetry
 @testable import ErrandTesting
 
@@ -43,6 +45,8 @@ import Testing
         var values: [String: String] = [:]
         values["timeout(_:)"] = HTTPStack.default.layers.contains { $0.label.hasPrefix("timeout") } ? "some" : "none"
         values["NIOTransport.Configuration.connectTimeout"] = configuration.connectTimeout.inWords
+        values["URLSessionTransport.idleTimeout"] = try stated(
+            "none", in: "ErrandURLSession/Transport/URLSessionTransport.swift", by: "= .ephemeral, idleTimeout: Duration? = nil,")
         values["PhaseTimeouts"] = Mirror(reflecting: PhaseTimeouts()).children.contains { $0.value is Duration } ? "some" : "none"
         values["ResiliencePolicy.totalTimeout"] = ResiliencePolicy.standard.totalTimeout.inWords
         values["ResiliencePolicy.attemptTimeout"] = ResiliencePolicy.standard.attemptTimeout.inWords
@@ -65,6 +69,7 @@ import Testing
         values["APIClient.bodyLimitBytes"] = bytes(APIClient(.bare).bodyLimitBytes)
         values["ResponseBody.defaultCollectLimitBytes"] = bytes(ResponseBody.defaultCollectLimitBytes)
         values["StatusError.bodyLimitBytes"] = bytes(StatusError.bodyLimitBytes)
+        values["StatusError.debugDescription"] = bytes(StatusError.excerptLimitBytes)
         values["ResponseDecodingError.bodyLimitBytes"] = bytes(ResponseDecodingError.bodyLimitBytes)
         values["JSONDepth.limit"] = number(JSONDepth.limit)
         values["JSONValue.depthLimit"] = number(JSONValue.depthLimit)
@@ -88,6 +93,13 @@ import Testing
         values["ResponseLimits.interimResponseCount"] = number(ResponseLimits().interimResponseCount)
         values["RequestTarget.limitBytes"] = bytes(RequestTarget.limitBytes)
         values["UserAgentMiddleware.standard"] = UserAgentMiddleware.standard
+        values["AcceptLanguage.maxLanguages"] = number(AcceptLanguage.maxLanguages)
+        values["ContentDisposition.safeFileNameLimitBytes"] = bytes(ContentDisposition.safeFileNameLimitBytes)
+        values["NetworkGate.groupSize"] = number(NetworkGate.groupSize)
+        values["NetworkGate.spread"] = NetworkGate.spread.inWords
+        values["NetlinkPathMonitor"] = try stated(
+            "100 ms", in: "ErrandCore/Platform/NetlinkPathMonitor.swift", by: "ReadSchedule(every: .milliseconds(100))")
+        values["AlternativeService.defaultMaxAge"] = AlternativeService.defaultMaxAge.inWords
         values["CachedHostResolver.timeToLive"] = try stated(
             "30 s", in: "ErrandCore/Resolving/CachedHostResolver.swift", by: "for timeToLive: Duration = .seconds(30)")
         values["PollingPolicy.timeout"] = PollingPolicy.standard.timeout?.inWords ?? "none"
@@ -151,6 +163,33 @@ import Testing
         for row in rows { #expect(values[row.name] == row.value, "\(row.name)") }
         #expect(Set(rows.map(\.name)) == Set(values.keys) && rows.count == values.count)
         #expect(rows.count >= 60)
+    }
+
+    /// The public constants of the sources that are numbers or durations, each with its type.
+    private static func publicNumbers() throws -> [String] {
+        let sources = root.appendingPathComponent("Sources")
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: sources.path).filter { $0.hasSuffix(".swift") }
+        return try paths.flatMap { path in
+            var (type, found) = ("", [String]())
+            for line in try String(contentsOf: sources.appendingPathComponent(path), encoding: .utf8).split(separator: "\n") {
+                if let match = line.firstMatch(of: /^[^\/"]*\b(?:struct|class|enum|actor|extension) ([A-Z]\w*)/) { type = String(match.1) }
+                let number = /public static let (\w+)(?:: \w+)? = (?:\d|[\w.]*\.(?:milliseconds|seconds|minutes)\()/
+                if let match = line.firstMatch(of: number) { found.append("\(type).\(match.1)") }
+            }
+            return found
+        }
+    }
+
+    @Test func eachPublicNumberIsInTheArticle() throws {
+        let (names, numbers) = (Set(try Self.rows().map(\.name)), try Self.publicNumbers())
+        // The settings that have these defaults.
+        let settings = [
+            "EventStreamParser.defaultEventLimitBytes": "EventStreamPolicy.eventLimitBytes",
+            "JSONLineSplitter.defaultLineLimitBytes": "ResponseBody.defaultJSONTextLimitBytes",
+            "JSONSequenceSplitter.defaultTextLimitBytes": "ResponseBody.defaultJSONTextLimitBytes",
+        ]
+        for number in numbers { #expect(names.contains(settings[number] ?? number), "\(number)") }
+        #expect(Set(settings.keys).isSubset(of: numbers) && numbers.count >= 13)
     }
 
     /// A policy has no setting that the article leaves out.

@@ -47,10 +47,10 @@ func buy(_ purchase: Purchase, in shop: APIClient, show: (String) -> Void) async
         show("Top up your account. \(error.message)")
     } catch where error.needsSignIn {
         show("Sign in again.")
-    } catch where error.isConnectivityError {
-        show("You seem to be offline.")
-    } catch where error.isTimeout {
-        show("The shop takes too long.")
+    } catch where error.isTransient && error.mayHaveBeenProcessed {
+        show("Check your purchases before you try again.")
+    } catch where error.isOffline {
+        show("This device is offline.")
     } catch let error as any RequestFailure {
         show(error.localizedDescription)  // a sentence for people: the message of the back end, if there is one
     }

@@ -5,7 +5,6 @@ import Foundation
 
 func message(for error: any Error) -> String? {
     if error.isCancellation { return nil }
-    if error.isConnectivityError { return "You seem to be offline." }
     let suggestion = (error as? any LocalizedError)?.recoverySuggestion
     return [error.localizedDescription, suggestion].compactMap { $0 }.joined(separator: " ")
 }

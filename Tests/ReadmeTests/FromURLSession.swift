@@ -28,7 +28,7 @@ func draft(_ url: URL, from sender: String) throws -> Request {
 }
 
 func inTheLanguageOfTheDevice(_ stack: HTTPStack) -> HTTPStack {
-    stack.transformRequest { $0.headers[.acceptLanguage] = AcceptLanguage().value }
+    stack.transformRequest { if $0.headers[.acceptLanguage] == nil { $0.headers[.acceptLanguage] = AcceptLanguage().value } }
 }
 
 struct Filter: Encodable {

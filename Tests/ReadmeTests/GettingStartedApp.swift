@@ -41,8 +41,8 @@ final class NotesScreen {
             message = nil
         } catch is CancellationError {
             // The view has disappeared, and nobody reads a message.
-        } catch where error.isConnectivityError {
-            message = "You seem to be offline."
+        } catch where error.isOffline {
+            message = "This device is offline."
         } catch {
             message = error.localizedDescription
         }

@@ -93,6 +93,12 @@ import Testing
         }
     }
 
+    /// On Apple's platforms, `NIOTransport` exists only with the trait.
+    @Test(arguments: samples) func aGuideWhoseSamplesUseNIOTransportNamesTheTrait(_ samples: Samples) throws {
+        let usesNIO = try Self.blocks(of: samples.text).joined().contains { $0.contains("NIOTransport") }
+        if usesNIO { #expect(try Self.text(of: samples.text).contains("NIOEverywhere")) }
+    }
+
     @Test func aManifestInAGuideAgreesWithREADME() throws {
         let readme = try Self.text(of: "README.md")
         var found = 0
@@ -226,12 +232,14 @@ import Testing
             Stub(.post, "/purchases").responds(
                 .json(["code": 40_012, "message": "5 € are missing."] as JSONValue),
                 .json(["code": 1, "message": "Expired."] as JSONValue, status: .unauthorized),
-                .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)),
+                .failure(TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)), .timedOut, .offline,
                 .json(["code": 7, "message": "Sold out."] as JSONValue), .json(["code": 0, "data": ["id": 1]] as JSONValue)))
         let shop = makeShop(stub.server("https://a.example"))
         var shown: [String] = []
-        for _ in 0..<5 { try await buy(Purchase(id: 1), in: shop) { shown.append($0) } }
-        #expect(shown == ["Top up your account. 5 € are missing.", "Sign in again.", "You seem to be offline.", "Sold out."])
+        for _ in 0..<7 { try await buy(Purchase(id: 1), in: shop) { shown.append($0) } }
+        let doubt = "Check your purchases before you try again."
+        #expect(
+            shown == ["Top up your account. 5 € are missing.", "Sign in again.", doubt, doubt, "This device is offline.", "Sold out."])
     }
 
     #if Auth
@@ -358,7 +366,7 @@ import Testing
             Stub(.get, "/notes").responds(.json([Note(id: 1, text: "Buy tea")]), .status(.serviceUnavailable)))
         let stack = named(stub.server("https://a.example"))
         try await lines(of: stack)
-        #expect(stub.requests.last?.headers[.userAgent] == "Notes/1.0")
+        #expect(stub.requests.last?.headers[.custom("X-Tenant")] == "blue")
         let count = Mutex(0)
         let request = try Request(.get, "/lines", query: ["follow": true])
         let response = try await counted(request, by: stack) { more in count.withLock { $0 += more } }
@@ -387,10 +395,13 @@ import Testing
         let stub = StubTransport(
             Stub(.get, "/v1/notes/archive").responds(.data(Data(repeating: 7, count: 100_000))),
             Stub().responds(
-                .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)), .status(.unauthorized)))
+                .offline, .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)),
+                .status(.unauthorized)))
         let screen = await NotesScreen(api: APIClient(stub.server("https://notes.example/v1")))
         await screen.load()
-        #expect(await screen.message == "You seem to be offline.")
+        #expect(await screen.message == "This device is offline.")
+        await screen.load()
+        #expect(await screen.message == "Could not connect to the server.")
         await screen.load()
         #expect(await screen.message == "The server needs valid credentials.")
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
@@ -462,14 +473,14 @@ import Testing
         let slow = TransportError(.timedOut, phase: .response, request: request, delivery: .unknown)
         let stub = StubTransport(
             Stub(.get, "/notes").responds(
-                .failure(refused), .failure(slow), .status(.unauthorized), .status(.notFound), .status(.serviceUnavailable),
+                .failure(refused), .offline, .failure(slow), .status(.unauthorized), .status(.notFound), .status(.serviceUnavailable),
                 .data(Data(#"[{"id":1,"text":"a"},{"id":"x","text":"b"}]"#.utf8))))
         let api = APIClient(stub.server("https://notes.example"))
         let first = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
-        #expect(message(for: first) == "You seem to be offline.")
+        #expect(message(for: first) == "Could not connect to the server. Check the network connection, or try again later.")
         isShown("| \(first.localizedDescription) | \((first as? any LocalizedError)?.recoverySuggestion ?? "") |")
         isShown("\(first) |")
-        for _ in 0..<4 {
+        for _ in 0..<5 {
             let error = try #require(await Self.failure { try await api.get("/notes", as: [Note].self) })
             let suggestion = (error as? any LocalizedError)?.recoverySuggestion ?? ""
             #expect(

@@ -118,17 +118,17 @@ func served() async throws {
 #endif
 
 func named(_ stack: HTTPStack) -> HTTPStack {
-    struct UserAgent: HTTPMiddleware {
+    struct Tenant: HTTPMiddleware {
         let name: String
 
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
             var request = request
-            request.headers[.userAgent] = name
+            request.headers[.custom("X-Tenant")] = name
             return try await next.send(request)
         }
     }
 
-    let named = stack.wrapped(by: UserAgent(name: "Notes/1.0"))
+    let named = stack.wrapped(by: Tenant(name: "blue"))
     return named
 }
 

@@ -59,11 +59,11 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(stub.unusedStubs.isEmpty && stub.openBodyCount == 0)
 }
 
-@Test func anOfflineAppThrowsAConnectivityError() async throws {
+@Test func anOfflineAppThrowsAnOfflineError() async throws {
     let stub = StubTransport(Stub().responds(.offline))
     let api = APIClient(stub.server("https://desk.example"))
     let error = await #expect(throws: TransportError.self) { try await closeTicket(7, with: api) }
-    #expect(error?.isConnectivityError == true && error?.delivery == .notSent)
+    #expect(error?.isOffline == true && error?.delivery == .notSent)
 }
 
 @Test func aBrokenDownloadFails() async throws {

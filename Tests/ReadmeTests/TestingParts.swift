@@ -8,24 +8,20 @@ import Testing
 
 #if MockServer
 @Test func aTicketIsCreatedOnce() async throws {
-    try await withTransport(NIOTransport()) { transport in
-        try await withMockServer { server in
-            server.enqueue(.text("").fault(.close, at: .responseStart), .status(.created))
-            let api = APIClient(transport.retry().server(server.url()))
-            let error = await #expect(throws: TransportError.self) { try await api.post("/tickets", body: .json(Ticket(id: 7))) }
-            // A POST that may have been processed is not sent again.
-            #expect(error?.delivery == .unknown && server.requests.map(\.path) == ["/tickets"])
-        }
+    try await withMockServer { server in
+        server.enqueue(.text("").fault(.close, at: .responseStart), .status(.created))
+        let api = APIClient(HTTPStack.bare.retry().server(server.url()))
+        let error = await #expect(throws: TransportError.self) { try await api.post("/tickets", body: .json(Ticket(id: 7))) }
+        // A POST that may have been processed is not sent again.
+        #expect(error?.delivery == .unknown && server.requests.map(\.path) == ["/tickets"])
     }
 }
 
 @Test func ticketsComeOverASocket() async throws {
-    try await withTransport(NIOTransport()) { transport in
-        try await withMockServer(serving: [Stub(.get, "/tickets/{id}").responds(.json(Ticket(id: 7)))]) { server in
-            let api = APIClient(transport.server(server.url()))
-            for _ in 0..<2 { _ = try await api.get("/tickets/7", as: Ticket.self) }
-            #expect(server.requests.map(\.connectionIndex) == [0, 0])  // the second request used the same connection
-        }
+    try await withMockServer(serving: [Stub(.get, "/tickets/{id}").responds(.json(Ticket(id: 7)))]) { server in
+        let api = APIClient(HTTPStack.bare.server(server.url()))
+        for _ in 0..<2 { _ = try await api.get("/tickets/7", as: Ticket.self) }
+        #expect(server.requests.map(\.connectionIndex) == [0, 0])  // the second request used the same connection
     }
 }
 #endif

@@ -1,19 +1,39 @@
 #if SWIFT_NIO && MockServer
 public import ErrandCore
 internal import ErrandNIO
+internal import ErrandURLSession
+internal import Foundation
+
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
 
 /// The transports with sockets that the traits build, for tests that hold for each of them.
 public enum TestedTransport: String, CaseIterable, Sendable {
     case nio
+    case urlSession
+
+    /// Whether this process tests `URLSession`: the variable `ERRAND_URL_SESSION` is set. `scripts/test` sets the variable in a process of
+    /// its own, because `URLSession` on Linux can end its process.
+    public static let isOverURLSession = ProcessInfo.processInfo.environment["ERRAND_URL_SESSION"] != nil
+
+    /// The transports that this process tests.
+    public static let allCases: [TestedTransport] = isOverURLSession ? [.urlSession] : [.nio]
+
+    /// The prefixes of the names of descriptors that may outlive a transport, for the trait that finds leaks. `URLSession` on Linux closes
+    /// its sockets at some time after its end.
+    public static let outlivingDescriptors = isOverURLSession ? ["socket:", "pipe:"] : []
 
     /// The settings that all transports have, with the same defaults for each.
     public struct Settings: Sendable {
         public var tls = TLSSettings()
+        /// `URLSession` has no such setting.
         public var connectTimeout: Duration = .seconds(10)
+        /// The time after which an unused connection is closed. `URLSession` has no such setting.
         public var idleTimeout: Duration = .seconds(60)
         /// The number of connections to one origin.
         public var maxConnections = 8
-        /// Whether HTTP/2 is used where a server offers it.
+        /// Whether HTTP/2 is used where a server offers it. `URLSession` has no such setting.
         public var allowsHTTP2 = true
     }
 
@@ -32,7 +52,21 @@ public enum TestedTransport: String, CaseIterable, Sendable {
             configuration.maxConnectionsPerOrigin = settings.maxConnections
             configuration.allowsHTTP2 = settings.allowsHTTP2
             return try await withTransport(try NIOTransport(configuration)) { try await body($0) }
+        case .urlSession:
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpMaximumConnectionsPerHost = settings.maxConnections
+            let transport = try URLSessionTransport(configuration, tls: settings.tls)
+            return try await withTransport(transport) { try await body(StackedTransport(base: $0)) }
         }
     }
+}
+
+/// A transport whose missing abilities, such as deadlines, a stack replaces.
+private struct StackedTransport<Base: HTTPTransport>: HTTPTransport {
+    let base: Base
+
+    var capabilities: TransportCapabilities { base.capabilities }
+    func send(_ request: Request) async throws -> Response { try await HTTPStack(base).send(request) }
+    func shutdown() async throws { try await base.shutdown() }
 }
 #endif

@@ -91,10 +91,10 @@ enum OrderScreen {
                 // The screen has disappeared
             } catch  where error.needsSignIn {
                 message = "Sign in again."
-            } catch  where error.isConnectivityError {
-                message = "You seem to be offline."
             } catch {
-                message = error.localizedDescription
+                // "This device is offline.", for example. The advice warns if the server may have done the work of a POST.
+                let advice = (error as? any LocalizedError)?.recoverySuggestion
+                message = [error.localizedDescription, advice].compactMap { $0 }.joined(separator: " ")
             }
         }
     }

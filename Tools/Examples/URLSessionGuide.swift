@@ -117,7 +117,7 @@ struct URLSessionGuide: Sendable {
         }
     }
 
-    // Several middleware as a list: the last one is the outermost
+    // Several middleware as a list. A sorted stack puts each layer at its place: the token's layer, which has no rules, is outside of retry
     func welcome(_ server: URL, token: @escaping @Sendable () async throws -> String) async throws -> String {
         let stack = stack.wrapped {
             BearerToken(token: token)

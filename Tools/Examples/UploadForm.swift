@@ -66,8 +66,9 @@ enum UploadForm {
         private func end(_ error: any Error) -> State {
             if error is CancellationError { return .ready }
             if error is FileReadError { return .failed("One of the files can't be read.") }
-            if error.isConnectivityError { return .failed("You seem to be offline.") }
-            return .failed(error.localizedDescription)
+            // "This device is offline.", for example. The advice warns if the server may have got the report.
+            let advice = (error as? any LocalizedError)?.recoverySuggestion
+            return .failed([error.localizedDescription, advice].compactMap { $0 }.joined(separator: " "))
         }
     }
 }

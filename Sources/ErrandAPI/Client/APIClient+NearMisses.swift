@@ -62,8 +62,8 @@ extension APIClient {
         policy: EventStreamPolicy = .standard, onState: (@Sendable (EventStreamState) -> Void)? = nil
     ) -> EventStream { events(PathTemplate(verbatim: path)) }
 
-    /// Not available: send a whole URL as a `Request`.
-    @available(*, unavailable, message: "write client.send(Request(.get, url: url)).json(as: …): a typed call takes a path")
+    /// Not available: a whole URL is a path template.
+    @available(*, unavailable, message: "write .url(url): a typed call takes a path")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(_ url: URL, as type: Value.Type = Value.self) async throws -> Value { throw Unavailable() }
 }

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// The functions of this file read the body of a response as a value. Use these functions for responses that a stack, or a single
-// step of a client, returns.
+// The functions of this file read the body of a response as a value. Use these functions for a response of
+// `HTTPStack.send(_:)` or `APIClient.send(_:)`.
 
 extension Response {
     /// Reads the whole body and returns its bytes.

@@ -114,7 +114,8 @@ public struct Endpoint<Output: Sendable>: Sendable {
 
     /// Returns the request, without a base URL.
     ///
-    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or the errors of opening a file.
+    /// - Throws: ``/ErrandCore/InvalidURLError``, ``RequestEncodingError``, or the errors of opening a file. An
+    ///   ``/ErrandCore/InvalidFieldError`` if the media type of the body or of the decoding can't be sent.
     public func request(json: JSONCoding = .standard) throws -> Request {
         var request = try Request(method, path, query: query, headers: headers)
         let template = request.options.urlTemplate
@@ -122,10 +123,10 @@ public struct Endpoint<Output: Sendable>: Sendable {
         request.options.call.json = json
         request.options.urlTemplate = options.urlTemplate ?? template
         if let type = body.contentType, request.head.headerFields[.contentType] == nil {
-            request.head.headerFields[.contentType] = type
+            try request.head.headerFields.set(.contentType, type)
         }
         if let accept = decoding.accept, request.options.fallbackHeaders[.accept] == nil {
-            request.options.fallbackHeaders[.accept] = accept
+            try request.options.fallbackHeaders.set(.accept, accept)
         }
         do {
             if let boundary = body.boundary, let type = request.headers[.contentType], MediaType(type)?[parameter: "boundary"] != boundary {

@@ -115,7 +115,7 @@ struct DigestResponse: Sendable {
     private func says(_ value: String, for name: String) -> Bool { challenge[name]?.isExactlyIgnoringCase(value) == true }
 
     /// Whether the server accepts user names with any character (RFC 7616, section 3.3, `charset`). Servers without `charset`
-    /// expect names that are not encoded.
+    /// expect the parameter `username`, and not `username*`.
     private var isUTF8: Bool { says("utf-8", for: "charset") }
 
     /// Whether the server refused only the nonce, because the nonce was too old. The credentials may be valid.

@@ -134,7 +134,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
         _ head: HTTPResponse, to method: HTTPRequest.Method, atMost limit: Int
     ) throws(ContentDecodingError.Code) -> [ContentCoding] {
         let status = head.status.code
-        guard method != .head, status >= 200, ![204, 206, 304].contains(status),
+        guard status != 206, method.responseHasBody(status: status),
             head.headerFields[.contentLength].map({ $0.isExactly("0") }) != true
         else { return [] }
         var codings: [ContentCoding] = []

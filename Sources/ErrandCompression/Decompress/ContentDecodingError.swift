@@ -1,6 +1,9 @@
 public import ErrandCore
 
-/// The error for a response body that can't be decoded.
+/// The error for a response body that `decompress` can't decode.
+///
+/// Over `URLSession`, which decodes most content itself, a damaged body is a ``/ErrandCore/TransportError`` with the code
+/// `invalidResponse`.
 ///
 /// ```
 /// GET https://a.example/: status 200, the body can't be decoded: gzip: the body ends early

@@ -28,10 +28,16 @@ public import ErrandCore
 ///
 /// If a body can't be decoded, ends early, or exceeds the ``DecompressionLimits``, reading the body throws ``ContentDecodingError``.
 ///
+/// **Over URLSession:** `URLSession` decodes gzip, deflate and Brotli itself, even with `request.options.decompress = .off`. The
+/// ``DecompressionLimits`` do not apply, and there is no other limit on the decoded size. A damaged body is a
+/// ``/ErrandCore/TransportError`` with the code `invalidResponse`, and not a ``ContentDecodingError``. To ask for a body
+/// without a coding, set `Accept-Encoding` to `identity`.
+///
 /// **Place:** outside `cache`, which stores the bytes on the wire; inside `redirect` and `validateStatus`. Observers of sizes on
 /// the wire, such as `metrics`, belong inside this layer.
 ///
-/// **Per request:** `request.options.decompress = .off` requests and decodes no compressed content. `.use(limits)` sets other limits.
+/// **Per request:** with `request.options.decompress = .off`, this middleware requests and decodes no compressed content. `.use(limits)`
+/// sets other limits.
 public struct DecompressMiddleware: HTTPMiddleware {
     private let limits: DecompressionLimits
 
@@ -72,10 +78,7 @@ public struct DecompressMiddleware: HTTPMiddleware {
         guard !codings.isEmpty else { return response }
         let decoder = ContentDecoder(codings.reversed(), limits, request: request, response: response.head)
         response.metadata.contentCoding = codings.map(\.rawValue).joined(separator: ", ")
-        for name in [HTTPField.Name.contentEncoding, .contentLength] {
-            response.metadata.encodedFields[fields: name] = response.head.headerFields[fields: name]
-            response.head.headerFields[name] = nil
-        }
+        response.metadata.encodedFields = response.head.removeEncodedFields()
         response.body = response.body.transformed(by: decoder)
         return response
     }
@@ -87,8 +90,8 @@ private enum DecompressOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's decompression limits for this request. `.off`: the body is returned as the server sent it. Default:
-    /// `.inherited`, the stack's limits.
+    /// Replaces the stack's decompression limits for this request. `.off`: the body is returned as the transport received it. Default:
+    /// `.inherited`, the stack's limits. Over `URLSession`, which decodes content itself, neither changes the decoding.
     public var decompress: OptionOverride<DecompressionLimits> {
         get { self[DecompressOptionKey.self] }
         set { self[DecompressOptionKey.self] = newValue }

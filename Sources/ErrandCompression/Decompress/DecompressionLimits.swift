@@ -1,5 +1,7 @@
 /// Limits that protect against decompression bombs: bodies that are small on the wire and huge when they are decoded.
 ///
+/// The limits apply to bodies that `decompress` decodes. `URLSession` decodes gzip, deflate and Brotli itself, without a limit.
+///
 /// Two more limits are fixed: the window of Brotli and Zstandard, and at most 1,000 successive members or frames without
 /// content.
 public struct DecompressionLimits: Sendable, Hashable {

@@ -13,6 +13,19 @@ extension RequestBody {
         guard let length else { return source }
         return LengthCheckedSource(source, length: max(0, length - offset))
     }
+
+    /// Opens the body, and reads the body to its end. Each chunk is read after `write` has returned for the chunk before.
+    ///
+    /// - Returns: the trailers of the body.
+    /// - Throws: the error of the body, or of `write`; ``RequestBodyLengthError``; `CancellationError` if the task is cancelled.
+    package func pump(into write: (Data) async throws -> Void) async throws -> HTTPFields? {
+        let source = try await openChecked()
+        defer { source.abandon() }
+        while let chunk = try await source.next() { try await write(chunk) }
+        // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is not complete.
+        try Task.checkCancellation()
+        return source.trailers
+    }
 }
 
 /// The error for a stream whose length differs from the length that its body declared.

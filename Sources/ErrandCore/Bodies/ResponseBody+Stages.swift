@@ -4,8 +4,9 @@ extension ResponseBody {
 
     /// Returns a body that `transform` makes from this body, chunk by chunk as the body is read.
     ///
-    /// Use the returned body; this body can't be read any more. Trailers and abandonment work as before. Bytes in memory are
-    /// transformed immediately and stay in memory. If the transform fails or makes more than 1 MiB, the bytes become a stream.
+    /// Use the returned body; this body can't be read any more. The returned body has the trailers of this body. If the returned
+    /// body is abandoned, this body is abandoned. Bytes in memory are transformed immediately and stay in memory. If the transform fails
+    /// or makes more than 1 MiB, the bytes become a stream.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.

@@ -29,6 +29,9 @@ public struct JSONCoding: Sendable {
         /// time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. The seconds may be 60
         /// only at the end of a month in UTC. Such a time is read as the first second of the next month. A text of more than 128 bytes
         /// is refused.
+        ///
+        /// The calendar is the Gregorian calendar, also before 1582, so that a date is written as it was read. To encode a date outside the
+        /// years 0000 to 9999 in UTC, or a date that is not a finite number, throws an `EncodingError`.
         public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
 
         /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.
@@ -223,7 +226,7 @@ public struct JSONCoding: Sendable {
 extension JSONCoding.Dates {
     fileprivate var encodingStrategy: JSONEncoder.DateEncodingStrategy {
         switch form {
-        case .iso8601: return .iso8601
+        case .iso8601: return .writing { $0.formattedISO8601 }
         case .seconds: return .secondsSince1970
         case .milliseconds: return .millisecondsSince1970
         case .deferred: return .deferredToDate
@@ -284,7 +287,7 @@ extension JSONEncoder.DateEncodingStrategy {
         .custom { date, encoder in
             var container = encoder.singleValueContainer()
             guard let text = try text(date) else {
-                let problem = "the date has no text of this form"
+                let problem = "the date has no text of this form, which needs a year from 0000 to 9999"
                 throw EncodingError.invalidValue(date, .init(codingPath: container.codingPath, debugDescription: problem))
             }
             try container.encode(text)
@@ -315,7 +318,7 @@ extension Date {
     }
 
     /// Returns the time in `zone` as seconds since 1970-01-01T00:00:00, and the remaining nanoseconds.
-    fileprivate func secondsSince1970(in zone: TimeZone) -> (seconds: Int64, nanoseconds: Int) {
+    func secondsSince1970(in zone: TimeZone) -> (seconds: Int64, nanoseconds: Int) {
         let whole = timeIntervalSinceReferenceDate.rounded(.down)
         guard abs(whole) < 1e12 else { return (.max, 0) }
         let seconds = Int64(whole) + Int64(Self.timeIntervalBetween1970AndReferenceDate) + Int64(zone.secondsFromGMT(for: self))

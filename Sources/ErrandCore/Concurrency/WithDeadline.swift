@@ -41,8 +41,8 @@ extension Deadline {
     ///
     /// - Parameters:
     ///   - phase: the phase of the exchange in which the deadline passed.
-    ///   - before: the remaining time at the beginning of the work. The error computes the duration of the work from this time. `nil` if
-    ///     the remaining time is not known.
+    ///   - before: the remaining time at the beginning of the work. The error reports the duration of the work, which is this time minus
+    ///     the time that remains now. `nil` if the remaining time is not known.
     ///   - work: the end of the message, which names the work: `while waiting for a token`. With `nil`, the default, the message states
     ///     only the limit.
     ///   - request: the request; `nil` if no request has caused the work.

@@ -22,7 +22,7 @@ extension Error {
         return error.code.isOfConnection || error.code == .timedOut && [.connect, .connectivity].contains(error.phase)
     }
 
-    /// Whether the device is certainly offline.
+    /// Whether the device is known to be offline.
     ///
     /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. Also true
     /// if a token could not be refreshed because of such a failure. In these cases, ``isConnectivityError`` is true too. False if a host

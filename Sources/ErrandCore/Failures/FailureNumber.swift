@@ -69,13 +69,13 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let unsupported = FailureNumber(1012)
     /// The transport was shut down.
     public static let shutDown = FailureNumber(1013)
-    /// The device is offline.
+    /// The device is offline: ``TransportError/Code/notConnected``.
     public static let notConnected = FailureNumber(1014)
     /// A rule of the system or of the app forbids the connection.
     public static let blockedByPolicy = FailureNumber(1015)
     /// No certificate of the server has an expected pin.
     public static let certificatePins = FailureNumber(1016)
-    /// A timeout passed while the request waited for a network.
+    /// A timeout passed while the request waited for a network, with `waitForNetwork` or ``RequestOptions/waitsForConnectivity``.
     public static let networkTimedOut = FailureNumber(1017)
 
     // MARK: 1100 to 1199: the proxy

@@ -121,7 +121,7 @@ public struct StatusError: RequestFailure {
     }
 
     /// The request, the status, the problem's title, `Retry-After` and the earlier attempts, but no other field and no part of
-    /// the body.
+    /// the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
         text += shownStatus
@@ -130,10 +130,19 @@ public struct StatusError: RequestFailure {
         return text + head.shownRemarks + shownAttempts
     }
 
-    /// The title of the problem in parentheses; empty if the server does not describe the problem.
-    package var shownProblem: String {
-        guard let problem, !problem.description.isEmpty else { return "" }
-        return " (\(problem.description.shownSafely()))"
+    /// The title of the problem in parentheses; empty if ``safeProblem`` is `nil`.
+    package var shownProblem: String { safeProblem.map { " (\($0))" } ?? "" }
+
+    /// The title and the type of the problem. `nil` if the server does not describe the problem, or if the text seems to contain a secret:
+    /// a sensitive name with its value, a URL with a secret, or a secret of the request.
+    private var safeProblem: String? {
+        guard let text = problem?.description, !text.isEmpty else { return nil }
+        let sensitivity = refused.request.options.sensitivity
+        if SecretMention(sensitivity: sensitivity, isWithin: true).isIn(Array(text.utf8)) { return nil }
+        var secrets = SecretValues(shortestBytes: 6)
+        secrets.learn(fromHeadOf: refused.request, by: sensitivity)
+        secrets.learn(fromBodyOf: refused.request, by: sensitivity)
+        return secrets.isIn(text) ? nil : text.shownSafely()
     }
 }
 
@@ -163,10 +172,10 @@ extension StatusError {
         "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
-    /// The status, and the title of the problem if the server describes the problem.
+    /// The status, and the title of the problem if the server describes the problem. A title that seems to contain a secret is left out.
     public var failureReason: String? {
-        guard let problem, !problem.description.isEmpty else { return "The server responded with \(shownStatus)." }
-        return "The server responded with \(shownStatus): \(problem.description.shownSafely())".asSentence
+        guard let safeProblem else { return "The server responded with \(shownStatus)." }
+        return "The server responded with \(shownStatus): \(safeProblem)".asSentence
     }
 
     /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help.

@@ -62,6 +62,9 @@ public struct TransportError: RequestFailure {
     /// The time since the transport took the request; `nil` if it was not measured.
     public var elapsed: Duration?
     /// The error of the layer below; `nil` if that layer has reported no error.
+    ///
+    /// Over `URLSession`, this error has only the numbers of the `URLError` and of its underlying errors. The `URLError` is not
+    /// kept, because its text may contain a URL with secrets. Therefore `underlying as? URLError` is `nil`.
     public var underlying: (any Error)?
     public var request: Request?
     /// The proxy that failed, or whose connection failed; `nil` if no proxy is known to be at fault.

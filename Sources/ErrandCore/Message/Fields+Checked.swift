@@ -80,7 +80,7 @@ extension InvalidFieldError {
         throw InvalidFieldError(.invalidName, of: nil, in: text, at: position ?? 0)
     }
 
-    fileprivate static func check(_ value: String, of name: HTTPField.Name) throws(InvalidFieldError) {
+    static func check(_ value: String, of name: HTTPField.Name) throws(InvalidFieldError) {
         if HTTPField.isValidValue(value) { return }
         let position = invalidPosition(in: Array(value.utf8)) { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
         throw InvalidFieldError(.invalidValue, of: name, in: value, at: position ?? 0)

@@ -17,4 +17,24 @@ extension HTTPRequest.Method {
     /// ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1); QUERY:
     /// [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)). TRACE is excluded, because its response echoes the request of one caller.
     public var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
+
+    /// Returns whether a response to a request with this method has a body
+    /// ([RFC 9110, section 6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)). A successful response to CONNECT is not part of
+    /// this rule: a tunnel follows its head.
+    ///
+    /// - Parameter status: the code of the response.
+    @inlinable package func responseHasBody(status: Int) -> Bool { !(status < 200 || status == 204 || status == 304 || self == .head) }
+
+    /// Returns the number of bytes that the body of a response may have; `nil` if the number is not known.
+    ///
+    /// In a response to HEAD, and in a 304 response, `Content-Length` describes a body that is not sent
+    /// ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)). For such a response, the result is `nil`.
+    ///
+    /// - Parameters:
+    ///   - status: the code of the response.
+    ///   - declared: the declared length of the body; `nil` if no length is declared.
+    @inlinable package func expectedResponseLength(status: Int, declared: Int64?) -> Int64? {
+        if status == 304 || self == .head { return nil }
+        return responseHasBody(status: status) ? declared : 0
+    }
 }

@@ -72,7 +72,6 @@ extension Request {
     public mutating func changeToGET() {
         head.method = .get
         body = .empty
-        options.idempotencyKey = nil
         for name in Self.contentFields { head.headerFields[name] = nil }
     }
 
@@ -97,6 +96,7 @@ extension Request {
         head.headerFields = HTTPFields(head.headerFields.filter(mayCross))
         options.fallbackHeaders = HTTPFields(options.fallbackHeaders.filter(mayCross))
         options.removeOriginBoundOptions()
+        options.idempotencyKey = nil
         options.hasLeftOrigin = true
     }
 }
@@ -133,7 +133,19 @@ private enum FieldsOfServerKey: OptionKey {
     static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .ignored }
 }
 
+private enum FieldsWithoutServerKey: OptionKey {
+    static var defaultValue: Set<HTTPField.Name> { [] }
+    /// The identity ignores the names, because the fields themselves are compared.
+    static func identity(of value: Set<HTTPField.Name>) -> OptionIdentity { .ignored }
+}
+
 extension RequestOptions {
+    /// The names of the fields that an outer `server` without an origin added, and that no inner `server` has claimed for its origin yet.
+    package var fieldsWithoutServer: Set<HTTPField.Name> {
+        get { self[FieldsWithoutServerKey.self] }
+        set { self[FieldsWithoutServerKey.self] = newValue }
+    }
+
     /// The names of the fields that `server` added only for its own origin.
     package var fieldsOfServer: Set<HTTPField.Name> {
         get { self[FieldsOfServerKey.self] }

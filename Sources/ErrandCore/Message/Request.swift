@@ -147,6 +147,14 @@ public struct Request: Sendable {
         head.headerFields[.contentType] = type
     }
 
+    /// Checks an invalid media type of the body, whose octets were replaced in the head.
+    ///
+    /// - Throws: ``InvalidFieldError``, unless the head has another `Content-Type`.
+    @inline(never) func checkContentType(_ type: String) throws(InvalidFieldError) {
+        guard head.headerFields[.contentType] == HTTPField(name: .contentType, value: type).value else { return }
+        try InvalidFieldError.check(type, of: .contentType)
+    }
+
     /// The method of the head.
     public var method: HTTPRequest.Method { head.method }
 

@@ -7,7 +7,7 @@
 /// ```
 ///
 /// The monitor of the system is `NetlinkPathMonitor` on Linux, and `ApplePathMonitor` of the module `ErrandURLSession` on Apple's
-/// platforms. If a function takes a monitor, `.system` creates the monitor of the platform. For tests, `ErrandTesting` has
+/// platforms. Where a monitor is expected, write `.system`: a new monitor of the platform. For tests, `ErrandTesting` has
 /// `ScriptedPathMonitor`.
 public protocol NetworkPathMonitor: Sendable {
     /// The current path. The property must be quick and must not block, because layers read the path for each call.

@@ -83,6 +83,9 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
     package var overrunCount: Int { source?.readings.overrunCount ?? 0 }
 }
 
+/// The monitor of this platform, for a property that holds the monitor.
+public typealias SystemPathMonitor = NetlinkPathMonitor
+
 extension NetworkPathMonitor where Self == NetlinkPathMonitor {
     /// A new monitor of this machine's network path.
     public static var system: NetlinkPathMonitor { NetlinkPathMonitor() }

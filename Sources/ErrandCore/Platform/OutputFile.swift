@@ -57,9 +57,10 @@ package final class OutputFile: Sendable {
 
     /// Checks that a path may name a regular file.
     ///
-    /// - Throws: `FileWriteError` if `path` is or leads to a folder, a device or a pipe.
-    static func check(_ path: String) throws(FileWriteError) {
+    /// - Throws: `FileWriteError` if `path` is empty, has a NUL, or is or leads to a folder, a device or a pipe.
+    package static func check(_ path: String) throws(FileWriteError) {
         var status = stat()
+        if path.isEmpty { throw FileWriteError(path: path, operation: "write", code: ENOENT, reason: "the path is empty") }
         // The system reads a path only up to its first NUL.
         if path.utf8.contains(0) {
             throw FileWriteError(path: path, operation: "write", code: EINVAL, reason: "a path must not contain a NUL")
@@ -73,8 +74,19 @@ package final class OutputFile: Sendable {
         }
     }
 
+    /// Returns the path that a file has after its symbolic links are followed. The last link may lead to a file that does not exist.
+    package static func target(of path: String) -> String {
+        var target = path
+        // The system follows at most 40 links.
+        for _ in 0..<40 {
+            guard let next = try? FileManager.default.destinationOfSymbolicLink(atPath: target) else { return target }
+            target = next.hasOctetPrefix("/") ? next : folder(of: target) + next
+        }
+        return path
+    }
+
     /// Returns the folder of a file, including the last slash; empty for the current folder.
-    static func folder(of path: String) -> String {
+    package static func folder(of path: String) -> String {
         // Octets are compared, because a combining character after the slash must not hide the slash.
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? ""
     }

@@ -11,16 +11,22 @@ final class LayerList: Sendable {
     let layers: [HTTPStack.Layer]
     /// Whether every request passes a middleware that obeys ``RequestOptions/timeout``.
     let obeysTimeout: Bool
-    private let reportsOrder: Bool
-    /// Whether the order problems were already reported, or must not be reported.
+    /// The reported problems of this list and of the lists that it was derived from; `nil` if problems must not be reported.
+    private let orderReports: OrderReports?
+    /// Whether the order problems of this list were already reported, or must not be reported.
     private let hasReportedOrder: Atomic<Bool>
 
-    init(_ entries: [LayerEntry] = [], around base: LayerBase, isSorted: Bool, reportsOrder: Bool = true) {
+    /// Creates a list. Its order problems are reported unless the stack in `base` ignores them.
+    convenience init(around base: LayerBase, isSorted: Bool) {
+        self.init([], around: base, isSorted: isSorted, orderReports: base.stack.map(\.list.orderReports) ?? OrderReports())
+    }
+
+    private init(_ entries: [LayerEntry], around base: LayerBase, isSorted: Bool, orderReports: OrderReports?) {
         self.entries = entries
         self.base = base
         self.isSorted = isSorted
-        self.reportsOrder = reportsOrder
-        hasReportedOrder = Atomic(!reportsOrder)
+        self.orderReports = orderReports
+        hasReportedOrder = Atomic(orderReports == nil)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
             // A request to another sender bypasses the inner layers.
@@ -47,20 +53,24 @@ final class LayerList: Sendable {
             }
             insert(entry)
         }
-        return LayerList(entries, around: base, isSorted: isSorted, reportsOrder: reportsOrder)
+        return LayerList(entries, around: base, isSorted: isSorted, orderReports: orderReports)
     }
 
     /// Whether the order problems may have to be reported.
     var mayReportOrder: Bool { !hasReportedOrder.load(ordering: .relaxed) }
 
-    /// Returns whether the caller must report the order problems. Only the first call returns true.
-    func claimOrderReport() -> Bool { !hasReportedOrder.exchange(true, ordering: .relaxed) }
+    /// Returns the order problems that the caller must report. Only the first call returns problems, and each problem is returned once for
+    /// all lists that were derived from the same list.
+    func claimOrderReport() -> [String] {
+        guard let orderReports, !hasReportedOrder.exchange(true, ordering: .relaxed) else { return [] }
+        return orderReports.claim(MiddlewareOrder(layers, isSorted: isSorted).problems)
+    }
 
     /// The same layers in a list that does not sort.
-    var unsorted: LayerList { LayerList(entries, around: base, isSorted: false, reportsOrder: reportsOrder) }
+    var unsorted: LayerList { LayerList(entries, around: base, isSorted: false, orderReports: orderReports) }
 
     /// The same layers, whose order problems are not reported.
-    var ignoringOrderProblems: LayerList { LayerList(entries, around: base, isSorted: isSorted, reportsOrder: false) }
+    var ignoringOrderProblems: LayerList { LayerList(entries, around: base, isSorted: isSorted, orderReports: nil) }
 
     /// Whether every request passes a middleware with this place.
     func alwaysPasses(_ place: MiddlewarePlace) -> Bool {
@@ -77,6 +87,20 @@ final class LayerList: Sendable {
     /// Returns the layers as one sender. The prepared request bypasses the layers that do not apply to prepared requests.
     func preparing(_ preparation: Preparation) -> any HTTPSender {
         entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
+    }
+}
+
+/// The order problems that a stack, and the stacks that were derived from it, have reported.
+final class OrderReports: Sendable {
+    /// The maximum number of problems to report. Further problems are not reported, because an app may derive a stack for each request.
+    private static let limit = 64
+
+    private let reported = Mutex<Set<String>>([])  // octets: texts of the app
+
+    /// Returns the problems that were not claimed before.
+    func claim(_ problems: [String]) -> [String] {
+        guard !problems.isEmpty else { return [] }
+        return reported.withLock { reported in problems.filter { reported.count < Self.limit && reported.insert($0).inserted } }
     }
 }
 

@@ -1,7 +1,7 @@
 /// A middleware that reports the order problems of its stack. Without such a middleware, a debug build writes the problems to
 /// standard error.
 package protocol OrderProblemReporter: HTTPMiddleware {
-    /// Reports the problems, once for each stack, at the first request.
+    /// Reports the problems at the first request, once for a stack and all stacks that are derived from it.
     func report(orderProblems: [String])
 }
 
@@ -15,8 +15,7 @@ extension LayerList {
     ///
     /// - Parameter writeLine: writes a line to standard error. Release builds report nothing.
     @inline(never) func reportOrderProblems(writeLine: (String) -> Void) {
-        guard claimOrderReport() else { return }
-        let problems = MiddlewareOrder(layers, isSorted: isSorted).problems
+        let problems = claimOrderReport()
         guard !problems.isEmpty else { return }
         if let reporter { return reporter.report(orderProblems: problems) }
         for problem in problems { writeLine("errand: order: \(problem). To hide this line, add .ignoringOrderProblems() to the stack.") }

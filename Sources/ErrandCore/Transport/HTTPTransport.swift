@@ -27,7 +27,7 @@ extension HTTPTransport {
 /// Calls `body` with a transport, and shuts the transport down when `body` returns or throws.
 ///
 /// ```swift
-/// try await withTransport(NIOTransport()) { transport in
+/// try await withTransport(URLSessionTransport()) { transport in
 ///     let api = APIClient(transport.server("https://api.example"))
 ///     …
 /// }

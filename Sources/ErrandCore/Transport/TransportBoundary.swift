@@ -8,6 +8,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         try Task.checkCancellation()
         var request = request
         try request.completeForTransport()
+        if let type = request.body.contentType, !HTTPField.isValidValue(type) { try request.checkContentType(type) }
         // The check is made here, because each further function call costs time, and most requests need none of the following steps.
         if isPlain(request) { return try await transport.send(request) }
         return try await request.restoringCall { [request] in try await sendAttempt(request) }

@@ -36,12 +36,14 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     public static let waitsForConnectivity = TransportCapabilities(rawValue: 1 << 8)
     /// The transport can limit a request to networks of some kinds, for example to networks that are not expensive.
     public static let networkAccess = TransportCapabilities(rawValue: 1 << 9)
+    /// The transport lets a request decide about the certificates of its server: see ``RequestOptions/onServerTrust``.
+    public static let serverTrust = TransportCapabilities(rawValue: 1 << 10)
 
     private static let names: [(TransportCapabilities, String)] = [
         (.deadlines, "deadlines"), (.phaseTimeouts, "phaseTimeouts"), (.streamingDownload, "streamingDownload"),
         (.phaseEvents, "phaseEvents"), (.informationalResponses, "informationalResponses"), (.trailers, "trailers"),
         (.upgrades, "upgrades"), (.decodesContent, "decodesContent"), (.waitsForConnectivity, "waitsForConnectivity"),
-        (.networkAccess, "networkAccess"),
+        (.networkAccess, "networkAccess"), (.serverTrust, "serverTrust"),
     ]
 
     /// The names of the flags, in a fixed order.

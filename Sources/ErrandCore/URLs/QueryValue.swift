@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// A value in a ``URLQuery``. Text, numbers, Boolean values, dates, URLs, data, optionals and arrays conform to this protocol.
 ///
 /// If a value is `nil`, its name is left out. An array repeats the name for each element (see ``URLQuery/ArrayStyle``). A date is
@@ -40,8 +42,9 @@ extension Decimal: QueryValue { public var queryValues: [String] { [description]
 extension Bool: QueryValue { public var queryValues: [String] { [String(self)] } }
 /// Upper-case hexadecimal digits, as in `uuidString`.
 extension UUID: QueryValue { public var queryValues: [String] { [uuidString] } }
-/// ISO 8601 in UTC, without fractions of a second: `2026-11-21T12:36:00Z`.
-extension Date: QueryValue { public var queryValues: [String] { [formattedISO8601] } }
+/// ISO 8601 in UTC, in the Gregorian calendar and without fractions of a second: `2026-11-21T12:36:00Z`. A date outside the years 0000 to
+/// 9999 has no such text: the name is left out.
+extension Date: QueryValue { public var queryValues: [String] { formattedISO8601.map { [$0] } ?? [] } }
 /// The absolute URL, resolved against its base if it has a base.
 extension URL: QueryValue { public var queryValues: [String] { [absoluteString] } }
 /// Base64 with padding, as in JSON.
@@ -60,6 +63,6 @@ extension QueryValue where Self: RawRepresentable, RawValue: QueryValue {
 }
 
 extension Date {
-    /// The date in the form of ``QueryValue``.
-    var formattedISO8601: String { ISO8601FormatStyle().format(self) }
+    /// The date in the form of ``QueryValue``; `nil` outside the years 0000 to 9999.
+    var formattedISO8601: String? { RFC3339Date.text(secondsSinceEpoch: secondsSince1970(in: .gmt).seconds) }
 }

@@ -60,3 +60,8 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     /// The title and the type. The detail is left out, because it may contain secrets.
     public var description: String { [title, type.isExactly("about:blank") ? nil : type].compactMap { $0 }.joined(separator: " ") }
 }
+
+extension ProblemDetails: CustomReflectable {
+    /// The ``description``. Mirrors and `dump` show no other member, because the other members may contain secrets.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

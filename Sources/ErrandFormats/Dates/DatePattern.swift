@@ -145,7 +145,7 @@ package struct DatePattern: Sendable {
         return text
     }
 
-    private static func padded(_ number: Int, _ digits: Int) -> String {
+    static func padded(_ number: Int, _ digits: Int) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(0, digits - text.count)) + text
     }
@@ -168,7 +168,7 @@ package struct DatePattern: Sendable {
 }
 
 extension Int64 {
-    fileprivate func floorDivided(by divisor: Int64) -> Int64 {
+    func floorDivided(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient
     }

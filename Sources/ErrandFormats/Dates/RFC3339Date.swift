@@ -35,6 +35,22 @@ package struct RFC3339Date: Sendable, Hashable {
     /// Whether the text has a time zone. Without a time zone, ``secondsSinceEpoch`` is the time in an unknown zone.
     package let hasTimeZone: Bool
 
+    /// Returns the text of an instant in UTC, without a fraction: `2026-11-21T12:36:00Z`. The calendar is the Gregorian calendar, also
+    /// before 1582.
+    ///
+    /// - Parameter seconds: the seconds since 1970-01-01T00:00:00Z.
+    /// - Returns: `nil` for a year outside 0 to 9999, because such a year has no text of this form.
+    package static func text(secondsSinceEpoch seconds: Int64) -> String? {
+        let days = seconds.floorDivided(by: 86_400)
+        guard abs(days) < 4_000_000 else { return nil }
+        let (year, month, day) = CivilCalendar.date(ofDay: days)
+        guard (0...9999).contains(year) else { return nil }
+        let time = Int(seconds - days * 86_400)
+        func two(_ number: Int) -> String { DatePattern.padded(number, 2) }
+        let date = "\(DatePattern.padded(year, 4))-\(two(month))-\(two(day))"
+        return date + "T\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60))Z"
+    }
+
     /// Reads a date of at most 128 bytes, in the years 0000 to 9999.
     ///
     /// - Parameter requiresTimeZone: whether a date without a time zone is refused.

@@ -25,8 +25,11 @@ public import ErrandCore
 ///
 /// **Other origins:** a request that names another origin than the base URL passes unchanged. Therefore default fields, which may contain
 /// credentials, never reach another server. `authenticate` adds no credentials to such a request either. A redirect to another origin
-/// drops the default fields. A server with only a path passes every absolute request unchanged. A server without a base URL and without a
-/// path does not know an origin, and adds its fields to every request. Then a redirect to another origin drops the sensitive fields.
+/// drops the default fields. A server with only a path passes every absolute request unchanged.
+///
+/// A server without a base URL and without a path does not know an origin. Its fields belong to the origin of the server with a base URL,
+/// whichever of the two servers is the outer server. In a stack without a base URL, these fields are added to every request, and a redirect
+/// to another origin drops only the sensitive fields. To send a field to another origin, set the field on the request.
 ///
 /// **Per request:** with `request.options.server = .off`, the request is not changed.
 public struct ServerMiddleware: HTTPMiddleware {
@@ -117,7 +120,8 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .path(path, prefix), headers: headers, query: query)
     }
 
-    /// Creates a server with only default fields and default query items.
+    /// Creates a server with only default fields and default query items. The fields go only to the origin of the server with a base
+    /// URL, if the stack has such a server.
     ///
     /// - Parameters:
     ///   - headers: default fields, each added if the request has no field of that name.
@@ -186,8 +190,11 @@ public struct ServerMiddleware: HTTPMiddleware {
                 if request.origin != (try result.get()).origin {
                     // The other server must not get credentials of this server.
                     request.options.hasLeftOrigin = true
+                    for name in request.options.fieldsWithoutServer { request.head.headerFields[name] = nil }
+                    request.options.fieldsWithoutServer = []
                     return request
                 }
+                claimFields(of: &request)
             case .scheme(let scheme): if request.head.scheme == nil { request.head.scheme = try scheme.get() }
             // Only an inner server knows the origin.
             case .path: return request
@@ -200,8 +207,10 @@ public struct ServerMiddleware: HTTPMiddleware {
             switch base {
             case .url(let result):
                 try complete(&request, with: try result.get())
+                claimFields(of: &request)
             case .host(let https, let http):
                 try complete(&request, with: try (request.head.scheme?.isExactly("http") == true ? http : https).get())
+                claimFields(of: &request)
             case .scheme(let result):
                 let scheme = try result.get()
                 if !query.isEmpty { request.setPath(checked: Self.withDefaults(query, try request.checkedPath())) }
@@ -216,11 +225,23 @@ public struct ServerMiddleware: HTTPMiddleware {
         for field in headers where !request.head.headerFields.contains(field.name) {
             // Keep all values of a repeated name.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
-            if !knowsOrigin { continue }
             added.insert(field.name)
         }
-        if !added.isEmpty { request.options.fieldsOfServer.formUnion(added) }
+        guard !added.isEmpty else { return request }
+        if knowsOrigin {
+            request.options.fieldsOfServer.formUnion(added)
+        } else {
+            request.options.fieldsWithoutServer.formUnion(added)
+        }
         return request
+    }
+
+    /// Binds the fields of the outer servers without an origin to the origin of this server.
+    private func claimFields(of request: inout Request) {
+        let names = request.options.fieldsWithoutServer
+        guard !names.isEmpty else { return }
+        request.options.fieldsWithoutServer = []
+        request.options.fieldsOfServer.formUnion(names)
     }
 
     /// Whether the default fields are only for the origin of the base URL.
@@ -289,12 +310,13 @@ extension HTTPSender {
         wrapped(by: ServerMiddleware(path: path, headers: headers, query: query))
     }
 
-    /// Adds default fields and query items. See ``ServerMiddleware``.
+    /// Adds default fields and query items. The fields go only to the origin of the server with a base URL, if the stack has such a
+    /// server. See ``ServerMiddleware``.
     public func server(headers: HTTPFields, query: URLQuery = URLQuery()) -> HTTPStack {
         wrapped(by: ServerMiddleware(headers: headers, query: query))
     }
 
-    /// This method is not available, because `server(headers:)` sets the fields of all requests.
+    /// This method is not available, because `server(headers:)` sets the fields of all requests to the server.
     @available(*, unavailable, message: "write server(headers: [.custom(\"X-Tenant\"): value]): fields for all requests of the stack")
     public func header(_ name: String, _ value: String) -> HTTPStack { server(headers: HTTPFields()) }
 }

@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// Adds the field `User-Agent` ([RFC 9110, section 10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5)), which some servers
 /// require.
@@ -12,7 +13,10 @@ public import ErrandCore
 /// **Place:** outside `redirect` and `authenticate`, so that every request of a call has the field. A field that the request or an outer
 /// `server` has set is kept.
 ///
-/// **Per request:** set `request.options.userAgent` to a value such as `.use("Shop/2.1 (nightly)")`, or to `.off` to send no
+/// **Over URLSession:** if a request has no `User-Agent`, `URLSession` adds its own value. `URLSession` can't send a request without the
+/// field.
+///
+/// **Per request:** set `request.options.userAgent` to a value such as `.use("Shop/2.1 (nightly)")`, or to `.off` to add no
 /// field.
 public struct UserAgentMiddleware: HTTPMiddleware {
     /// The name and the version of this library: `Errand/0.1`. This text names neither the app nor the device.
@@ -23,23 +27,24 @@ public struct UserAgentMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameter value: product names with versions, such as `Shop/2.1 Errand/0.1`. The most important product is first.
-    ///   `nil`: no field is added.
-    /// - Precondition: `value` has no control character, except tabs.
-    public init(_ value: String? = standard) {
-        precondition(value.map(HTTPField.isValidValue) != false, "the value of User-Agent must have no control character, except tabs")
-        self.value = value
-    }
+    ///   `nil`: this middleware adds no field. `URLSession` then adds its own value. If the value is invalid, each request fails. The
+    ///   initializer does not trap, because the value may come from data.
+    public init(_ value: String? = standard) { self.value = value }
 
     public var place: MiddlewarePlace { .userAgent }
-    public var label: String { value.map { "userAgent(\($0))" } ?? "userAgent(off)" }
+    public var label: String { value.map { "userAgent(\($0.shownSafely()))" } ?? "userAgent(off)" }
 
+    /// Sends the request with the field.
+    ///
+    /// - Throws: ``/ErrandCore/InvalidFieldError`` if the value has a control character except tabs, or begins or ends with a space or a
+    ///   tab; and the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let option = request.options.userAgent
         guard request.headers[.userAgent] == nil, let value = option.resolved(value ?? ""), !value.isEmpty else {
             return try await next.send(request)
         }
         var request = request
-        request.headers[.userAgent] = value
+        try request.headers.set(.userAgent, value)
         return try await next.send(request)
     }
 }
@@ -51,7 +56,8 @@ private enum UserAgentOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's `User-Agent` for this request. `.off`: no field is added. Default: `.inherited`, the stack's value.
+    /// Replaces the stack's `User-Agent` for this request. `.off`: the stack adds no field, but `URLSession` adds its own value. Default:
+    /// `.inherited`, the stack's value. If the value is invalid, the request fails with an ``/ErrandCore/InvalidFieldError``.
     public var userAgent: OptionOverride<String> {
         get { self[UserAgentOptionKey.self] }
         set { self[UserAgentOptionKey.self] = newValue }
@@ -61,7 +67,7 @@ extension RequestOptions {
 extension HTTPSender {
     /// Adds the field `User-Agent`. See ``UserAgentMiddleware``.
     ///
-    /// - Parameter value: product names with versions, such as `Shop/2.1`. `nil`: no field is added.
-    /// - Precondition: `value` has no control character, except tabs.
+    /// - Parameter value: product names with versions, such as `Shop/2.1`. `nil`: the stack adds no field, but `URLSession` adds its own
+    ///   value. If the value is invalid, each request fails with an ``/ErrandCore/InvalidFieldError``.
     public func userAgent(_ value: String?) -> HTTPStack { wrapped(by: UserAgentMiddleware(value)) }
 }

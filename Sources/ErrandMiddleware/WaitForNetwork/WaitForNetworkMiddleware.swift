@@ -15,8 +15,10 @@ public import ErrandCore
 ///
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
 /// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's deadline
-/// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity``. A request does not
-/// wait if the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
+/// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the
+/// number ``/ErrandCore/FailureNumber/networkTimedOut``. ``/ErrandCore/RequestOptions/waitsForConnectivity`` is another wait, inside
+/// `URLSession` on Apple's platforms. A request does not wait if the path is satisfied, or if the host is this machine itself
+/// (`localhost`, `127.0.0.1`).
 ///
 /// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///

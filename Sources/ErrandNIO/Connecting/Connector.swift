@@ -148,8 +148,8 @@ struct Connector: Sendable {
                     ready.fail(ChannelError.eof)
                 }
             case .failure(let error):
-                // A cancellation is reported as such also if the attempt opens no channel because of it. SwiftNIO then reports that
-                // no address can be reached.
+                // If an attempt is cancelled before its channel opens, SwiftNIO reports that no address can be reached. The reason is the
+                // cancellation.
                 let isCancelled = attempt.isCancelled
                 ready.fail(isCancelled ? CancellationError() : Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
             }

@@ -15,9 +15,7 @@ struct UploadPump: Sendable {
     func run() async {
         do {
             try exchange.claimBody()
-            let source = try await exchange.request.body.openChecked()
-            defer { source.abandon() }
-            while let chunk = try await source.next() {
+            let trailers = try await exchange.request.body.pump { chunk in
                 var rest = chunk
                 while !rest.isEmpty {
                     let piece = rest.prefix(Self.pieceBytes(of: exchange))
@@ -26,9 +24,7 @@ struct UploadPump: Sendable {
                     try await queue.window.wait()
                 }
             }
-            // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is not complete.
-            try Task.checkCancellation()
-            if queue.finish(.complete(trailers: source.trailers)) { notify() }
+            if queue.finish(.complete(trailers: trailers)) { notify() }
         } catch {
             // This task is cancelled when the exchange ends, or when the rest of the request is no longer needed.
             if !Task.isCancelled, queue.finish(.failed(error)) { notify() }

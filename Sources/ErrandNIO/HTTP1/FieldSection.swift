@@ -136,7 +136,7 @@ struct FieldSection {
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
         // In a 2xx response to CONNECT, both `Content-Length` and `Transfer-Encoding` must be ignored.
         if method == .connect, (200...299).contains(status) { return .none }
-        let hasBody = !(status < 200 || status == 204 || status == 304 || method == .head)
+        let hasBody = method.responseHasBody(status: status)
         let hasTransferEncoding = if case .missing = transferEncoding { false } else { true }
         if hasBody, hasTransferEncoding {
             guard case .missing = contentLength else { throw .contentLengthAndTransferEncoding }

@@ -162,8 +162,7 @@ extension ResponseHead {
     fileprivate func expectedLength(for method: HTTPRequest.Method) -> Int64? {
         switch framing {
         case .length(let length): length
-        // The length in a response to HEAD, or in a 304 response, describes a body that is not sent.
-        case .none: method == .head || response.status == .notModified ? nil : 0
+        case .none: method.expectedResponseLength(status: response.status.code, declared: 0)
         case .chunked, .untilClose: nil
         }
     }

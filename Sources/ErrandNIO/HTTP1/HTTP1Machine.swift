@@ -221,16 +221,21 @@ struct HTTP1Machine: Sendable {
     }
 
     var position: ExchangePosition? {
-        if isUpgraded { return ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false) }
+        if isUpgraded { return ExchangePosition(.over, .body) }
         guard case .busy(let upload, let download) = state else { return nil }
-        let mayBeStale = exchangesStarted > 1 && download == .nothing
-        return switch (upload, download) {
-        case (.waiting, _): ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
-        case (_, .body), (_, .ended): ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false)
-        case (_, .head): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: false)
-        case (.awaitingContinue, .nothing), (.sending, .nothing): ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
-        case (.sent, .nothing), (.stopped, .nothing): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
-        }
+        let request: ExchangePosition.RequestProgress =
+            switch upload {
+            case .waiting: .unsent
+            case .awaitingContinue, .sending: .inProgress
+            case .sent, .stopped: .over
+            }
+        let response: ExchangePosition.ResponseProgress =
+            switch download {
+            case .nothing: .nothing
+            case .head: .begun
+            case .body, .ended: .body
+            }
+        return ExchangePosition(request, response, mayBeStale: exchangesStarted > 1 && download == .nothing)
     }
 }
 #endif

@@ -120,7 +120,7 @@ extension HTTP2Handler {
     /// Ends an exchange whose head `NIOHTTP2Handler` has refused to write.
     func headHasNotLeft(_ number: Int32, _ error: any Error) {
         guard let current = active[number] else { return }
-        let position = ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: false)
+        let position = ExchangePosition(.unsent, .nothing)
         settle(number, current.failure(.connectionLost, at: position, message: HTTP2ErrorText.of(error), underlying: error), code: nil)
     }
 
@@ -131,8 +131,7 @@ extension HTTP2Handler {
         // A server that has sent a part of its response has processed the request, even if the frame reports the opposite.
         let delivery: Delivery = current.head == nil ? .notSent : .sent
         let failure = current.failure(
-            .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery, mayBeStale: false), message: "\(error)",
-            underlying: error)
+            .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery), message: "\(error)", underlying: error)
         let isRepeated = repeatElsewhere(number, after: failure, code: nil) { exchange, _ in
             current.head == nil && (error.needsHTTP1 ? exchange.moveOnToHTTP1() : exchange.moveOnAsUnprocessed())
         }

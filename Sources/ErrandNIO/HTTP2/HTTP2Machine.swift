@@ -425,14 +425,19 @@ struct HTTP2Machine: Sendable {
 
     func position(of number: Int32) -> ExchangePosition? {
         guard let stream = streams[number] else { return nil }
-        let mayBeStale = !stream.isFirst && stream.framesBefore == framesReceived
-        return switch (stream.upload, stream.download) {
-        case (.waiting, _): ExchangePosition(phase: .send, delivery: .notSent, mayBeStale: mayBeStale)
-        case (_, .body), (_, .ended): ExchangePosition(phase: .body, delivery: .sent, mayBeStale: false)
-        case (.awaitingContinue, .nothing), (.sending, .nothing), (.written, .nothing):
-            ExchangePosition(phase: .send, delivery: .unknown, mayBeStale: mayBeStale)
-        case (_, _): ExchangePosition(phase: .response, delivery: .unknown, mayBeStale: mayBeStale)
-        }
+        let request: ExchangePosition.RequestProgress =
+            switch stream.upload {
+            case .waiting: .unsent
+            case .awaitingContinue, .sending, .written: .inProgress
+            case .sent, .stopped: .over
+            }
+        let response: ExchangePosition.ResponseProgress =
+            switch stream.download {
+            case .nothing: .nothing
+            case .head: .begun
+            case .body, .ended: .body
+            }
+        return ExchangePosition(request, response, mayBeStale: !stream.isFirst && stream.framesBefore == framesReceived)
     }
 }
 #endif

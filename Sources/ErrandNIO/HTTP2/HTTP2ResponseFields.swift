@@ -107,16 +107,12 @@ struct HTTP2ResponseFields {
 
     var response: HTTPResponse { HTTPResponse(status: .init(code: status ?? 0), headerFields: fields) }
 
-    /// Returns the length of the body of a response to `method`, in bytes. `nil` if the server did not declare the length.
-    func bodyLength(to method: HTTPRequest.Method) -> Int64? { hasNoBody(to: method) ? 0 : contentLength }
+    /// Returns the length of the body of a final response to `method`, in bytes. `nil` if the server did not declare the length.
+    func bodyLength(to method: HTTPRequest.Method) -> Int64? { method.responseHasBody(status: status ?? 0) ? contentLength : 0 }
 
-    /// Returns the length of the body; `nil` if the length is not known before the end of the body. In a response without a body,
-    /// the declared length describes a body that is not sent.
+    /// Returns the length of the body of a final response; `nil` if the length is not known before the end of the body.
     func expectedLength(to method: HTTPRequest.Method, ends: Bool) -> Int64? {
-        if method == .head || status == 304 { return nil }
-        return ends ? 0 : bodyLength(to: method)
+        method.expectedResponseLength(status: status ?? 0, declared: ends ? 0 : contentLength)
     }
-
-    private func hasNoBody(to method: HTTPRequest.Method) -> Bool { method == .head || status == 204 || status == 304 }
 }
 #endif

@@ -2,7 +2,7 @@
 extension PoolMachine {
     /// The reason why a waiter is queued.
     enum Wait: Sendable, Equatable {
-        /// The waiter waits for the attempt that was made for it.
+        /// The waiter waits for its own attempt to connect.
         case attempt(Attempt)
         /// The waiter waits for a connection to its origin, because the origin has the maximum number of connections.
         case origin(Occupancy)

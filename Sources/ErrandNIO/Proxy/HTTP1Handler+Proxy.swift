@@ -36,7 +36,7 @@ extension HTTP1Handler {
 
     /// The position of the exchange in progress. A proxy that sends a challenge has not passed the request on.
     var position: ExchangePosition? {
-        challengeBytes == nil ? machine.position : ExchangePosition(phase: .response, delivery: .notSent, mayBeStale: false)
+        challengeBytes == nil ? machine.position : ExchangePosition(phase: .response, delivery: .notSent)
     }
 
     /// Returns the failure of the deadline or limit that has passed at `now`; `nil` if none has passed.

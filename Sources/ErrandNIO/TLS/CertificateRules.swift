@@ -15,14 +15,9 @@ struct CertificateRules {
 
     /// Reads a certificate; `nil` if its parts are not found. Work and memory are in proportion to the size of the certificate.
     init?(_ bytes: [UInt8]) {
-        var outer = DERReader(bytes[...])
-        guard var certificate = outer.read(.sequence), var fields = certificate.read(.sequence) else { return nil }
-        _ = fields.read(.version)
-        // The fields are the serial number, the algorithm, the issuer, the dates and the subject.
-        guard fields.read() != nil, fields.read() != nil, let issuer = fields.read(.sequence), fields.read() != nil,
-            let subject = fields.read(.sequence), fields.read() != nil
-        else { return nil }
-        (self.issuer, self.subject) = (issuer.rest, subject.rest)
+        guard let parts = CertificateParts(bytes[...]) else { return nil }
+        (issuer, subject) = (parts.issuer, parts.subject)
+        var fields = parts.rest
         var extensions: [ArraySlice<UInt8>: ArraySlice<UInt8>] = [:]
         while let (tag, content) = fields.read() {
             guard tag == .extensions else { continue }

@@ -49,8 +49,8 @@ extension NIOTransport {
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. After the ping,
         /// the transport waits for the same time, but at most 10 s. If the transport receives nothing in this time, the transport
-        /// closes the connection. The exchanges of the connection fail or are sent again. `nil` (the default): a ping is sent only
-        /// with the reset of a request that was cancelled while the server was silent.
+        /// closes the connection. The exchanges of the connection fail or are sent again. With `nil` (the default), no
+        /// ping is sent because of silence. If a request is cancelled while the server is silent, a ping is sent with its reset.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default. The timeout must be more than zero.
         /// A request's deadline also applies.

@@ -108,6 +108,12 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
         let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
         if owner.isDraining.load(ordering: .relaxed) { throw exchange.failure(.shutDown, phase: .request, delivery: .notSent) }
+        // A stack refuses the option itself. A request that is sent without a stack must not ignore the option either.
+        if request.options.onServerTrust != nil {
+            throw exchange.failure(
+                .unsupported, phase: .request, message: "NIOTransport shares its connections, so that onServerTrust can't decide",
+                delivery: .notSent)
+        }
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }

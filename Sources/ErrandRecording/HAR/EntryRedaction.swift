@@ -6,15 +6,11 @@ internal import ErrandRedaction
 struct EntryRedaction {
     /// The length of the shortest value that is replaced everywhere, in bytes. A shorter value is replaced only under a secret name.
     static let shortestScrubbed = 8
-    /// The maximum total size, in bytes, of the values that are replaced everywhere in one exchange. Further values are replaced only
-    /// under a secret name.
-    static let learntLimitBytes = 256 * 1024
 
     let sensitivity: Sensitivity
     /// Whether a text body without a known syntax is kept. If false, such a body is removed.
     let keepsUnknownText: Bool
-    private var secrets: Set<OctetKey> = []
-    private var secretBytes = 0
+    private var secrets = SecretValues(shortestBytes: Self.shortestScrubbed)
 
     init(_ sensitivity: Sensitivity, keepsUnknownText: Bool) {
         (self.sensitivity, self.keepsUnknownText) = (sensitivity, keepsUnknownText)
@@ -31,7 +27,7 @@ struct EntryRedaction {
         var redaction = EntryRedaction(sensitivity, keepsUnknownText: true)
         var request = request
         redaction.replaceNamed(&request)
-        redaction.scrub(&request, by: SecretScrubber(redaction.secrets.map(\.text)))
+        redaction.scrub(&request, by: SecretScrubber(redaction.secrets.texts))
         return request
     }
 
@@ -39,7 +35,7 @@ struct EntryRedaction {
         var entry = entry
         replaceNamed(&entry.request)
         replaceNamed(&entry.response)
-        let scrubber = SecretScrubber(secrets.map(\.text))
+        let scrubber = SecretScrubber(secrets.texts)
         scrub(&entry.request, by: scrubber)
         scrub(&entry.response, by: scrubber)
         return entry
@@ -48,7 +44,7 @@ struct EntryRedaction {
     // MARK: By name
 
     private mutating func replaceNamed(_ request: inout HARRequest) {
-        for value in sensitivity.secretValues(inURL: request.url) { learn(value) }
+        secrets.learn(fromURL: request.url, by: sensitivity)
         request.url = sensitivity.redactedURL(request.url)
         replaceNamed(&request.headers)
         request.cookies = []
@@ -70,7 +66,7 @@ struct EntryRedaction {
             response.trailers = trailers
         }
         response.cookies = []
-        for value in sensitivity.secretValues(inURL: response.redirectURL) { learn(value) }
+        secrets.learn(fromURL: response.redirectURL, by: sensitivity)
         response.redirectURL = sensitivity.redactedURL(response.redirectURL)
         guard response.content.text != nil else { return }
         if let edits = learnSecrets(in: response.content.bytes, mimeType: response.content.mimeType, isCut: response.isCut) {
@@ -85,7 +81,7 @@ struct EntryRedaction {
     private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit]? {
         let found = Findings(in: bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
         if found.isHidden { return keepsUnknownText ? [] : nil }
-        for value in found.values { learn(value) }
+        for value in found.values { secrets.learn(value) }
         return found.edits
     }
 
@@ -95,50 +91,14 @@ struct EntryRedaction {
             guard let field = fields[index].field, !["", "true", "false"].contains(where: field.value.isExactly) else { continue }
             let shown = sensitivity.shownValue(of: field)
             if sensitivity.isSensitive(field) {
-                learn(field)
+                secrets.learn(field)
                 fields[index].encoding = nil
                 fields[index].value = shown
             } else if !shown.isExactly(field.value) {
-                for value in sensitivity.secretValues(inURL: field.value) { learn(value) }
+                secrets.learn(fromURL: field.value, by: sensitivity)
                 fields[index].value = shown
             }
         }
-    }
-
-    // MARK: Learned values
-
-    private static let placeholders = [Sensitivity.placeholder, Sensitivity.urlPlaceholder, Sensitivity.userInfoPlaceholder]
-
-    private mutating func learn(_ value: String) {
-        guard value.utf8.count >= Self.shortestScrubbed, !Self.placeholders.contains(where: value.isExactly) else { return }
-        guard secretBytes + value.utf8.count <= Self.learntLimitBytes, secrets.insert(OctetKey(value)).inserted else { return }
-        secretBytes += value.utf8.count
-    }
-
-    private mutating func learn(_ field: HTTPField) {
-        switch field.name.canonicalName {
-        case "cookie": for pair in field.value.split(atOctet: UInt8(ascii: ";")) { learnPair(pair) }  // octets: ASCII
-        case "set-cookie":  // octets: ASCII
-            if let pair = field.value.split(atOctet: UInt8(ascii: ";"), maxSplits: 1).first { learnPair(pair) }
-        default:
-            learn(field.value)
-            guard let space = field.value.utf8.firstIndex(where: \.isSpace) else { return }
-            let credentials = String(Substring(field.value.utf8[space...].drop(while: \.isSpace)))
-            learn(credentials)
-            guard field.value[..<space].isExactlyIgnoringCase("basic"), let decoded = Data(base64Encoded: credentials) else { return }
-            let pair = String(decoding: decoded, as: UTF8.self)
-            learn(pair)
-            if let password = pair.split(atOctet: UInt8(ascii: ":"), maxSplits: 1).last { learn(String(password)) }
-        }
-    }
-
-    private mutating func learnPair(_ pair: Substring) {
-        guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return }
-        let quote = UInt8(ascii: "\"")
-        let rest = pair.utf8[pair.utf8.index(after: equals)...].drop { $0.isSpace || $0 == quote }
-        let value = String(Substring(rest.prefix { $0 != quote })).trimmingOptionalWhitespace()
-        learn(value)
-        if let decoded = PercentEncoding.decode(value) { learn(decoded) }
     }
 
     // MARK: Everywhere else

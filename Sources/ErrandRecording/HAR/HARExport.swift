@@ -19,16 +19,20 @@ extension HTTPSender {
     /// file.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. A missing folder is created. If the file is new, only its owner can read the file.
-    ///   - secrets: texts that must never be written, at least 4 bytes long. Values with sensitive names are always replaced: see
-    ///     ``Recording``.
+    ///   - path: the path of the file. A missing folder is created before `body` runs. If the file is new, only its owner can read the
+    ///     file.
+    ///   - secrets: texts that must never be written, at least 4 bytes long. An empty text is ignored. Values with sensitive names are
+    ///     always replaced: see ``Recording``.
     ///   - body: the closure that sends the requests over the given stack.
     /// - Returns: the result of `body`.
-    /// - Throws: the errors of `body`; otherwise, the errors of ``Recording/save()``.
+    /// - Throws: the errors of `body`; otherwise, the errors of ``Recording/save()``. Before `body` runs: `FileWriteError` if the path is
+    ///   empty, leads to a folder, a device or a pipe, or has a folder that can't be created; ``InvalidRecordingError`` if one of
+    ///   `secrets` is too short.
     public func exportHAR<Result>(
         to path: String, secrets: [String] = [], _ body: (_ recorded: HTTPStack) async throws -> Result
     ) async throws -> Result {
         let recording = try Recording(path: path, mode: .all, secrets: secrets)
+        try recording.prepareFile()
         return try await recording.saving { try await body(record(on: recording)) }
     }
 }

@@ -70,7 +70,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///   - mode: the choice between replaying and recording: ``Mode/once`` for tests, ``Mode/all`` for exports. There is no default.
     ///   - matching: the rules by which a recorded exchange matches a request. Default: method, URL and query.
     ///   - secrets: the texts that must never be written, each at least 4 bytes long. A text of at least 6 bytes is also found in
-    ///     base64. See ``save()``.
+    ///     base64. An empty text is ignored. See ``save()``.
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. If several exchanges match, the
     ///     exchanges are replayed one after the other. After that, the last exchange is replayed repeatedly.
     ///   - bodyLimitBytes: the maximum number of bytes to keep of each body, at least 0. Default: 16 MiB. An exchange with a longer
@@ -83,15 +83,19 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     secrets stay in the body: register these secrets as `secrets`.
     ///   - clock: the clock for recorded times, and for the waits of replays.
     ///   - date: the closure that returns the current date.
-    /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read.
+    /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read, or if one of `secrets` has fewer than 4
+    ///   bytes.
     public init(
         path: String, mode: Mode, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
         keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        for secret in secrets {
-            precondition(secret.utf8.count >= 4, "each of secrets must be at least 4 bytes long (is \(secret.utf8.count))")
+        // Secrets come from the environment. A shorter secret would be found in almost every text by chance.
+        let secrets = secrets.filter { !$0.isEmpty }
+        if let short = secrets.first(where: { $0.utf8.count < 4 }) {
+            let reason = "each of secrets must be at least 4 bytes long (one has \(short.utf8.count))"
+            throw InvalidRecordingError(path: path, reason: reason)
         }
         self.path = path
         self.mode = mode
@@ -160,14 +164,32 @@ public final class Recording: Sendable, CustomStringConvertible {
         try check(log)
         let content = try log.fileContent()
         if let secrets, secrets.finds(in: Array(content)) { throw SecretFoundError(entry: nil, exchange: "", place: "file") }
-        // A symbolic link is kept, and its target is written.
-        let file = URL(filePath: path).resolvingSymlinksInPath()
-        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        let permissions = try? FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+        let file = try prepareFile()
+        // Only the permissions of a regular file are kept. The permissions of a symbolic link have no meaning.
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        let isRegular = attributes?[.type] as? FileAttributeType == .typeRegular
+        let permissions = isRegular ? attributes?[.posixPermissions] as? Int : nil
         let options = permissions.map { FileWriteOptions(permissions: UInt16($0 & 0o777)) } ?? .standard
-        let output = try OutputFile(path: file.path, options: options)
+        let output = try OutputFile(path: file, options: options)
         try output.append(content)
         try output.commit()
+    }
+
+    /// Checks that the file can have its path, and creates its folder.
+    ///
+    /// - Returns: the path of the file to write. A symbolic link is kept, and its target is written, even if the target does not exist yet.
+    /// - Throws: `FileWriteError`.
+    @discardableResult func prepareFile() throws(FileWriteError) -> String {
+        try OutputFile.check(path)
+        let file = OutputFile.target(of: path)
+        let folder = OutputFile.folder(of: file)
+        do {
+            if !folder.isEmpty { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) }
+        } catch {
+            // ENOENT is 2 on all systems.
+            throw FileWriteError(path: path, operation: "write", code: 2, reason: "the folder can't be created")
+        }
+        return file
     }
 
     /// Calls `body`, and then writes the file, even if `body` throws.

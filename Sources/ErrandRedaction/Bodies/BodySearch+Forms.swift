@@ -18,7 +18,7 @@ extension BodySearch {
     ///
     /// - Parameters:
     ///   - isCut: whether the last item may be incomplete. If true, the value of the last item is hidden.
-    ///   - isWithin: see ``SecretMention/isWithin``.
+    ///   - isWithin: whether the text is nested in JSON or a form.
     func form(_ bytes: [UInt8], isCut: Bool = false, depth: Depth, isWithin: Bool = false) -> Findings {
         let mention = SecretMention(sensitivity: sensitivity, isWithin: isWithin)
         var found = Findings()

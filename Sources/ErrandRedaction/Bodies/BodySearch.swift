@@ -78,7 +78,7 @@ struct BodySearch {
 
     /// Examines a nested text: JSON, a form, a URL, or plain text. Returns `nil` if the text contains no secret.
     ///
-    /// - Parameter isWithin: whether the text is nested in JSON or a form; see ``SecretMention/isWithin``.
+    /// - Parameter isWithin: whether the text is nested in JSON or a form.
     func inner(_ text: String, depth: Depth, isWithin: Bool = true) -> (text: String, values: [String])? {
         let hidden = (text: Sensitivity.urlPlaceholder, values: [String]())
         let bytes = Array(text.utf8)

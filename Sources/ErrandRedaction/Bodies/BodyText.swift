@@ -13,14 +13,19 @@ package struct BodyText {
     ///   - isWhole: whether `front` is the whole body.
     ///   - contentType: the value of `Content-Type`; `nil` if the field is missing.
     ///   - isPretty: whether each member and element of JSON has its own line.
-    package init(_ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, isPretty: Bool) {
+    ///   - secrets: the scrubber of secrets that the body may contain under any name, or without a name; `nil` if there are no such
+    ///     secrets.
+    package init(
+        _ front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, isPretty: Bool, secrets: SecretScrubber? = nil
+    ) {
         let bytes = Array(front)
         let type = contentType.flatMap { MediaType($0) }
         if type?.type == "multipart" {  // octets: ASCII
             let names = MultipartSection.parts(of: bytes, boundary: type?[parameter: "boundary"]).map { part in
                 (part.name.map { "'\($0)'" } ?? "a part") + (part.type.map { " (\($0))" } ?? "")
             }
-            summary = "multipart" + (names.isEmpty ? "" : ": " + names.joined(separator: ", ").onOneLine) + (isWhole ? "" : ", …")
+            let list = names.joined(separator: ", ")
+            summary = "multipart" + (names.isEmpty ? "" : ": " + (secrets?.scrubbed(list) ?? list).onOneLine) + (isWhole ? "" : ", …")
             return
         }
         let charset = Charset(named: type?[parameter: "charset"])
@@ -28,7 +33,8 @@ package struct BodyText {
             summary = "binary"
             return
         }
-        let shown = Array(text.utf8)
+        var shown = Array(text.utf8)
+        if let edits = secrets?.edits(in: shown, isCut: !isWhole) { shown = edits.applied(to: shown) }
         let found = Findings(in: shown, type: type, sensitivity: sensitivity, isCut: !isWhole)
         if found.isHidden {
             summary = type?.essence.shownSafely() ?? "text"

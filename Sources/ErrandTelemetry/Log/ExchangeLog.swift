@@ -178,7 +178,8 @@ final class ExchangeLog: CallObserver {
 
     /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the body is empty.
     private func excerpt(of refusal: StatusError?, _ received: Received) -> LogText.Note? {
-        guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt(hiding: received.sensitivity) else { return nil }
+        guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt(hiding: received.sensitivity, secretsOf: request)
+        else { return nil }
         return LogText.Note(title: "body: \(excerpt.onOneLine)", side: .response)
     }
 
@@ -266,7 +267,8 @@ final class ExchangeLog: CallObserver {
         let front = read.bytes.prefix(detail.bodyLimitBytes ?? 0)
         return body(
             title, front, of: read.totalBytes, isWhole: isWhole && read.totalBytes == front.count, contentType: received.contentType,
-            side: .response, sensitivity: received.sensitivity)
+            side: .response, sensitivity: received.sensitivity,
+            secrets: SecretScrubber(of: [request, received.response.request], by: received.sensitivity))
     }
 
     /// - Parameter head: the head of the response that made the call fail; `nil` if the error has the head.
@@ -356,12 +358,12 @@ final class ExchangeLog: CallObserver {
     /// - Parameter count: the number of bytes of the body.
     private func body(
         _ title: String, _ front: Data, of count: Int, isWhole: Bool? = nil, contentType: String?, side: LogText.Note.Side,
-        sensitivity: Sensitivity
+        sensitivity: Sensitivity, secrets: SecretScrubber? = nil
     ) -> LogText.Note {
         guard count > 0 else { return LogText.Note(title: "body " + title, side: side) }
         let shown = BodyText(
             front, isWhole: isWhole ?? (front.count == count), contentType: contentType, sensitivity: sensitivity,
-            isPretty: style == .pretty)
+            isPretty: style == .pretty, secrets: secrets)
         if let summary = shown.summary { return LogText.Note(title: "body \(title), \(summary)", side: side) }
         return LogText.Note(
             title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)

@@ -20,7 +20,7 @@ final class Exchange: ReadyBodySource {
         init(_ continuation: CheckedContinuation<Data?, any Error>) { self.continuation = continuation }
     }
 
-    typealias Machine = URLSessionMachine<HeadWaiter, ChunkWaiter>
+    typealias Machine = URLSessionMachine<HeadWaiter, ChunkWaiter, TrustChallenge>
 
     let request: Request
     private let events: ExchangeEventLog?
@@ -30,6 +30,8 @@ final class Exchange: ReadyBodySource {
     /// Whether the task is suspended because the reader is slow.
     private let isSuspended = Mutex(false)
     private let upload: SessionUpload?
+    /// The servers about which the closure of the request decides. A session asks only during its handshakes, so that few servers wait.
+    private let servers: (stream: AsyncStream<ServerTrust>, continuation: AsyncStream<ServerTrust>.Continuation)?
     private let onForget: @Sendable () -> Void
 
     /// - Parameters:
@@ -39,10 +41,11 @@ final class Exchange: ReadyBodySource {
         self.request = request
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         (self.upload, self.onForget) = (upload, onForget)
+        servers = request.options.onServerTrust == nil ? nil : AsyncStream.makeStream()
         let started = ContinuousClock.now
         machine = Mutex(
-            Machine(rules) { fault, position in
-                SessionFailure(request: request, position: position, elapsed: started.duration(to: .now)).error(for: fault)
+            Machine(rules) { fault, exchange in
+                SessionFailure(request: request, exchange: exchange, elapsed: started.duration(to: .now)).error(for: fault)
             })
     }
 
@@ -53,12 +56,30 @@ final class Exchange: ReadyBodySource {
     /// - Parameter driver: the task, which was not started yet.
     func run(on driver: any SessionDriving) async throws -> Response {
         self.driver.withLock { $0 = driver }
-        return try await withTaskCancellationHandler {
+        guard let decide = request.options.onServerTrust, let servers else { return try await head() }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.decide(about: servers.stream, by: decide) }
+            defer { group.cancelAll() }
+            return try await head()
+        }
+    }
+
+    /// Starts the task, and returns when the head of the response has been received.
+    private func head() async throws -> Response {
+        try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 perform(machine.withLock { $0.begin(HeadWaiter(continuation)) })
             }
         } onCancel: {
             perform(machine.withLock { $0.cancel() })
+        }
+    }
+
+    /// Calls the closure for each server about which the request decides, until the task of this function is cancelled.
+    private func decide(about servers: AsyncStream<ServerTrust>, by decide: ServerTrustHandler) async {
+        for await server in servers {
+            let result = await Result { try await decide(server) }
+            perform(machine.withLock { $0.decide(result) })
         }
     }
 
@@ -82,7 +103,10 @@ final class Exchange: ReadyBodySource {
         return reply
     }
 
-    func refuseServer(_ error: any Error) { perform(machine.withLock { $0.refuseServer(error) }) }
+    func assess(_ assessment: ServerAssessment, for challenge: TrustChallenge) {
+        perform(machine.withLock { $0.assess(assessment, for: challenge) })
+    }
+
     func waitForConnectivity() { perform(machine.withLock { $0.waitsForConnectivity() }) }
 
     /// Returns the request's body from its beginning. `nil` if the session must not send the body again.
@@ -140,6 +164,8 @@ final class Exchange: ReadyBodySource {
             case .adjustFlow: adjustFlow()
             case .cancelTask: driver.withLock(\.self)?.cancel()
             case .stopUpload: upload?.stop()
+            case .ask(let trust): servers?.continuation.yield(trust)
+            case .reply(let challenge, let reply): challenge.reply(reply)
             case .record(let kind, let bytes): events?.record(kind, bytes: bytes)
             case .recordInformational(let head): events?.record(.informationalResponse, response: head)
             case .recordHead(let head): events?.record(.responseHead, response: head)

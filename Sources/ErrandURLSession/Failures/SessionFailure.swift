@@ -3,8 +3,10 @@ internal import ErrandCore
 /// Translates the reason of a failed exchange into the error that a caller gets.
 struct SessionFailure {
     let request: Request
-    let position: Position
+    let exchange: FailedExchange
     let elapsed: Duration
+
+    private var position: ExchangePosition { exchange.position }
 
     func error(for fault: SessionFault) -> any Error {
         switch fault {
@@ -14,10 +16,13 @@ struct SessionFailure {
         case .requestBody(let error as CancellationError): error
         case .requestBody(let error):
             made(.requestBody, phase: .send, message: safeDescription(of: error), underlying: error)
+        case .untrustedServer(let error as CancellationError): error
+        case .undecidedServer:
+            made(.tls, message: "the session has not shown the certificate of the server, so that the request could not decide")
         case .untrustedServer(let error):
             made(
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,
-                delivery: position.hasSentBytes ? position.delivery : .notSent)
+                delivery: exchange.hasSentBytes ? position.delivery : .notSent)
         case .noResponse: made(.invalidResponse, message: "the session returned no response")
         case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
@@ -31,11 +36,10 @@ struct SessionFailure {
 
     private func failure(for error: SessionError) -> TransportError {
         let row = URLErrorTable.row(for: error)
-        // The table's value for the delivery is correct only if the session has reported no sent bytes. Otherwise the session may have lost
-        // a connection after the request was sent, and may have failed to open the next connection.
-        let provesNotSent = row.delivery == .notSent && !position.hasSentBytes && position.head == nil
+        // A row with `notSent` is a proof only if no bytes were sent. An earlier connection of the task may have carried the request.
+        let provesNotSent = row.delivery == .notSent && !exchange.hasSentBytes && exchange.head == nil
         return made(
-            row.code, phase: position.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,
+            row.code, phase: exchange.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,
             delivery: provesNotSent ? .notSent : position.delivery == .notSent ? .unknown : position.delivery)
     }
 
@@ -45,6 +49,6 @@ struct SessionFailure {
     ) -> TransportError {
         TransportError(
             code, phase: phase ?? position.phase, message: message, elapsed: elapsed, underlying: underlying, request: request,
-            response: position.head, delivery: delivery ?? position.delivery)
+            response: exchange.head, delivery: delivery ?? position.delivery)
     }
 }

@@ -15,8 +15,10 @@ enum SessionFault: Sendable {
     case bodyTooShort(missingBytes: Int64)
     /// The request's own body could not be read.
     case requestBody(any Error)
-    /// The settings of the transport refuse the certificate of the server.
+    /// The settings of the transport, or the closure of the request, refuse the certificate of the server.
     case untrustedServer(any Error)
+    /// The server has responded although the closure of the request has accepted no certificate.
+    case undecidedServer
     /// A later stage of the response's body has failed.
     case later(any Error)
 }

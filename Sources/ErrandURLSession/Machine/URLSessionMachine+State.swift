@@ -37,6 +37,9 @@ extension URLSessionMachine {
         case cancelTask
         /// Releases the body of the request.
         case stopUpload
+        /// Asks the closure of the request for a decision about a server. The decisions arrive in the order of the questions.
+        case ask(ServerTrust)
+        case reply(Challenge, TrustReply)
         case record(ExchangeEvent.Kind, bytes: Int64? = nil)
         case recordInformational(HTTPResponse)
         case recordHead(HTTPResponse)
@@ -54,6 +57,22 @@ extension URLSessionMachine {
         case publishEnd
     }
 
+    /// The reply to a challenge with a server's certificates.
+    enum TrustReply: Sendable, Equatable {
+        case performDefaultHandling
+        case accept
+        case cancel
+
+        init(_ decision: ServerTrustPolicy.Decision) {
+            self =
+                switch decision {
+                case .useSession: .performDefaultHandling
+                case .accept: .accept
+                case .refuse: .cancel
+                }
+        }
+    }
+
     enum Read: Sendable {
         case chunk(Data)
         case end
@@ -63,10 +82,10 @@ extension URLSessionMachine {
     }
 }
 
-/// The progress of an exchange when it failed.
-struct Position: Sendable {
-    var phase: ExchangePhase
-    var delivery: Delivery
+/// The state of an exchange when it failed.
+struct FailedExchange: Sendable {
+    let position: ExchangePosition
+    /// The head of the response; `nil` if no head was received.
     var head: HTTPResponse?
     /// Whether the session has reported that a part of the request was sent.
     var hasSentBytes = false

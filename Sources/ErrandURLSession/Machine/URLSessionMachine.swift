@@ -1,5 +1,4 @@
 internal import ErrandCore
-internal import ErrandFormats
 
 /// The decisions for one task of `URLSession`. This value has no locks, no tasks and none of Apple's types.
 ///
@@ -8,15 +7,14 @@ internal import ErrandFormats
 ///
 /// - `HeadWaiter`: the caller that waits for the head of the response.
 /// - `ChunkWaiter`: the reader that waits for the next chunk of the body.
-struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable {
+/// - `Challenge`: a challenge with a server's certificates, which waits for a reply.
+struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge: Sendable>: Sendable {
     /// The properties that decide about an exchange: properties of the request and of the session.
     struct Rules: Sendable {
         /// Whether a suspended task stops receiving. If false, the task is never suspended.
         var canSuspend = true
-        /// The task is suspended if more bytes than this number wait for the reader.
-        var suspendAboveBytes = 512 * 1024
-        /// The task is resumed if fewer bytes than this number wait for the reader.
-        var resumeBelowBytes = 128 * 1024
+        /// The numbers of bytes that wait for the reader while the task is suspended.
+        var marks = ReadQueue.Marks()
         /// The length of the request's body in bytes; `nil` if the length is not known.
         var requestLength: Int64? = 0
         /// Whether the request's body can be opened again.
@@ -25,6 +23,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         var mayRepeatSentBody = false
         /// Whether the transport has settings about the certificates of servers.
         var checksServerTrust = false
+        /// The server about whose certificates the request decides. `nil` if the request decides about no server.
+        var decidedServer: Origin?
         /// Whether the transport has a client certificate.
         var hasClientCertificate = false
         /// The kinds of the events that are recorded directly after the start.
@@ -32,11 +32,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     }
 
     private let rules: Rules
-    private let makeError: @Sendable (SessionFault, Position) -> any Error
+    private let makeError: @Sendable (SessionFault, FailedExchange) -> any Error
     private(set) var state = State.idle
-    /// Whether the task must be suspended, because the reader is slow.
-    private(set) var isHeldBack = false
-    private var chunks = ChunkQueue<Data>()
+    private var chunks: ReadQueue
     private var receivedBytes: Int64 = 0
     private var upload = Upload()
     private var head: HTTPResponse?
@@ -47,10 +45,13 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     private var isEndPublished = false
     /// The reader that waits until the end is published.
     private var endWaiter: ChunkWaiter?
+    private var trust: RequestTrust<Challenge>
 
     /// - Parameter makeError: returns the error for a fault.
-    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, Position) -> any Error) {
+    init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
+        chunks = ReadQueue(marks: rules.marks)
+        trust = RequestTrust(about: rules.decidedServer)
     }
 
     // MARK: - The request
@@ -106,7 +107,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     enum ChallengeReply: Sendable, Equatable {
         case performDefaultHandling
         case cancel
-        /// Check the server's certificates by the settings of the transport.
+        /// Check the server's certificates by the settings of the transport, and call ``URLSessionMachine/assess(_:for:)``.
         case checkServerTrust
         /// Present the client certificate of the transport.
         case presentClientCertificate
@@ -121,14 +122,36 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         switch (state, kind) {
         case (.receiving, _): (.cancel, [.cancelTask] + finishReceiving())
         case (.ended, _): (.cancel, [])
-        case (_, .serverTrust) where rules.checksServerTrust: (.checkServerTrust, [])
+        case (_, .serverTrust) where rules.checksServerTrust || trust.server != nil: (.checkServerTrust, [])
         case (_, .clientCertificate) where rules.hasClientCertificate: (.presentClientCertificate, [])
         case (.idle, _), (.waiting, _): (.performDefaultHandling, [])
         }
     }
 
-    /// Records that the settings of the transport refuse the server. The request was not sent on this connection.
-    mutating func refuseServer(_ error: any Error) -> [Action] { fail(.untrustedServer(error)) }
+    /// Records the judgment of the transport about the server of a challenge. The request was not sent on this connection yet.
+    mutating func assess(_ assessment: ServerAssessment, for challenge: Challenge) -> [Action] {
+        switch state {
+        case .receiving, .ended: return [.reply(challenge, .cancel)]
+        case .idle, .waiting:
+            switch trust.assess(assessment, for: challenge) {
+            case .ask(let trust): return [.ask(trust)]
+            case .decided(let decision): return reply(to: challenge, decision)
+            }
+        }
+    }
+
+    /// Records the decision of the request's closure about the first waiting challenge, or the error of the closure.
+    mutating func decide(_ result: Result<TrustDecision, any Error>) -> [Action] {
+        guard let (challenge, decision) = trust.decide(result) else { return [] }
+        return reply(to: challenge, decision)
+    }
+
+    private mutating func reply(to challenge: Challenge, _ decision: ServerTrustPolicy.Decision) -> [Action] {
+        let reply = Action.reply(challenge, TrustReply(decision))
+        guard case .refuse(let error) = decision else { return [reply] }
+        // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends first, with the reason.
+        return fail(.untrustedServer(error)) + [reply]
+    }
 
     /// Records that the session waits for a network.
     func waitsForConnectivity() -> [Action] {
@@ -147,6 +170,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         switch state {
         case .waiting(let waiter):
             guard let head else { return (.cancel, fail(.invalidHead)) }
+            if trust.isMissing { return (.cancel, fail(.undecidedServer)) }
             // On Linux, the session reports each informational response as if it were the response. A 101 is a final response.
             if head.head.status.kind == .informational, head.head.status.code != 101 {
                 return (.allow, recordHeadSent() + [.recordInformational(head.head)])
@@ -165,6 +189,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         state = .receiving(Receiving(missingBytes: received.wireLength, isDecoded: received.isDecoded))
         var actions = recordHeadSent()
         if rules.requestLength == 0 { actions += recordUploadEnd() }
+        // The request needs no other connection. The rules of the transport still apply to the connection.
+        actions += trust.takeQuestions().map { .reply($0.challenge, TrustReply($0.assessment.decision)) }
         return actions + [.recordHead(received.head), .deliverHead(received, to: waiter)]
     }
 
@@ -182,10 +208,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
             state = .receiving(receiving)
             let report = Action.record(.responseBytesReceived, bytes: receivedBytes)
             if let waiter { return [report, .deliver(chunk, to: waiter)] }
-            chunks.append(chunk)
-            guard rules.canSuspend, !isHeldBack, chunks.bytes > rules.suspendAboveBytes else { return [report] }
-            isHeldBack = true
-            return [report, .adjustFlow]
+            let wasHeldBack = isHeldBack
+            _ = chunks.append(CollectionOfOne(chunk))
+            return isHeldBack == wasHeldBack ? [report] : [report, .adjustFlow]
         }
     }
 
@@ -204,6 +229,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         case .waiting(let waiter):
             if let error { return end(by: .session(error)) }
             guard let redirect = refusedRedirect else { return end(by: .noResponse) }
+            if trust.isMissing { return end(by: .undecidedServer) }
             return deliver(redirect, to: waiter) + end(.complete)
         case .receiving(let receiving):
             // A server may close the connection after its response, because it does not want the rest of the request (RFC 9113, 8.1).
@@ -220,6 +246,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
 
     // MARK: - Reading
 
+    /// Whether the task must be suspended, because the reader is slow.
+    var isHeldBack: Bool { rules.canSuspend && isRunning && chunks.isHeldBack }
+
     /// Returns the next chunk, the end or the failure. Queued chunks come before the end.
     ///
     /// The end is returned only after its events were recorded. An app that has read the whole body can rely on the metadata of the
@@ -227,11 +256,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     ///
     /// - Parameter waiter: kept if no chunk is queued, until the next event.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (Read, [Action]) {
-        if let chunk = chunks.popFirst() {
-            guard isHeldBack, chunks.bytes < rules.resumeBelowBytes else { return (.chunk(chunk), []) }
-            isHeldBack = false
-            return (.chunk(chunk), isRunning ? [.adjustFlow] : [])
-        }
+        let wasHeldBack = isHeldBack
+        if let (chunk, _) = chunks.popFirst() { return (.chunk(chunk), isHeldBack == wasHeldBack ? [] : [.adjustFlow]) }
         switch state {
         case .ended where !isEndPublished && endWaiter == nil:
             endWaiter = waiter
@@ -289,19 +315,19 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
     /// Ends the exchange and its task.
     private mutating func fail(_ fault: SessionFault) -> [Action] { isOver ? [] : [.cancelTask] + end(by: fault) }
 
-    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, position))) }
+    private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, current))) }
 
     /// Must not be called after the end.
     private mutating func end(_ outcome: ExchangeLifetime.Outcome) -> [Action] {
         let (old, timings) = (state, timings)
         state = .ended(outcome)
-        isHeldBack = false
         let error = Self.error(of: outcome)
         var isDecoded = false
         if case .receiving(let receiving) = old { isDecoded = receiving.isDecoded }
         let sizes = ExchangeLifetime.BodySizes(requestBytes: upload.sentBytes, responseBytes: isDecoded ? nil : receivedBytes)
         var actions = [Action.stopUpload]
         if case .idle = old {} else { actions += [timings.map { .recordTimings($0) }, .recordEnd(error)].compactMap { $0 } }
+        actions += trust.takeQuestions().map { .reply($0.challenge, .cancel) }
         actions += [.endLifetime(outcome, sizes), .forget]
         switch old {
         case .waiting(let waiter): if let error { actions.append(.failHead(waiter, error)) }
@@ -327,12 +353,16 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable>: Sendable 
         return endWaiter.map { [.endBody($0, Self.error(of: outcome))] } ?? []
     }
 
-    private var position: Position {
+    /// The state of the exchange, for the error that ends the exchange.
+    private var current: FailedExchange {
+        let hasSentBytes = upload.sentBytes > 0
         switch state {
-        case .idle, .ended: Position(phase: .queue, delivery: .notSent)
-        case .waiting where upload.sentBytes > 0 && !upload.hasReportedEnd: Position(phase: .send, delivery: .unknown, hasSentBytes: true)
-        case .waiting: Position(phase: .response, delivery: .unknown, hasSentBytes: upload.sentBytes > 0)
-        case .receiving: Position(phase: .body, delivery: .sent, head: head, hasSentBytes: true)
+        case .idle, .ended: return FailedExchange(position: ExchangePosition(phase: .queue, delivery: .notSent))
+        case .waiting:
+            // The session reports no bytes for a request without a body.
+            let isSending = hasSentBytes && !upload.hasReportedEnd
+            return FailedExchange(position: ExchangePosition(isSending ? .inProgress : .over, .nothing), hasSentBytes: hasSentBytes)
+        case .receiving: return FailedExchange(position: ExchangePosition(.over, .body), head: head, hasSentBytes: true)
         }
     }
 

@@ -26,7 +26,8 @@ struct ReceivedHead: Sendable {
     ///   - codings: the codings that the session decodes.
     init(_ head: HTTPResponse, to method: HTTPRequest.Method, decoding codings: [String] = decodedCodings) {
         var head = head
-        let hasBody = method != .head && head.status.code != 204 && head.status.code != 304
+        let status = head.status.code
+        let hasBody = method.responseHasBody(status: status)
         let lengths = head.headerFields[values: .contentLength]
         // Several lengths do not give a number, even if they are equal.
         let declared = (lengths.count == 1 ? lengths.first.flatMap { Int64($0) } : nil).flatMap { $0 >= 0 ? $0 : nil }
@@ -34,17 +35,10 @@ struct ReceivedHead: Sendable {
         let isDecoded =
             hasBody && declared != 0 && !named.isEmpty
             && named.allSatisfy { name in codings.contains { name.isExactlyIgnoringCase($0) } }
-        var encodedFields = HTTPFields()
-        if isDecoded {
-            for name in [HTTPField.Name.contentEncoding, .contentLength] {
-                encodedFields[fields: name] = head.headerFields[fields: name]
-                head.headerFields[name] = nil
-            }
-        }
+        encodedFields = isDecoded ? head.removeEncodedFields() : [:]
         self.head = head
-        self.encodedFields = encodedFields
         contentCoding = isDecoded ? named.map { $0.lowercased() }.joined(separator: ", ") : nil
-        expectedLength = hasBody && !isDecoded ? declared : nil
+        expectedLength = isDecoded ? nil : method.expectedResponseLength(status: status, declared: declared)
         wireLength = hasBody ? (named.isEmpty ? declared : nil) : 0
     }
 }

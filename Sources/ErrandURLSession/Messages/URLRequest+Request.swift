@@ -48,22 +48,21 @@ extension URLRequest {
         httpMethod = request.method.rawValue
         httpShouldHandleCookies = false
         cachePolicy = .reloadIgnoringLocalCacheData
-        let fields = request.headers.withOneCookie
-        var joined: [String: (name: String, values: [String])] = [:]
-        for field in fields {
+        var fields = JoinedFields()
+        for field in request.headers.withOneCookie {
             if field.name == .contentLength || field.name == .transferEncoding || field.name == .proxyAuthorization { continue }
-            joined[field.name.canonicalName, default: (field.name.rawName, [])].values.append(field.value)
+            fields.append(field)
         }
-        try Self.checkReserved(joined, of: request)
-        joined["host"] = nil
-        for (name, values) in joined.values { setValue(values.joined(separator: ", "), forHTTPHeaderField: name) }
+        try Self.checkReserved(fields, of: request)
+        fields.remove("host")
+        for (name, value) in fields.joined { setValue(value, forHTTPHeaderField: name) }
         // A decoded part of an encoded body has no meaning (RFC 9110, 14.2).
-        if joined["range"] != nil, joined["accept-encoding"] == nil { setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
+        if fields["range"] != nil, fields["accept-encoding"] == nil { setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
     }
 
     /// Refuses the fields that only `URLSession` may set.
-    private static func checkReserved(_ fields: [String: (name: String, values: [String])], of request: Request) throws {
-        if let hosts = fields["host"]?.values, hosts.count != 1 || !hosts[0].isExactlyIgnoringCase(request.head.authority ?? "") {
+    private static func checkReserved(_ fields: JoinedFields, of request: Request) throws {
+        if let hosts = fields["host"], hosts.count != 1 || !hosts[0].isExactlyIgnoringCase(request.head.authority ?? "") {
             throw request.notSupported("URLSession sets the field Host, which must be the authority of the URL")
         }
         if fields["connection"] != nil { throw request.notSupported("URLSession sets the field Connection") }

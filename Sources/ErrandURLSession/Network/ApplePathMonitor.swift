@@ -37,6 +37,9 @@ public final class ApplePathMonitor: NetworkPathMonitor, CustomStringConvertible
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }
 }
 
+/// The monitor of this platform, for a property that holds the monitor.
+public typealias SystemPathMonitor = ApplePathMonitor
+
 extension NetworkPathMonitor where Self == ApplePathMonitor {
     /// A new monitor of this device's network path.
     public static var system: ApplePathMonitor { ApplePathMonitor() }

@@ -10,17 +10,16 @@ internal import FoundationNetworking
 
 /// The settings that only Apple's platforms have.
 enum PlatformSettings {
-    /// Decides whether the server of a challenge is accepted. Returns the decision, and the credential for an accepted server.
+    /// Judges the certificates of a challenge. Returns the judgment, and the credential for an accepted server. `nil` if the challenge
+    /// has no certificates.
     ///
     /// The validation may load certificates over the network. During the validation, the queue of the session is blocked.
-    static func decide(
+    static func assess(
         _ challenge: URLAuthenticationChallenge, by policy: ServerTrustPolicy
-    ) -> (ServerTrustPolicy.Decision, URLCredential?) {
+    ) -> (ServerAssessment, URLCredential)? {
         let space = challenge.protectionSpace
-        guard let trust = space.serverTrust else { return (.useSession, nil) }
-        let decision = policy.decision(on: SystemTrust(trust: trust), of: space.host)
-        guard case .accept = decision else { return (decision, nil) }
-        return (decision, URLCredential(trust: trust))
+        guard let trust = space.serverTrust else { return nil }
+        return (policy.assessment(of: SystemTrust(trust: trust), at: space.host, port: space.port), URLCredential(trust: trust))
     }
 
     static func limit(_ request: inout URLRequest, to access: NetworkAccess) {
@@ -37,7 +36,7 @@ enum PlatformSettings {
 }
 
 /// The certificates of a server. The system validates these certificates.
-private struct SystemTrust: ServerTrust {
+private struct SystemTrust: TrustEvaluation {
     let trust: SecTrust
 
     func refusal(trusting roots: [Data]) -> String? {
@@ -70,9 +69,9 @@ internal import FoundationNetworking
 
 /// The settings that only Apple's platforms have. On Linux, the transport refuses these settings, so the functions do nothing.
 enum PlatformSettings {
-    static func decide(
+    static func assess(
         _ challenge: URLAuthenticationChallenge, by policy: ServerTrustPolicy
-    ) -> (ServerTrustPolicy.Decision, URLCredential?) { (.useSession, nil) }
+    ) -> (ServerAssessment, URLCredential)? { nil }
 
     static func limit(_ request: inout URLRequest, to access: NetworkAccess) {}
     static func waitForConnectivity(_ settings: URLSessionConfiguration) {}

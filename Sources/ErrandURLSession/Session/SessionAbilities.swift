@@ -19,7 +19,7 @@ struct SessionAbilities: Sendable {
     static let apple = SessionAbilities(
         canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, canEvaluateTrust: true,
         decodedCodings: ReceivedHead.decodedCodings,
-        capabilities: [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity])
+        capabilities: [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity, .serverTrust])
 
     static let linux = SessionAbilities(
         canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, canEvaluateTrust: false,

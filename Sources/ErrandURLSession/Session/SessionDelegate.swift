@@ -1,6 +1,5 @@
 internal import ErrandCore
 internal import Foundation
-internal import Synchronization
 
 #if canImport(FoundationNetworking)
 internal import FoundationNetworking
@@ -10,23 +9,18 @@ internal import FoundationNetworking
 ///
 /// The session calls the delegate on a serial queue. A task without an exchange has ended, and each of its callbacks is refused.
 final class SessionDelegate: NSObject, URLSessionDataDelegate {
-    private let exchanges = Mutex<[Int: Exchange]>([:])
+    private let exchanges: ExchangeTable
     private let tls: SessionTLS
 
-    init(_ tls: SessionTLS = .system) { self.tls = tls }
+    /// - Parameter exchanges: the table of the transport, to which the exchanges of this session are added.
+    init(_ tls: SessionTLS = .system, exchanges: ExchangeTable) { (self.tls, self.exchanges) = (tls, exchanges) }
 
-    /// The number of tasks that have not ended.
-    var taskCount: Int { exchanges.withLock(\.count) }
+    private func key(_ task: Int) -> ExchangeTable.Key { ExchangeTable.Key(delegate: ObjectIdentifier(self), task: task) }
 
-    func add(_ exchange: Exchange, for task: Int) { exchanges.withLock { $0[task] = exchange } }
-
-    func remove(_ task: Int) {
-        // The exchange is released outside the lock.
-        let exchange = exchanges.withLock { $0.removeValue(forKey: task) }
-        _ = exchange
-    }
-
-    private func exchange(of task: URLSessionTask) -> Exchange? { exchanges.withLock { $0[task.taskIdentifier] } }
+    /// Returns false if the transport was shut down. Then the exchange is not added.
+    func add(_ exchange: Exchange, for task: Int) -> Bool { exchanges.add(exchange, for: key(task)) }
+    func remove(_ task: Int) { exchanges.remove(key(task)) }
+    private func exchange(of task: URLSessionTask) -> Exchange? { exchanges[key(task.taskIdentifier)] }
 
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -63,12 +57,12 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let exchange = exchange(of: task)
         let kind = Exchange.Machine.ChallengeKind(method: challenge.protectionSpace.authenticationMethod)
-        let (disposition, credential) = tls.react(to: exchange?.challenge(kind) ?? .cancel, on: challenge) { exchange?.refuseServer($0) }
-        completionHandler(disposition, credential)
+        tls.react(
+            to: exchange?.challenge(kind) ?? .cancel, on: challenge, check: { exchange?.assess($0, for: $1) }, complete: completionHandler)
     }
 
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { exchange(of: task)?.waitForConnectivity() }

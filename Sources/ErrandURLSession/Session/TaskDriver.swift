@@ -13,14 +13,18 @@ struct TaskDriver: SessionDriving {
     // On Linux, each of these calls waits for the session's queue, and that queue may wait for the caller. Therefore the calls run on a
     // thread of their own, in their order.
     private let queue = DispatchQueue(label: "errand.url-session-task")
+    private let delegateQueue: OperationQueue
 
-    init(_ task: URLSessionTask) { self.task = task }
+    init(_ task: URLSessionTask, delegateQueue: OperationQueue) { (self.task, self.delegateQueue) = (task, delegateQueue) }
 
     func resume() { queue.async { [task] in task.resume() } }
     func suspend() { queue.async { [task] in task.suspend() } }
-    func cancel() { queue.async { [task] in task.cancel() } }
+
+    // Between the last call to the delegate and the end of a task, URLSession on Linux ends the process if the task is cancelled. The
+    // delegate's queue runs the cancellation before that call, or after the end.
+    func cancel() { queue.async { [task, delegateQueue] in delegateQueue.addOperation { task.cancel() } } }
     #else
-    init(_ task: URLSessionTask) { self.task = task }
+    init(_ task: URLSessionTask, delegateQueue: OperationQueue) { self.task = task }
 
     func resume() { task.resume() }
     func suspend() { task.suspend() }

@@ -46,28 +46,26 @@ struct SessionTLS: Sendable {
         }
     }
 
-    /// Returns the reaction of the session's delegate to a challenge.
+    /// Replies to a challenge, or passes the judgment about a server's certificates to `check`.
     ///
     /// - Parameters:
-    ///   - decide: decides about the server, and returns the credential for an accepted server.
-    ///   - refuse: called before the challenge of a refused server is cancelled.
+    ///   - assess: judges the certificates of a server, and returns the credential for an accepted server. `nil` if the challenge has no
+    ///     certificates.
+    ///   - check: gets the judgment, and the challenge that waits for a reply.
+    ///   - complete: the closure of the session, which is called once.
     func react(
         to reply: Exchange.Machine.ChallengeReply, on challenge: URLAuthenticationChallenge,
-        decide: (URLAuthenticationChallenge, ServerTrustPolicy) -> (ServerTrustPolicy.Decision, URLCredential?) = PlatformSettings.decide,
-        refuse: (any Error) -> Void
-    ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        assess: (URLAuthenticationChallenge, ServerTrustPolicy) -> (ServerAssessment, URLCredential)? = PlatformSettings.assess,
+        check: (ServerAssessment, TrustChallenge) -> Void,
+        complete: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
         switch reply {
-        case .performDefaultHandling: return (.performDefaultHandling, nil)
-        case .cancel: return (.cancelAuthenticationChallenge, nil)
-        case .presentClientCertificate: return (.useCredential, clientCredential)
+        case .performDefaultHandling: complete(.performDefaultHandling, nil)
+        case .cancel: complete(.cancelAuthenticationChallenge, nil)
+        case .presentClientCertificate: complete(.useCredential, clientCredential)
         case .checkServerTrust:
-            switch decide(challenge, trust) {
-            case (.useSession, _): return (.performDefaultHandling, nil)
-            case (.accept, let credential): return (.useCredential, credential)
-            case (.refuse(let error), _):
-                refuse(error)
-                return (.cancelAuthenticationChallenge, nil)
-            }
+            guard let (assessment, credential) = assess(challenge, trust) else { return complete(.performDefaultHandling, nil) }
+            check(assessment, TrustChallenge(credential: credential, complete: complete))
         }
     }
 
@@ -78,6 +76,21 @@ struct SessionTLS: Sendable {
         if settings.pins != nil { return "pins" }
         if settings.uncheckedHostsForTesting != .none { return "uncheckedHostsForTesting" }
         return credential == nil ? nil : "clientCredential"
+    }
+}
+
+/// A challenge with a server's certificates, which waits for a reply.
+struct TrustChallenge: Sendable {
+    /// The credential for an accepted server.
+    let credential: URLCredential
+    let complete: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+
+    func reply(_ reply: Exchange.Machine.TrustReply) {
+        switch reply {
+        case .performDefaultHandling: complete(.performDefaultHandling, nil)
+        case .accept: complete(.useCredential, credential)
+        case .cancel: complete(.cancelAuthenticationChallenge, nil)
+        }
     }
 }
 

@@ -13,8 +13,8 @@ final class Sessions: Sendable {
         let session: URLSession
         let delegate: SessionDelegate
 
-        init(_ configuration: URLSessionConfiguration, _ tls: SessionTLS) {
-            delegate = SessionDelegate(tls)
+        init(_ configuration: URLSessionConfiguration, _ tls: SessionTLS, _ exchanges: ExchangeTable) {
+            delegate = SessionDelegate(tls, exchanges: exchanges)
             let queue = OperationQueue()
             queue.maxConcurrentOperationCount = 1
             session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
@@ -27,10 +27,10 @@ final class Sessions: Sendable {
         var shared: Open?
         /// The session for requests that wait for a network.
         var waiting: Open?
-        var exchanges: [ObjectIdentifier: Exchange] = [:]
     }
 
     private let state = Mutex(State())
+    private let exchanges = ExchangeTable()
     private let configuration: URLSessionConfiguration
     private let tls: SessionTLS
     private let configure: (@Sendable (inout URLRequest) -> Void)?
@@ -62,7 +62,7 @@ final class Sessions: Sendable {
     }
 
     /// The number of exchanges in progress.
-    var exchangeCount: Int { state.withLock(\.exchanges.count) }
+    var exchangeCount: Int { exchanges.count }
 
     // MARK: - Sending
 
@@ -74,24 +74,24 @@ final class Sessions: Sendable {
         let upload = attachBody(of: request, to: &urlRequest)
         var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
-        let ownsSession = upload != nil && SessionAbilities.current.streamNeedsOwnSession
+        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
+        let ownsSession = rules.needsOwnSession || upload != nil && SessionAbilities.current.streamNeedsOwnSession
         if let upload { urlRequest.httpBodyStream = upload.open() }
         guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
             upload?.stop()
             throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
         task.priority = request.options.priority.ofTask
-        let exchange = Exchange(request, rules: rules, upload: upload) { [weak self] in
-            self?.remove(task)
+        let driver = TaskDriver(task, delegateQueue: open.session.delegateQueue)
+        let exchange = Exchange(request, rules: rules, upload: upload) {
+            // A session keeps a task that was never started, unless the task is cancelled.
+            if task.state == .suspended { driver.cancel() }
             open.delegate.remove(task.taskIdentifier)
             if ownsSession { open.session.finishTasksAndInvalidate() }
         }
-        open.delegate.add(exchange, for: task.taskIdentifier)
-        if !add(exchange, task) { exchange.shutDown() }
+        if !open.delegate.add(exchange, for: task.taskIdentifier) { exchange.shutDown() }
         upload?.start(for: exchange)
-        var response = try await exchange.run(on: TaskDriver(task))
-        if let host = request.origin?.host, tls.trust.uncheckedHosts.contains(host) { response.metadata.serverIsUnverified = true }
-        return response
+        return try await exchange.run(on: driver)
     }
 
     /// Attaches the bytes of a body in memory to the request of the session.
@@ -117,7 +117,7 @@ final class Sessions: Sendable {
         return before != (urlRequest.url, urlRequest.value(forHTTPHeaderField: "Authorization"))
     }
 
-    // MARK: - The table of exchanges
+    // MARK: - The sessions
 
     /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
     ///
@@ -133,31 +133,19 @@ final class Sessions: Sendable {
     }
 
     private func makeSession(waits: Bool) -> Open {
-        guard waits, let settings = configuration.copy() as? URLSessionConfiguration else { return Open(configuration, tls) }
+        guard waits, let settings = configuration.copy() as? URLSessionConfiguration else { return Open(configuration, tls, exchanges) }
         PlatformSettings.waitForConnectivity(settings)
-        return Open(settings, tls)
-    }
-
-    /// Returns false after the shutdown.
-    private func add(_ exchange: Exchange, _ task: URLSessionTask) -> Bool {
-        state.withLock { state in
-            if !state.isShutDown { state.exchanges[ObjectIdentifier(task)] = exchange }
-            return !state.isShutDown
-        }
-    }
-
-    private func remove(_ task: URLSessionTask) {
-        let exchange = state.withLock { $0.exchanges.removeValue(forKey: ObjectIdentifier(task)) }
-        _ = exchange
+        return Open(settings, tls, exchanges)
     }
 
     func shutDown() {
-        let (sessions, exchanges) = state.withLock { state in
+        let sessions = state.withLock { state in
             state.isShutDown = true
-            return ([state.shared.take(), state.waiting.take()], Array(state.exchanges.values))
+            return [state.shared.take(), state.waiting.take()]
         }
-        for exchange in exchanges { exchange.shutDown() }
-        for open in sessions { open?.session.invalidateAndCancel() }
+        for exchange in exchanges.close() { exchange.shutDown() }
+        // Each exchange has cancelled its task. On Linux, `invalidateAndCancel()` reads the session's table of tasks while tasks leave it.
+        for open in sessions { open?.session.finishTasksAndInvalidate() }
     }
 
     // A session keeps its delegate and its threads until it is invalidated. Tasks in progress end first.
@@ -175,6 +163,19 @@ extension Exchange.Machine.Rules {
             mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
             hasClientCertificate: tls.clientCredential != nil)
     }
+
+    /// Returns the server about whose certificates a request decides. `nil` if the request has no closure, or if the URL has no TLS.
+    ///
+    /// - Parameter url: the URL of the session's request. The closure `configure` of the transport may have changed the URL.
+    static func decidedServer(of request: Request, at url: URL?) -> Origin? {
+        guard request.options.onServerTrust != nil else { return nil }
+        let origin = url.flatMap { try? HTTPURL($0).origin } ?? request.origin
+        return origin?.scheme == "https" ? origin : nil
+    }
+
+    /// Whether the task needs a session of its own. A session shares its connections between its tasks, and reports the certificates only
+    /// once for each connection.
+    var needsOwnSession: Bool { decidedServer != nil }
 }
 
 extension RequestPriority {

@@ -33,6 +33,8 @@ public import Foundation
 /// - The fields `Host`, `Connection` and `Proxy-Authorization` belong to `URLSession`.
 /// - Trailer fields and upgrades are not supported. Informational responses are reported on Linux only.
 /// - A response of the type `multipart/x-mixed-replace` fails.
+/// - The version of HTTP is not reported.
+/// - There is no timeout for connecting. Each request ends after seven days, even without a deadline.
 /// - `URLSession` may send an idempotent request again without a report. The body of a request that is not idempotent is sent
 ///   only once.
 ///
@@ -60,8 +62,9 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
 
     /// Creates a transport with settings of TLS.
     ///
-    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. App Transport Security still
-    /// applies. On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
+    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. A request can accept another
+    /// server on Apple's platforms: see ``/ErrandCore/RequestOptions/onServerTrust``. App Transport Security still applies.
+    /// On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
     ///
     /// - Parameters:
     ///   - configuration: as in ``init(_:idleTimeout:configure:)``.
@@ -97,7 +100,7 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
 
     /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
-    /// networks, and waits for a network.
+    /// networks, waits for a network, and lets a request decide about certificates.
     public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
 
     /// The type's name.
@@ -115,10 +118,17 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         if !capabilities.contains(.waitsForConnectivity), request.options.waitsForConnectivity {
             throw request.notSupported("URLSession on Linux can't wait for connectivity")
         }
+        if !capabilities.contains(.serverTrust), request.options.onServerTrust != nil {
+            throw request.notSupported("URLSession on Linux shows no certificates, so that onServerTrust can't decide")
+        }
+        if let problem = UnsafeFieldError(in: request.headers) {
+            throw TransportError(
+                .invalidRequest, phase: .request, message: "\(problem)", underlying: problem, request: request, delivery: .notSent)
+        }
         return try await sessions.send(request)
     }
 
     /// Ends the session. Exchanges in progress fail. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code
-    /// `shutDown`.
+    /// `shutDown`. `shutdown(drainingFor:)` does the same, and does not wait.
     public func shutdown() async throws { sessions.shutDown() }
 }

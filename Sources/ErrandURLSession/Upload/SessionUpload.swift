@@ -71,11 +71,8 @@ final class SessionUpload: Sendable {
     private func pump(into sink: any UploadSink) -> Task<Void, Never> {
         Task { [body, weak self] in
             do {
-                let source = try await body.openChecked()
-                defer { source.abandon() }
-                while let chunk = try await source.next() { try await sink.write(chunk) }
-                // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is incomplete.
-                try Task.checkCancellation()
+                // `URLSession` sends no trailers.
+                _ = try await body.pump { try await sink.write($0) }
                 sink.finish()
             } catch {
                 // This task is cancelled if the exchange has ended. If the sink is closed, the session ends the exchange.

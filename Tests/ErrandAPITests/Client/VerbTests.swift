@@ -149,4 +149,13 @@ private struct User: Codable, Sendable, Equatable {
         let (client, _) = client(.status(.noContent))
         #expect(try await client.get("/x", as: JSONValue.self).isNull)
     }
+
+    @Test func aMediaTypeThatCannotBeSentFailsTheCall() async throws {
+        let stub = StubTransport(Stub().responds(.json(["a": 1]), repeatingLast: true))
+        let client = APIClient(stub.server("https://a.example"))
+        await #expect(throws: InvalidFieldError.self) {
+            try await client.post("/x", body: .data(Data("x".utf8), contentType: "a/b\r\nX: y"))
+        }
+        #expect(stub.requests.isEmpty)
+    }
 }

@@ -60,9 +60,9 @@ import Testing
     }
 
     /// Returns a sender that challenges every request with the same field, and the proofs that reach the sender.
-    private func challenging(_ field: String) -> (sender: ClosureSender, sent: RecordingList<String?>) {
+    private func challenging(_ field: String) -> (sender: StubSender, sent: RecordingList<String?>) {
         let sent = RecordingList<String?>()
-        let sender = ClosureSender { request in
+        let sender = StubSender { request in
             sent.record(request.headers[.authorization])
             return Response(head: HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field]), request: request)
         }

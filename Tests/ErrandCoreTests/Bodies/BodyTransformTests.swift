@@ -479,7 +479,7 @@ private final class RecordedBodyEvents: Sendable {
         let source = ScriptedBodySource(["ab"])
         let response = Response(
             head: HTTPResponse(status: .ok), body: ResponseBody(source), request: .sample(), exchange: ExchangeLifetime())
-        let escaped = try await ScriptedTransport { _ in response }.withResponse(to: .sample()) { response in
+        let escaped = try await ClosureTransport { _ in response }.withResponse(to: .sample()) { response in
             response.body.observed { _ in }.transformed(by: PairTransform())
         }
         #expect(source.abandonCount == 1)

@@ -1,4 +1,5 @@
 import ErrandCore
+import ErrandTesting
 import Foundation
 import TestSupport
 import Testing
@@ -34,6 +35,18 @@ import Testing
         }
         let fields = ["b": "1", "a": "2"]
         #expect(text(try request(.form(fields))) == "a=2&b=1")
+    }
+
+    /// A media type may come from data. A changed type must not be sent.
+    @Test(arguments: ["a/b\r\nX: y", "a/b\n", "\u{0}"]) func anInvalidTypeFailsTheRequest(_ type: String) async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+        let request = try request(.data(Data("x".utf8), contentType: type))
+        let error = await #expect(throws: InvalidFieldError.self) { try await HTTPStack(stub).send(request) }
+        #expect(error?.name == .contentType && stub.requests.isEmpty)
+        var changed = request
+        changed.headers[.contentType] = "text/plain"
+        _ = try await HTTPStack(stub).send(changed)
+        #expect(stub.requests.map { $0.headers[.contentType] } == ["text/plain"])
     }
 
     @Test func aTypeOfTheRequestStays() throws {

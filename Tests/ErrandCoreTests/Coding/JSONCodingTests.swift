@@ -109,6 +109,38 @@ import Testing
         }
     }
 
+    /// The calendar of RFC 3339 has no Julian days.
+    @Test(arguments: [
+        "0000-01-01T00:00:00Z", "0000-02-29T23:59:59Z", "0001-01-01T00:00:00Z", "1500-01-01T00:00:00Z", "1582-10-04T12:00:00Z",
+        "1582-10-10T00:00:00Z", "1582-10-14T12:00:00Z", "1582-10-15T00:00:00Z", "1700-03-01T00:00:00Z", "1969-12-31T23:59:59Z",
+        "2000-02-29T00:00:00Z", "9999-12-31T23:59:59Z",
+    ]) func aDateIsWrittenAsItWasRead(_ text: String) throws {
+        let body = #"["\#(text)"]"#
+        for dates in [JSONCoding.Dates.iso8601, .iso8601(assuming: .gmt), .format("yyyy-MM-dd'T'HH:mm:ssXXX")] {
+            let coding = JSONCoding(dates: dates)
+            let read = try coding.decode([Date].self, from: Data(body.utf8))
+            #expect(String(decoding: try coding.encode(read), as: UTF8.self) == body, "\(dates)")
+            let query: URLQuery = ["at": read[0]]
+            #expect(query["at"] == text)
+        }
+    }
+
+    @Test func aDateOutsideTheYearsOfItsFormIsAnError() throws {
+        let last = try #require(try JSONCoding.standard.decode([Date].self, from: Data(#"["9999-12-31T23:59:59Z"]"#.utf8)).first)
+        let first = try #require(try JSONCoding.standard.decode([Date].self, from: Data(#"["0000-01-01T00:00:00Z"]"#.utf8)).first)
+        let dates = [
+            Date(timeIntervalSince1970: .nan), Date(timeIntervalSince1970: .infinity), Date(timeIntervalSince1970: -.infinity),
+            Date(timeIntervalSince1970: 1e300), Date(timeIntervalSince1970: 1e14), Date(timeIntervalSince1970: -1e14),
+            last.addingTimeInterval(1), first.addingTimeInterval(-1),
+        ]
+        for date in dates {
+            #expect(throws: EncodingError.self) { try JSONCoding.standard.encode([date]) }
+            #expect(throws: (any Error).self) { try URLQuery(encoding: ["at": date]) }
+            let query: URLQuery = ["at": date]
+            #expect(query.isEmpty)
+        }
+    }
+
     @Test func aDecimalIsRounded() {
         let number = JSONNumber("0.123456789012345678901234567890123456785")
         #expect(number?.decimalValue == Decimal(string: "0.12345678901234567890123456789012345679"))

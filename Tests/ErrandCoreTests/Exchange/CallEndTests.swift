@@ -20,12 +20,12 @@ import Testing
             reports.record("\(outcome.exchange.map { "\($0)" } ?? "no exchange")\(failure) at \(mark / .seconds(1))")
         }
         // The test ends the exchange.
-        var sender = ClosureSender { [exchange] request in
+        var sender = StubSender { [exchange] request in
             var response = Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: request, exchange: exchange)
             response.metadata.callEnd = end
             return response
         }
-        for _ in 1..<observers { sender = ClosureSender { [sender] in try await sender.send($0, observedBy: observer) } }
+        for _ in 1..<observers { sender = StubSender { [sender] in try await sender.send($0, observedBy: observer) } }
         return try await sender.send(request, observedBy: observer)
     }
 

@@ -16,7 +16,7 @@ import Testing
     @Test(arguments: [false, true]) func typedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
         let (inner, outer) = (RecordingList<CallOutcome>(), RecordingList<CallOutcome>())
         let (arrived, gate) = (Watched(0), Signal())
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             await gate.waitIgnoringCancellation()
             return Response(head: HTTPResponse(status: .ok), data: Data("text".utf8), request: request)
         }
@@ -56,7 +56,7 @@ import Testing
     @Test(arguments: [false, true]) func refusedCallsThatShareAnExchangeEndSeparately(observesInside: Bool) async throws {
         let (outer, gate) = (RecordingList<CallOutcome>(), Signal())
         let discarded = Signal()
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             await gate.waitIgnoringCancellation()
             return Response(head: HTTPResponse(status: .notFound), data: Data("text".utf8), request: request)
         }
@@ -97,7 +97,7 @@ import Testing
         for how in 0..<4 {
             let made = Mutex<[RecordingObserver<Void>]>([])
             let outcomes = Counter()
-            let transport = ScriptedTransport { request in
+            let transport = ClosureTransport { request in
                 let exchange = how == 3 ? ExchangeLifetime(outcome: .complete) : ExchangeLifetime()
                 if how == 0 { exchange.end(.complete) }
                 if how == 1 { Task { exchange.end(.failed(TestError())) } }
@@ -139,7 +139,7 @@ import Testing
         }
         let (sinks, observers, ends) = (Counter(), Counter(), Counter())
         // Not a stub, which keeps the requests.
-        let transport = ScriptedTransport {
+        let transport = ClosureTransport {
             Response(head: HTTPResponse(status: .notFound), data: Data(repeating: 120, count: 60_000), request: $0)
         }
         let observing = ObservingMiddleware { RecordingObserver(live: observers) { _ in ends.add(1) } }
@@ -156,7 +156,7 @@ import Testing
     /// "in progress until end, or until the last reference to it goes away": also if the status is refused.
     @Test func theExchangeOfARefusedCallEndsWithItsLastReference() async throws {
         let (ends, inner) = (Counter(), RecordingList<CallOutcome>())
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             let exchange = ExchangeLifetime()
             exchange.onEnd { _ in ends.add(1) }
             return Response(head: HTTPResponse(status: .notFound), body: ResponseBody(Data("x".utf8)), request: request, exchange: exchange)
@@ -197,7 +197,7 @@ import Testing
     /// Exactly one end, in every interleaving.
     @Test func everyCallOfManyHasOneEndAtEachObserver() async throws {
         let (ends, numbers, live) = (RecordingList<Int>(), Counter(), Counter())
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             switch Int.random(in: 0..<8) {
             case 0: throw CancellationError()
             case 1: throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent)

@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: [false, true]) func aRefusedStatusEndsTheCallBeforeTheExchange(isLong: Bool) async throws {
         let exchange = ExchangeLifetime()
         let body = Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)
-        let sender = ClosureSender {
+        let sender = StubSender {
             Response(head: HTTPResponse(status: .notFound), body: ResponseBody(body), request: $0, exchange: exchange)
         }
         let stack = sender.validateStatus().wrapped(by: observing)
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func aCancelledCallIsCancelledForItsObserverWhateverAnInnerLayerThrows() async {
-        let stack = ClosureSender { _ in
+        let stack = StubSender { _ in
             withUnsafeCurrentTask { $0?.cancel() }
             throw TestError()
         }.wrapped(by: observing)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func anObserverDoesNotKeepAnExchangeAlive() async throws {
-        let sender = ClosureSender {
+        let sender = StubSender {
             Response(head: HTTPResponse(status: .ok), body: ResponseBody(), request: $0, exchange: ExchangeLifetime())
         }
         let stack = sender.wrapped(by: observing)

@@ -182,6 +182,7 @@ import Testing
     @Test func eachCapabilityThatIsMissingIsNamed() {
         let flags: [TransportCapabilities] = [
             .informationalResponses, .trailers, .upgrades, .decodesContent, .waitsForConnectivity, .networkAccess,
+            .serverTrust,
         ]
         for flag in flags {
             let error = UnsupportedOptionError(NeedingKey.self, missing: .capabilities(flag), request: .sample())
@@ -249,7 +250,7 @@ import Testing
 
     @Test func aRequestOfAFailureBeginsAnotherCall() async throws {
         let error = await #expect(throws: TransportError.self) {
-            let failing = ScriptedTransport { throw TransportError(.tls, phase: .connect, request: $0, delivery: .notSent) }
+            let failing = ClosureTransport { throw TransportError(.tls, phase: .connect, request: $0, delivery: .notSent) }
             _ = try await failing.retry().send(request { $0.retry = .use(.standard) })
         }
         let again = try #require(error?.request)
@@ -274,9 +275,9 @@ import Testing
     // MARK: Timeouts without a layer
 
     /// Returns a transport, and the deadlines that reach the transport. The first responses have the status 503.
-    private func recordingDeadlines(failures: Int = 0) -> (ScriptedTransport, RecordingList<Deadline?>) {
+    private func recordingDeadlines(failures: Int = 0) -> (ClosureTransport, RecordingList<Deadline?>) {
         let deadlines = RecordingList<Deadline?>()
-        let transport = ScriptedTransport(capabilities: .deadlines) { request in
+        let transport = ClosureTransport(capabilities: .deadlines) { request in
             deadlines.record(request.deadline)
             let status: HTTPResponse.Status = deadlines.all.count > failures ? .ok : .serviceUnavailable
             return Response(head: HTTPResponse(status: status), request: request)

@@ -101,7 +101,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ResponseTests {
     @Test func withResponseReleasesAnUnreadBody() async throws {
         let source = ScriptedBodySource(["a", "b"])
-        let first = try await HTTPStack(ScriptedTransport(body: source)).withResponse(to: .sample()) { response in
+        let first = try await HTTPStack(ClosureTransport(body: source)).withResponse(to: .sample()) { response in
             #expect(response.status == .ok && response.headers.isEmpty)
             var iterator = response.body.makeAsyncIterator()
             return try await iterator.next()
@@ -113,7 +113,7 @@ import Testing
     @Test func withResponseReleasesTheBodyWhenTheClosureThrows() async throws {
         let source = ScriptedBodySource(["a"])
         await #expect(throws: TestError.self) {
-            try await HTTPStack(ScriptedTransport(body: source)).withResponse(to: .sample()) { _ in throw TestError() }
+            try await HTTPStack(ClosureTransport(body: source)).withResponse(to: .sample()) { _ in throw TestError() }
         }
         #expect(source.abandonCount == 1)
     }

@@ -36,7 +36,7 @@ import Testing
     /// A count of attempts that layers inside have made is not lost.
     @Test func theCountOfAttemptsCoversAllLayers() async throws {
         let counts = RecordingList<Int>()
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             counts.record(request.options.resendCount)
             return Response(head: HTTPResponse(status: .serviceUnavailable), request: request)
         }
@@ -50,7 +50,7 @@ import Testing
     /// A request that a validator sends in between obeys the deadline of the call.
     @Test func theRequestInBetweenObeysTheDeadlineOfTheCall() async throws {
         let deadlines = RecordingList<Bool>()
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             deadlines.record(request.deadline != nil)
             return Response(head: HTTPResponse(status: .accepted), request: request)
         }
@@ -65,7 +65,7 @@ import Testing
     @Test func aResponseIsReleasedWhenItsFallbackIsCancelled() async throws {
         let source = ScriptedBodySource(["ab"])
         let kept = RecordingList<Response>()
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             let response = Response(
                 head: HTTPResponse(status: .serviceUnavailable), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
             kept.record(response)

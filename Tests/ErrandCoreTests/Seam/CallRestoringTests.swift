@@ -21,7 +21,7 @@ import Testing
                 problems.record("\(layer): observation")
             }
         }
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             if fails { throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent) }
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
@@ -64,7 +64,7 @@ import Testing
     @Test func theErrorOfACallKeepsNoObserver() async throws {
         weak var observer: RecordingObserver<Void>?
         let outcomes = RecordingList<CallOutcome>()
-        let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
+        let transport = ClosureTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
         let made = Mutex<[RecordingObserver<Void>]>([])
         let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
             .wrapped(
@@ -82,7 +82,7 @@ import Testing
 
     /// "Sending such a request again begins a new call."
     @Test func theRequestOfAnAttemptBeginsANewCall() async throws {
-        let transport = ScriptedTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
+        let transport = ClosureTransport { throw TransportError(.connectionLost, phase: .response, request: $0, delivery: .notSent) }
         let stack = HTTPStack(transport).retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil).timeout(.seconds(100))
         var request = Request.sample()
         request.options.timeout = .use(.seconds(50))

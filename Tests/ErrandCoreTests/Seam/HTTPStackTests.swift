@@ -10,7 +10,7 @@ import Testing
         func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
     }
 
-    private let plain = ClosureSender { Response(head: HTTPResponse(status: .ok), request: $0) }
+    private let plain = StubSender { Response(head: HTTPResponse(status: .ok), request: $0) }
 
     private struct Client { let stack: HTTPStack }
 
@@ -37,7 +37,7 @@ import Testing
             by: RecordingMiddleware(name: "last", list: recorder, label: "last(1)"))
         #expect(stack.description == "last(1) > PlainMiddleware > StubTransport")
         #expect(stack.layers.map(\.description) == ["last(1)", "PlainMiddleware", "StubTransport"])
-        #expect(HTTPStack(plain).description == "ClosureSender")
+        #expect(HTTPStack(plain).description == "StubSender")
     }
 
     @Test func aStackIsOneTypeThatCanBeStored() async throws {
@@ -114,7 +114,7 @@ import Testing
         let executor = QueueExecutor()
         let isPreferred = RecordingList<Bool>()
         let probe = probing { isPreferred.record(executor.isCurrent) }
-        let stack = ScriptedTransport { request in
+        let stack = ClosureTransport { request in
             isPreferred.record(executor.isCurrent)
             return Response(head: HTTPResponse(status: .ok), request: request)
         }.wrapped(by: probe).wrapped(by: probe)
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func withTransportShutsDownOnSuccessAndOnThrow() async throws {
-        let transport = ScriptedTransport { Response(head: HTTPResponse(status: .ok), request: $0) }
+        let transport = ClosureTransport { Response(head: HTTPResponse(status: .ok), request: $0) }
         let status = try await withTransport(transport) { try await HTTPStack($0).send(.sample()).status }
         #expect(status == .ok && transport.shutdownCount == 1)
         await #expect(throws: TestError()) { try await withTransport(transport) { _ in throw TestError() } }
@@ -147,7 +147,7 @@ import Testing
         #expect(
             TransportCapabilities(rawValue: .max).description
                 == "deadlines, phaseTimeouts, streamingDownload, phaseEvents, informationalResponses, trailers, upgrades, decodesContent, "
-                + "waitsForConnectivity, networkAccess")
+                + "waitsForConnectivity, networkAccess, serverTrust")
     }
 
     @Test func eventsCarryTheirRequest() {

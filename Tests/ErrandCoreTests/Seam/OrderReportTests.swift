@@ -24,4 +24,39 @@ import Testing
         stub.retry().timeout(.seconds(3)).list.reportOrderProblems { lines.record($0) }
         #expect(lines.all.isEmpty)
     }
+
+    /// A client for each request derives a stack each time.
+    @Test func aProblemIsReportedOnceForAllDerivedStacks() {
+        let lines = RecordingList<String>()
+        let stack = stub.timeout(.seconds(3)).retry()
+        for number in 0..<3 {
+            stack.server(path: "/\(number)").list.reportOrderProblems { lines.record($0) }
+            HTTPStack.sorted(around: stack).list.reportOrderProblems { lines.record($0) }
+            stack.unsorted.list.reportOrderProblems { lines.record($0) }
+        }
+        #expect(lines.all.count == 1, "\(lines.all)")
+        stub.timeout(.seconds(3)).retry().list.reportOrderProblems { lines.record($0) }
+        #expect(lines.all.count == 2, "another stack has its own reports")
+    }
+
+    @Test func aNewProblemOfADerivedStackIsReported() {
+        let lines = RecordingList<String>()
+        let stack = stub.retry()
+        stack.list.reportOrderProblems { lines.record($0) }
+        #expect(lines.all.isEmpty)
+        let wrong = stub.timeout(.seconds(3)).retry()
+        wrong.list.reportOrderProblems { lines.record($0) }
+        wrong.wrapped(by: ServerMiddleware(), inside: .retry).list.reportOrderProblems { lines.record($0) }
+        #expect(lines.all.count == 2 && Set(lines.all).count == 2, "\(lines.all)")
+    }
+
+    @Test func aStackAroundASilencedStackIsSilent() {
+        let lines = RecordingList<String>()
+        let silenced = stub.timeout(.seconds(3)).retry().ignoringOrderProblems()
+        for stack in [HTTPStack.sorted(around: silenced), silenced.unsorted, silenced.server("https://a.example")] {
+            #expect(!stack.orderProblems.isEmpty)
+            stack.list.reportOrderProblems { lines.record($0) }
+        }
+        #expect(lines.all.isEmpty, "\(lines.all)")
+    }
 }

@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func aCustomSenderIsNotCalled() async throws {
-        let failing = ClosureSender { _ in throw TestError() }
+        let failing = StubSender { _ in throw TestError() }
         let prepared = try await failing.transformRequest { $0.query.set("a", 1) }.prepared(Request(.get, "/x"))
         #expect(prepared.head.path == "/x?a=1")
     }

@@ -74,7 +74,7 @@ import Testing
     /// A timeout of some requests alone does not excuse the stack from obeying the option for all others.
     @Test func aStackWithAConditionalTimeoutObeysTheOptionOfOtherRequests() async throws {
         let deadlines = RecordingList<Bool>()
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             deadlines.record(request.deadline != nil)
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
@@ -154,9 +154,9 @@ import Testing
     }
 
     @Test func aMissingCapabilityIsRefusedByNameInEveryForm() async throws {
-        let lacking = ScriptedTransport(capabilities: [.trailers]) { Response(head: HTTPResponse(status: .ok), request: $0) }
-        let having = ScriptedTransport(capabilities: [.trailers, .networkAccess]) { Response(head: HTTPResponse(status: .ok), request: $0) }
-        func stacks(_ transport: ScriptedTransport) -> [HTTPStack] {
+        let lacking = ClosureTransport(capabilities: [.trailers]) { Response(head: HTTPResponse(status: .ok), request: $0) }
+        let having = ClosureTransport(capabilities: [.trailers, .networkAccess]) { Response(head: HTTPResponse(status: .ok), request: $0) }
+        func stacks(_ transport: ClosureTransport) -> [HTTPStack] {
             [
                 HTTPStack(transport), HTTPStack.sorted(around: transport),
                 HTTPStack.sorted(around: HTTPStack(transport).retry()).redirect(),

@@ -95,7 +95,7 @@ import Testing
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(9_223_372_036.9), .seconds(300 * 366 * 86_400), .seconds(Int64.max) * 15])
     func aHugeTimeoutDoesNotEndTheCall(_ duration: Duration) async throws {
         // On the system's clock, whose nanoseconds would not hold it; nothing of it is waited for.
-        func body() -> ScriptedTransport { ScriptedTransport(body: ScriptedBodySource(["a"])) }
+        func body() -> ClosureTransport { ClosureTransport(body: ScriptedBodySource(["a"])) }
         var request = Request.sample()
         for deadline in [Deadline(after: duration), Deadline(.now + duration), Deadline(after: duration, clock: SuspendingClock())] {
             request.deadline = deadline
@@ -105,7 +105,7 @@ import Testing
         request.deadline = nil
         var limits = PhaseTimeouts(queue: duration, connect: duration, firstByte: duration, idleRead: duration, idleWrite: duration)
         for capabilities in [TransportCapabilities(), .phaseEvents] {
-            let transport = ScriptedTransport(capabilities: capabilities) {
+            let transport = ClosureTransport(capabilities: capabilities) {
                 Response(
                     head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(["a"])), request: $0,
                     exchange: ExchangeLifetime())
@@ -115,7 +115,7 @@ import Testing
         }
         limits.idleRead = .zero - duration
         request.options.phaseTimeouts = .use(limits)
-        let stalled = try await HTTPStack(ScriptedTransport(body: ScriptedBodySource(then: .stall))).send(request)
+        let stalled = try await HTTPStack(ClosureTransport(body: ScriptedBodySource(then: .stall))).send(request)
         await #expect(throws: TransportError.self) { try await stalled.body.collect() }
     }
 
@@ -203,7 +203,7 @@ import Testing
 
     @Test func aDeadlineEndsABodyThatStalls() async throws {
         let source = ScriptedBodySource(["a"], then: .stall)
-        let response = try await HTTPStack(ScriptedTransport(body: source)).send(request(within: .seconds(30)))
+        let response = try await HTTPStack(ClosureTransport(body: source)).send(request(within: .seconds(30)))
         #expect(clock.sleeperCount == 0, "nobody waits while nobody reads")
         clock.advance(by: .seconds(20))
         let task = Task { try await response.body.collect() }
@@ -217,7 +217,7 @@ import Testing
 
     @Test func aBodyInTimeIsWholeWithItsTrailersAndLeavesNoSleeper() async throws {
         let source = ScriptedBodySource(["a", "b"], trailers: [.eTag: "x"])
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             Response(
                 head: HTTPResponse(status: .ok), body: ResponseBody(source, expectedLength: 2), request: request,
                 exchange: ExchangeLifetime())
@@ -233,9 +233,9 @@ import Testing
         let (abandoned, dropped, broken) = (
             ScriptedBodySource(["a"]), ScriptedBodySource(["a"]), ScriptedBodySource(then: .failure(TestError()))
         )
-        try await HTTPStack(ScriptedTransport(body: abandoned)).send(request(within: .seconds(1))).body.abandon()
-        _ = try await HTTPStack(ScriptedTransport(body: dropped)).send(request(within: .seconds(1)))
-        let response = try await HTTPStack(ScriptedTransport(body: broken)).send(request(within: .seconds(1)))
+        try await HTTPStack(ClosureTransport(body: abandoned)).send(request(within: .seconds(1))).body.abandon()
+        _ = try await HTTPStack(ClosureTransport(body: dropped)).send(request(within: .seconds(1)))
+        let response = try await HTTPStack(ClosureTransport(body: broken)).send(request(within: .seconds(1)))
         await #expect(throws: TestError()) { try await response.body.collect() }
         #expect([abandoned, dropped, broken].map(\.abandonCount) == [1, 1, 1])
     }
@@ -252,7 +252,7 @@ import Testing
 
     @Test func aResponseAtTheDeadlineIsReleased() async throws {
         let source = ScriptedBodySource(["a"])
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             _ = try? await untilCancelled()  // a transport that responds although it was cancelled
             return Response(head: HTTPResponse(status: .ok), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
         }
@@ -266,14 +266,14 @@ import Testing
 
     @Test func aTransportWithDeadlinesGetsNoTimer() async throws {
         let source = ScriptedBodySource(["a"])
-        let transport = ScriptedTransport(capabilities: .deadlines) { request in
+        let transport = ClosureTransport(capabilities: .deadlines) { request in
             Response(head: HTTPResponse(status: .ok), body: ResponseBody(source), request: request, exchange: ExchangeLifetime())
         }
         var continuous = request()
         continuous.deadline = Deadline(after: .seconds(1_000_000))
         #expect(try await HTTPStack(transport).send(continuous).body.collect() == Data("a".utf8))
         // Not so with a clock that it can't know.
-        let never = ScriptedTransport(capabilities: .deadlines) { _ in try await untilCancelled() }
+        let never = ClosureTransport(capabilities: .deadlines) { _ in try await untilCancelled() }
         let manual = request(within: .seconds(1))
         let task = Task { try await HTTPStack(never).send(manual) }
         try await clock.sleepers(atLeast: 1)

@@ -48,4 +48,12 @@ import Testing
         #expect(throws: (any Error).self) { try ProblemDetails(parsing: json.utf8) }
         #expect(throws: (any Error).self) { try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8)) }
     }
+
+    @Test func aDumpHasOnlyTheDescription() throws {
+        let problem = try problem(#"{"title":"Out","password":"s3cret","detail":"s3cret","instance":"s3cret"}"#)
+        var dumped = ""
+        dump(problem, to: &dumped)
+        #expect(!dumped.contains("s3cret") && dumped.contains("Out"), "\(dumped)")
+        #expect(!String(reflecting: problem).contains("s3cret"))
+    }
 }

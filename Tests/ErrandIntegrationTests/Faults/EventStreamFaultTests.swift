@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Event streams over real connections: lost ones, new ones, and those that their reader closes.
-@Suite(.timeLimit(.minutes(5))) struct EventStreamFaultTests {
+@Suite(TestedOverURLSession(), .timeLimit(.minutes(5))) struct EventStreamFaultTests {
     private struct Seen: Sendable {
         var lastEventIDs: [String?] = []
         var bodies: [String] = []

@@ -11,7 +11,7 @@ import Testing
 extension IntegrationTests {
     /// Every fault at every point: each exchange ends in the error or the result that is documented for it, in time, with `delivery` right,
     /// and the transport goes on to work.
-    @Suite
+    @Suite(TestedOverURLSession())
     struct FaultMatrixTests {
         @Test(arguments: TestedTransport.allCases)
         func everyFaultAtEveryPointOfHTTP1EndsAsDocumented(by tested: TestedTransport) async throws {

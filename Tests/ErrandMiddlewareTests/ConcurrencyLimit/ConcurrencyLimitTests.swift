@@ -14,8 +14,8 @@ import Testing
     private let load = Watched(Load())
 
     /// Responds after a few yields, and records its load.
-    private var yielding: ClosureSender {
-        ClosureSender { [load] request in
+    private var yielding: StubSender {
+        StubSender { [load] request in
             load.change { load in
                 load.received += 1
                 load.inFlight += 1

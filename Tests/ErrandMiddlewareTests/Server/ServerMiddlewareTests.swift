@@ -138,6 +138,39 @@ import Testing
         #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == [nil, nil, nil, "Bearer s3cret"])
     }
 
+    /// A server without a base sets the fields of the server with a base, in either order.
+    @Test(arguments: ["https://a.example", "a.example"], [true, false])
+    func fieldsOfAServerWithoutABaseReachNoOtherOrigin(base: String, isOutside: Bool) async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+        let name = try #require(HTTPField.Name("X-Tenant"))
+        let fields: HTTPFields = [name: "t", .acceptLanguage: "de"]
+        let stack = isOutside ? stub.server(base).server(headers: fields) : stub.server(headers: fields).server(base)
+        for url in ["https://b.example/", "http://a.example/", "https://a.example:444/", "https://a.example/"] {
+            _ = try await stack.send(Request(.get, url: url))
+        }
+        _ = try await stack.send(Request(.get, "/x"))
+        #expect(stub.requests.map { $0.request.head.headerFields[name] } == [nil, nil, nil, "t", "t"])
+        #expect(stub.requests.map { $0.request.head.headerFields[.acceptLanguage] } == [nil, nil, nil, "de", "de"])
+    }
+
+    @Test func aFieldOfTheRequestItselfReachesAnotherOrigin() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let name = try #require(HTTPField.Name("X-Tenant"))
+        var request = try Request(.get, url: "https://b.example/")
+        request.head.headerFields[name] = "own"
+        _ = try await stub.server("https://a.example").server(headers: [name: "default"]).send(request)
+        #expect(stub.requests.map { $0.request.head.headerFields[name] } == ["own"])
+    }
+
+    @Test func fieldsOfAServerWithoutABaseBelongToTheNextServer() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.server("https://b.example", headers: [.accept: "b"]).server("https://a.example", headers: [.accept: "a"])
+            .server(headers: [.acceptLanguage: "de"])
+        _ = try await stack.send(Request(.get, "/x"))
+        let fields = try #require(stub.requests.first).request.head.headerFields
+        #expect(fields[.acceptLanguage] == "de" && fields[.accept] == "a")
+    }
+
     @Test(arguments: [
         "ftp://a.example", "https://user:pw@a.example", "https://", "no url", "https://a.example:99999", "", "https:", "a.example/v1",
         "joe:pw@a.example",

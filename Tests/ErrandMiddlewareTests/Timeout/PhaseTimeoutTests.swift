@@ -17,8 +17,8 @@ import Testing
     }
 
     /// A transport that takes `steps`, and then nothing more.
-    private func transport(_ steps: [Step], capabilities: TransportCapabilities = [.phaseEvents]) -> ScriptedTransport {
-        ScriptedTransport(capabilities: capabilities) { [clock] request in
+    private func transport(_ steps: [Step], capabilities: TransportCapabilities = [.phaseEvents]) -> ClosureTransport {
+        ClosureTransport(capabilities: capabilities) { [clock] request in
             let source = try await request.body.open()
             defer { source.abandon() }
             for step in steps {

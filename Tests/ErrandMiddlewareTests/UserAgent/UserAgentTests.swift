@@ -37,6 +37,13 @@ import Testing
         #expect(try await sent({ $0.userAgent("Shop/2.1") }, .off) == [])
     }
 
+    /// A value may come from data. A changed value must not be sent.
+    @Test(arguments: ["a\r\nX-Evil: 1", "a\n", "\u{0}", " a"]) func anInvalidValueFailsTheRequest(_ value: String) async throws {
+        await #expect(throws: InvalidFieldError.self) { try await sent { $0.userAgent(value) } }
+        await #expect(throws: InvalidFieldError.self) { try await sent({ $0.userAgent("Shop/2.1") }, .use(value)) }
+        #expect(!HTTPStack.bare.userAgent(value).description.contains("\n"))
+    }
+
     @Test func aRedirectKeepsTheField() async throws {
         let stub = StubTransport(
             Stub(.get, "/a").responds(.redirect(to: "https://b.example/b")), Stub(.get, "/b").responds(.status(.ok)))

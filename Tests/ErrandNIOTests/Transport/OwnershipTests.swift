@@ -78,6 +78,19 @@ extension NIOTransportTests {
             #expect(server.counts.value.requests == 1)
         }
 
+        /// A request that was sent without a stack must not ignore the option.
+        @Test func aRequestThatDecidesAboutCertificatesIsRefused() async throws {
+            var request = try Request(.get, url: "https://a.invalid/")
+            request.options.onServerTrust = { _ in .systemVerdict }
+            let sent = request
+            try await withNIO { transport in
+                let failure = try await transportError { try await transport.send(sent) }
+                #expect(failure.code == .unsupported && failure.delivery == .notSent && failure.phase == .request)
+                #expect(failure.message.contains("onServerTrust"))
+                await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(transport).send(sent) }
+            }
+        }
+
         @Test func shutdownFailsExchangesInProgress() async throws {
             let server = try RawServer { connection in
                 let request = try connection.readHead()

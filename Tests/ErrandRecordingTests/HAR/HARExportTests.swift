@@ -58,4 +58,27 @@ import Testing
         }
         #expect(!FileManager.default.fileExists(atPath: folder.file("a.har")))
     }
+
+    /// Otherwise, the exchanges would be lost after they were made.
+    @Test func aPathThatCannotBeWrittenIsRefusedBeforeTheExport() async throws {
+        let folder = try TestFolder("export")
+        for path in [folder.file(""), folder.path, "", folder.file("a\0b.har"), "/dev/null/x/a.har", "/dev/null"] {
+            await #expect(throws: FileWriteError.self, "\(path)") {
+                try await stub.exportHAR(to: path) { _ = try await get($0, "/x") }
+            }
+        }
+        #expect(stub.requests.isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    /// Secrets come from the environment.
+    @Test func aSecretThatIsTooShortIsAnErrorAndAnEmptyOneIsIgnored() async throws {
+        let folder = try TestFolder("export")
+        let error = await #expect(throws: InvalidRecordingError.self) {
+            try await stub.exportHAR(to: folder.file("a.har"), secrets: ["r3gistered", "abc"]) { _ = try await get($0, "/x") }
+        }
+        #expect(error?.description.contains("abc") == false && stub.requests.isEmpty)
+        _ = try await stub.exportHAR(to: folder.file("a.har"), secrets: [""]) { try await get($0, "/x") }
+        #expect(try entries(folder).count == 1)
+    }
 }

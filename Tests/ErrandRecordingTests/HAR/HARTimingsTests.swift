@@ -97,7 +97,7 @@ import Testing
         let folder = try TestFolder("recording")
         let clock = ManualClock()
         // The first exchange loses its connection, and the transport opens another one.
-        let transport = ScriptedTransport { request in
+        let transport = ClosureTransport { request in
             let sink = try #require(request.options.eventSink)
             func record(_ kind: ExchangeEvent.Kind, of exchange: Int, after milliseconds: Int, reused: Bool? = nil) {
                 clock.advance(by: .milliseconds(milliseconds))

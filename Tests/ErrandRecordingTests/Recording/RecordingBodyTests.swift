@@ -16,7 +16,7 @@ struct RecordingBodyTests {
             asked.change { $0 += 1 }
             return Data("x".utf8)
         }
-        let live = ScriptedTransport { .streaming(ScriptedBodySource(steps: [step, step, step]), to: $0) }
+        let live = ClosureTransport { .streaming(ScriptedBodySource(steps: [step, step, step]), to: $0) }
         let response = try await live.record(on: recording).send(get("/"))
         var iterator = response.body.makeAsyncIterator()
         for number in 0..<3 {
@@ -31,7 +31,7 @@ struct RecordingBodyTests {
         var request = try get("/")
         request.headers[.cookie] = "a=1; b=2"
         #expect(request.headers.count == 2)
-        let log = try await TestFolder("recording").record([request], over: ScriptedTransport())
+        let log = try await TestFolder("recording").record([request], over: ClosureTransport())
         #expect(log.entries[0].request.headers.filter { $0.name == "Cookie" }.count == 1)
     }
 
@@ -40,17 +40,17 @@ struct RecordingBodyTests {
         var fields: HTTPFields = [.contentType: "text/plain", .location: "/a"]
         fields.append(HTTPField(name: .contentType, value: "text/html"))
         fields.append(HTTPField(name: .location, value: "/b"))
-        let log = try await TestFolder("recording").record([get("/")], over: ScriptedTransport(headers: fields, data: Data("x".utf8)))
+        let log = try await TestFolder("recording").record([get("/")], over: ClosureTransport(headers: fields, data: Data("x".utf8)))
         #expect(log.entries[0].response.redirectURL == "" && log.entries[0].response.content.mimeType == "text/plain")
         fields[fields: .location].removeLast()
-        let other = try await TestFolder("recording").record([get("/")], over: ScriptedTransport(headers: fields, data: Data("x".utf8)))
+        let other = try await TestFolder("recording").record([get("/")], over: ClosureTransport(headers: fields, data: Data("x".utf8)))
         #expect(other.entries[0].response.redirectURL == "/a")
     }
 
     @Test func aRecordedResponseKeepsItsExchange() async throws {
         let recording = try recording(TestFolder("recording"))
         let lifetime = ExchangeLifetime()
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             Response(
                 head: HTTPResponse(status: .ok), body: ResponseBody(ScriptedBodySource(steps: [{ Data("x".utf8) }]), expectedLength: 1),
                 request: request,
@@ -66,7 +66,7 @@ struct RecordingBodyTests {
     func anUnreadBodyIsReleased(_ how: String) async throws {
         let recording = try recording(TestFolder("recording"))
         let body = ScriptedBodySource(steps: [{ Data("x".utf8) }, { Data("y".utf8) }])
-        let stack = ScriptedTransport { .streaming(body, to: $0) }.record(on: recording)
+        let stack = ClosureTransport { .streaming(body, to: $0) }.record(on: recording)
         func use() async throws {
             let response = try await stack.send(get("/"))
             switch how {
@@ -92,7 +92,7 @@ struct RecordingBodyTests {
                 return Data("y".utf8)
             },
         ])
-        let stack = ScriptedTransport { .streaming(body, to: $0) }.record(on: recording)
+        let stack = ClosureTransport { .streaming(body, to: $0) }.record(on: recording)
         let task = Task { try await stack.send(get("/")).body.collect() }
         try await waiting.wait { $0 }
         task.cancel()
@@ -104,7 +104,7 @@ struct RecordingBodyTests {
     @Test func aCancelledExchangeWithoutAHeadIsNotRecorded() async throws {
         let recording = try recording(TestFolder("recording"))
         let clock = ManualClock()
-        let stack = ScriptedTransport { request in
+        let stack = ClosureTransport { request in
             try await clock.sleep(until: clock.now.advanced(by: .seconds(1)))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }.record(on: recording)
@@ -119,7 +119,7 @@ struct RecordingBodyTests {
     @Test func savingDoesNotWaitForOpenBodies() async throws {
         let folder = try TestFolder("recording")
         let recording = try recording(folder)
-        let stack = ScriptedTransport(chunks: [Data("ab".utf8), Data("c".utf8)]).record(on: recording)
+        let stack = ClosureTransport(chunks: [Data("ab".utf8), Data("c".utf8)]).record(on: recording)
         let response = try await stack.send(get("/"))
         var iterator = response.body.makeAsyncIterator()
         _ = try await iterator.next()
@@ -149,7 +149,7 @@ struct RecordingBodyTests {
             (.stream { _ in ScriptedBodySource(steps: halves.map { half in { half } }) }, .restartable),
         ]
         let sent = Watched(Data())
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             sent.change { $0 = Data() }
             let source = try await request.body.open()
             while let chunk = try await source.next() { sent.change { $0 += chunk } }
@@ -158,7 +158,7 @@ struct RecordingBodyTests {
         for (body, replay) in bodies {
             let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
             let seen = Watched<RequestBody?>(nil)
-            let spy = ScriptedTransport { request in
+            let spy = ClosureTransport { request in
                 seen.change { $0 = request.body }
                 return try await live.send(request)
             }
@@ -176,7 +176,7 @@ struct RecordingBodyTests {
 
     @Test func aBodyThatIsSentAgainIsRecordedOnce() async throws {
         let recording = try recording(TestFolder("recording"))
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             let first = try await request.body.open()
             _ = try await first.next()
             first.abandon()
@@ -191,7 +191,7 @@ struct RecordingBodyTests {
 
     @Test func aBodyThatWasNotSentWholeIsMarked() async throws {
         let recording = try recording(TestFolder("recording"))
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             let source = try await request.body.open()
             _ = try await source.next()
             source.abandon()
@@ -206,7 +206,7 @@ struct RecordingBodyTests {
     @Test func everyAttemptAndEveryHopIsAnExchange() async throws {
         let folder = try TestFolder("recording")
         let calls = Watched(0)
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             calls.change { $0 += 1 }
             switch calls.value {
             case 1: return Response(head: HTTPResponse(status: .serviceUnavailable), request: request)

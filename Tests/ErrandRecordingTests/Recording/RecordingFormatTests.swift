@@ -12,11 +12,11 @@ struct RecordingFormatTests {
         var fields: HTTPFields = [.contentType: "text/plain", .location: "/x y?token=<abc>", .contentEncoding: "identity"]
         fields.append(HTTPField(name: .init("X-Bytes")!, value: [0x61, 0xE4]))
         let transports = [
-            ScriptedTransport(headers: fields, data: Data("text".utf8)), ScriptedTransport(.noContent),
-            ScriptedTransport(data: Data([0, 1, 2])), ScriptedTransport(headers: [.contentEncoding: "br"], data: Data([0, 1, 2])),
-            ScriptedTransport(chunks: [Data("a".utf8), Data([255])], trailers: [.init("X-Check")!: "1"], version: .http1_1),
-            ScriptedTransport(chunks: [Data("a".utf8)], failure: lost), ScriptedTransport(chunks: [Data.seeded(3000)]),
-            ScriptedTransport { throw TransportError(.timedOut, phase: .response, request: $0, delivery: .unknown) },
+            ClosureTransport(headers: fields, data: Data("text".utf8)), ClosureTransport(.noContent),
+            ClosureTransport(data: Data([0, 1, 2])), ClosureTransport(headers: [.contentEncoding: "br"], data: Data([0, 1, 2])),
+            ClosureTransport(chunks: [Data("a".utf8), Data([255])], trailers: [.init("X-Check")!: "1"], version: .http1_1),
+            ClosureTransport(chunks: [Data("a".utf8)], failure: lost), ClosureTransport(chunks: [Data.seeded(3000)]),
+            ClosureTransport { throw TransportError(.timedOut, phase: .response, request: $0, delivery: .unknown) },
         ]
         let requests = [
             try get("/a?b&c=d&e=%20&token=secret", headers: [.authorization: "Basic am9lOnB3", .cookie: "a=b; c=d"]),
@@ -42,7 +42,7 @@ struct RecordingFormatTests {
 
     @Test func theSchemaRefusesAnInvalidArchive() async throws {
         let folder = try TestFolder("recording")
-        try await folder.record([get("/a")], over: ScriptedTransport())
+        try await folder.record([get("/a")], over: ClosureTransport())
         let whole = try folder.text("a.har")
         try await HARValidator.validate(folder.file("a.har"))
         for (found, other) in [

@@ -10,9 +10,9 @@ struct RecordingModeTests {
     }
 
     /// A transport whose responses name their calls.
-    private func counting(_ name: String) -> ScriptedTransport {
+    private func counting(_ name: String) -> ClosureTransport {
         let calls = Watched(0)
-        return ScriptedTransport { request in
+        return ClosureTransport { request in
             calls.change { $0 += 1 }
             return Response(head: HTTPResponse(status: .ok), data: Data("\(name)\(calls.value)".utf8), request: request)
         }
@@ -150,7 +150,7 @@ struct RecordingModeTests {
 
     @Test func aHundredParallelCallsAreRecordedWhole() async throws {
         let folder = try TestFolder("recording")
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             let parts = (request.head.path ?? "").split(separator: "/").map(String.init)
             let steps: [@Sendable () async throws -> Data] = (0..<10).map { number in
                 {
@@ -201,7 +201,7 @@ struct RecordingModeTests {
     }
 
     @Test func theLabelNamesFileAndMode() throws {
-        let stack = ScriptedTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
+        let stack = ClosureTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
         #expect(stack.layers.first?.label == "record(a.har, newEpisodes)")
         #expect(stack.orderProblems.isEmpty)
     }
@@ -214,5 +214,20 @@ struct RecordingModeTests {
         let error = await #expect(throws: TransportError.self) { try await transport.send(get("/a")) }
         #expect(error?.code == .shutDown)
         #expect(HTTPStack(transport).description == "ReplayTransport")
+    }
+
+    /// The permissions of a symbolic link allow everything.
+    @Test func aLinkToAMissingFileIsKeptAndTheFileIsForItsOwner() async throws {
+        let folder = try TestFolder("recording")
+        let files = FileManager.default
+        try files.createSymbolicLink(atPath: folder.file("link.har"), withDestinationPath: "next.har")
+        try files.createSymbolicLink(atPath: folder.file("next.har"), withDestinationPath: "target.har")
+        let recording = try Recording(path: folder.file("link.har"), mode: .all, keepsUnknownText: true)
+        _ = try await text(counting("new").record(on: recording), get("/b"))
+        try recording.save()
+        try recording.save()
+        #expect(try files.destinationOfSymbolicLink(atPath: folder.file("link.har")) == "next.har")
+        #expect(try files.destinationOfSymbolicLink(atPath: folder.file("next.har")) == "target.har")
+        #expect(try files.attributesOfItem(atPath: folder.file("target.har"))[.posixPermissions] as? Int == 0o600)
     }
 }

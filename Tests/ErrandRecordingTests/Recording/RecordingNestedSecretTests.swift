@@ -8,7 +8,7 @@ import Testing
 struct RecordingNestedSecretTests {
     private struct AppBroke: Error, CustomStringConvertible { var description: String { "hunter2hunter2" } }
 
-    private func file(of requests: [Request], over transport: ScriptedTransport) async throws -> String {
+    private func file(of requests: [Request], over transport: ClosureTransport) async throws -> String {
         let folder = try TestFolder("recording")
         try await folder.record(requests, over: transport)
         return try folder.text("a.har")
@@ -16,7 +16,7 @@ struct RecordingNestedSecretTests {
 
     @Test func theTextOfAnAppErrorIsNotRecorded() async throws {
         for (message, underlying) in [("hunter2hunter2", AppBroke() as any Error), ("it said: hunter2hunter2", AppBroke())] {
-            let transport = ScriptedTransport { request in
+            let transport = ClosureTransport { request in
                 throw TransportError(
                     .requestBody, phase: .send, message: message, underlying: underlying, request: request, delivery: .unknown)
             }
@@ -25,7 +25,7 @@ struct RecordingNestedSecretTests {
             #expect(text.contains("request body failed: AppBroke (may have been sent)"))
         }
         // What the library itself says stays.
-        let counted = ScriptedTransport { request in
+        let counted = ClosureTransport { request in
             throw TransportError(
                 .requestBody, phase: .send, message: "3 bytes were declared, and 10 came", request: request, delivery: .unknown)
         }
@@ -35,7 +35,7 @@ struct RecordingNestedSecretTests {
     @Test func secretsInJSONWithinAStringOfJSONAreReplaced() async throws {
         let body = #"{"Message":"{\"password\":\"hunter2hunter2\"}","plain":{"password":"hunter3hunter3"}}"#
         let text = try await file(
-            of: [get("/a")], over: ScriptedTransport(.ok, headers: [.contentType: "application/json"], data: Data(body.utf8)))
+            of: [get("/a")], over: ClosureTransport(.ok, headers: [.contentType: "application/json"], data: Data(body.utf8)))
         #expect(!text.contains("hunter3hunter3"))
         #expect(!text.contains("hunter2hunter2"))
     }
@@ -43,7 +43,7 @@ struct RecordingNestedSecretTests {
     @Test func secretsInURLsThatAreValuesOfAFormAreReplaced() async throws {
         let form = "next=https%3A%2F%2Fa.example%2F%3Faccess_token%3Dhunter2hunter2&password=hunter3hunter3"
         let text = try await file(
-            of: [post("/a", .text(form), type: "application/x-www-form-urlencoded")], over: ScriptedTransport(.ok))
+            of: [post("/a", .text(form), type: "application/x-www-form-urlencoded")], over: ClosureTransport(.ok))
         #expect(!text.contains("hunter3hunter3"))
         #expect(!text.contains("hunter2hunter2"))
     }

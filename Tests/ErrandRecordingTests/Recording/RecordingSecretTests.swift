@@ -70,8 +70,8 @@ struct RecordingSecretTests {
         headers.append(HTTPField(name: .setCookie, value: "other=\(percent); Path=/"))
         let secrets = [Self.header, Self.query, Self.field]
         for transport in [
-            ScriptedTransport(.ok, headers: headers, data: Data(echo.utf8)),
-            ScriptedTransport(headers: headers, chunks: echo.utf8.map { Data([$0]) }, trailers: [.init("X-Last")!: "bye \(Self.header)"]),
+            ClosureTransport(.ok, headers: headers, data: Data(echo.utf8)),
+            ClosureTransport(headers: headers, chunks: echo.utf8.map { Data([$0]) }, trailers: [.init("X-Last")!: "bye \(Self.header)"]),
         ] {
             let log = try await folder.record([request], over: transport, secrets: secrets, keepsUnknownText: false)
             let content = try folder.read("a.har")
@@ -128,7 +128,7 @@ struct RecordingSecretTests {
     func bodiesOfManyKindsAreRedactedBothWays(_ type: String, _ body: String, _ expected: String) async throws {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
-            [post("/", .text(body), type: type)], over: ScriptedTransport(headers: [.contentType: type], data: Data(body.utf8)),
+            [post("/", .text(body), type: type)], over: ClosureTransport(headers: [.contentType: type], data: Data(body.utf8)),
             keepsUnknownText: false)
         #expect(log.entries[0].request.postData?.text == expected)
         #expect(log.entries[0].response.content.text == expected)
@@ -149,7 +149,7 @@ struct RecordingSecretTests {
         let folder = try TestFolder("recording")
         for (depth, expected) in [(7, "{\"token\":\"REDACTED\"}"), (8, "REDACTED"), (3_000, "REDACTED")] {
             let last = "--\(100_000 + depth)\r\nContent-Type: application/json\r\n\r\n{\"token\":\"S3cret\"}"
-            let live = ScriptedTransport(
+            let live = ClosureTransport(
                 headers: [.contentType: "multipart/x; boundary=100000"], data: Data(nested(depth, depth == 3_000 ? "S3cret" : last).utf8))
             let log = try await folder.record([get("/")], over: live, keepsUnknownText: false)
             let text = try #require(log.entries[0].response.content.text)
@@ -161,7 +161,7 @@ struct RecordingSecretTests {
     @Test func aBoundaryThatIsTooLongHidesItsBody() async throws {
         let folder = try TestFolder("recording")
         let boundary = String(repeating: "b", count: 71)
-        let live = ScriptedTransport(
+        let live = ClosureTransport(
             headers: [.contentType: "multipart/form-data; boundary=\(boundary)"],
             data: Data("--\(boundary)\r\nContent-Disposition: form-data; name=password\r\n\r\nS3cret\r\n--\(boundary)--".utf8))
         let response = try await folder.record([get("/")], over: live, keepsUnknownText: false).entries[0].response
@@ -171,7 +171,7 @@ struct RecordingSecretTests {
     @Test func manyLearntValuesAreABoundedMemory() async throws {
         let folder = try TestFolder("recording")
         let tokens = (0..<4_000).map { "\"S3cret-\(String(repeating: "x", count: 100))-\(100_000 + $0)\"" }
-        let live = ScriptedTransport(
+        let live = ClosureTransport(
             headers: [.contentType: "application/json"], data: Data("{\"token\":[\(tokens.joined(separator: ","))]}".utf8))
         #expect(
             try await folder.record([get("/")], over: live, keepsUnknownText: false).entries[0].response.content.text == #"{"token":[]}"#)
@@ -180,7 +180,7 @@ struct RecordingSecretTests {
     @Test func basicCredentialsAreNotInTheFileInAnyForm() async throws {
         let folder = try TestFolder("recording")
         let request = try get("/", headers: [.authorization: "Basic " + Self.base64("joe:Pa55word-long")])
-        try await folder.record([request], over: ScriptedTransport(data: Data("joe's is Pa55word-long or cGFzczpQYTU1d29yZC1sb25n.".utf8)))
+        try await folder.record([request], over: ClosureTransport(data: Data("joe's is Pa55word-long or cGFzczpQYTU1d29yZC1sb25n.".utf8)))
         #expect(try folder.text("a.har").contains("joe's is REDACTED or REDACTED."))
     }
 
@@ -197,7 +197,7 @@ struct RecordingSecretTests {
     func aMarkAfterASeparatorHidesNoSecretOfAField(_ name: HTTPField.Name, _ value: String, _ front: String) async throws {
         let folder = try TestFolder("recording")
         try await folder.record(
-            [get("/", headers: [name: value])], over: ScriptedTransport(data: Data("you said \(front)S3cretValue".utf8)))
+            [get("/", headers: [name: value])], over: ClosureTransport(data: Data("you said \(front)S3cretValue".utf8)))
         let content = try folder.read("a.har")
         #expect(content.firstRange(of: Data("S3cretValue".utf8)) == nil, "\(String(decoding: content, as: UTF8.self))")
     }
@@ -226,7 +226,7 @@ struct RecordingSecretTests {
         let folder = try TestFolder("recording")
         let request = try get("/", headers: [.authorization: "Bearer S3cretValueOfMine", .cookie: "a=C00kie%2BValue"])
         for limit in 10...50 {
-            let live = ScriptedTransport(data: Data("you said S3cretValueOfMine and C00kie+Value".utf8))
+            let live = ClosureTransport(data: Data("you said S3cretValueOfMine and C00kie+Value".utf8))
             try await folder.record([request], over: live, bodyLimitBytes: limit)
             let text = try folder.text("a.har")
             #expect(!text.contains("S3cret") && !text.contains("C00kie"), "\(limit)")
@@ -236,7 +236,7 @@ struct RecordingSecretTests {
     @Test func theSecretOfALinkIsFoundWithoutTheFollowingText() async throws {
         let folder = try TestFolder("recording")
         let link = HTTPField.Name("Link")!
-        let live = ScriptedTransport(
+        let live = ClosureTransport(
             headers: [link: "<https://a.example/?page=2&token=S3cret+Value>; rel=next"], data: Data("S3cret+Value, S3cret Value".utf8))
         let log = try await folder.record([get("/")], over: live)
         #expect(log.entries[0].response.content.text == "REDACTED, REDACTED")
@@ -249,13 +249,13 @@ struct RecordingSecretTests {
         var request = try get("/")
         request.head.headerFields.append(field)
         try await folder.record(
-            [request], over: ScriptedTransport(headers: [.init("X-Plain")!: "S3cretValue"], data: Data("S3cretValue".utf8)))
+            [request], over: ClosureTransport(headers: [.init("X-Plain")!: "S3cretValue"], data: Data("S3cretValue".utf8)))
         #expect(try !folder.text("a.har").contains("S3cret"))
     }
 
     @Test func aCodedBodyIsKeptOnDemandOnly() async throws {
         let folder = try TestFolder("recording")
-        let live = ScriptedTransport(headers: [.contentEncoding: "gzip"], data: Data([0x1F, 0x8B, 8]))
+        let live = ClosureTransport(headers: [.contentEncoding: "gzip"], data: Data([0x1F, 0x8B, 8]))
         let log = try await folder.record([get("/")], over: live)
         #expect(log.entries[0].response.content.text == nil && log.entries[0].response.incomplete == .coded)
         await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/")) }
@@ -271,7 +271,7 @@ struct RecordingSecretTests {
         async throws
     {
         let folder = try TestFolder("recording")
-        let live = ScriptedTransport(headers: [.contentType: type], chunks: [Data("S3cretValue, ".utf8), Data("B3arerValue".utf8)])
+        let live = ClosureTransport(headers: [.contentType: type], chunks: [Data("S3cretValue, ".utf8), Data("B3arerValue".utf8)])
         var request = try post("/", .text("password: Hunt3r"), type: "text/plain")
         request.headers[.authorization] = "Bearer B3arerValue"
         let log = try await folder.record([request], over: live, keepsUnknownText: false)
@@ -317,7 +317,7 @@ struct RecordingSecretTests {
             headers[.location] = planted.location
             // In a long text, secrets are looked for in another way than in a short one.
             let padding = name == "new.har" ? String(repeating: "lorem %20 \\\"ipsum\\\" ", count: 2000) : ""
-            let stack = ScriptedTransport(headers: headers, data: Data(padding.utf8) + planted.response).record(on: recording)
+            let stack = ClosureTransport(headers: headers, data: Data(padding.utf8) + planted.response).record(on: recording)
             _ = try await stack.send(get("/clean"))
             var request = try Request(.post, url: "https://a.example" + planted.target, body: .text(padding + planted.body))
             request.head.headerFields[.init("X-Note")!] = planted.header
@@ -343,16 +343,16 @@ struct RecordingSecretTests {
     @Test func aReplacedRegisteredSecretIsNotAFailure() async throws {
         let folder = try TestFolder("recording")
         let request = try get("/?token=\(Self.percent)", headers: [.authorization: "Bearer t0ken-registered"])
-        try await folder.record([request], over: ScriptedTransport(), secrets: [Self.registered, "t0ken-registered"])
+        try await folder.record([request], over: ClosureTransport(), secrets: [Self.registered, "t0ken-registered"])
         #expect(folder.has("a.har"))
     }
 
     @Test func aRegisteredSecretInAnOlderEntryIsFoundToo() async throws {
         let folder = try TestFolder("recording")
-        try await folder.record([get("/a/r3gistered")], over: ScriptedTransport())
+        try await folder.record([get("/a/r3gistered")], over: ClosureTransport())
         let before = try folder.read("a.har")
         let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"], keepsUnknownText: true)
-        _ = try await ScriptedTransport().record(on: recording).send(get("/b"))
+        _ = try await ClosureTransport().record(on: recording).send(get("/b"))
         let error = #expect(throws: SecretFoundError.self) { try recording.save() }
         #expect(
             error?.description

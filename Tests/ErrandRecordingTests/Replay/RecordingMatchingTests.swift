@@ -8,7 +8,7 @@ struct RecordingMatchingTests {
     /// Whether a recording of the one request matches the other; else why not.
     private func miss(_ matcher: RecordingMatcher, recorded: Request, asked: Request) async throws -> String? {
         let folder = try TestFolder("recording")
-        try await folder.record([recorded], over: ScriptedTransport())
+        try await folder.record([recorded], over: ClosureTransport())
         do {
             _ = try await folder.replay(matching: matcher).send(asked)
             return nil
@@ -155,7 +155,7 @@ struct RecordingMatchingTests {
         let folder = try TestFolder("recording")
         for limit in [4, 1_000] {
             let sent = Watched(Data())
-            let live = ScriptedTransport { request in
+            let live = ClosureTransport { request in
                 let source = try await request.body.open()
                 while let chunk = try await source.next() { sent.change { $0 += chunk } }
                 #expect(request.body.replay == .oneShot && request.body.length == nil)
@@ -179,7 +179,7 @@ struct RecordingMatchingTests {
         let folder = try TestFolder("recording")
         try await folder.record(
             [request(.get, "http://a.example/x?page=1&token=S3CRET-S3CRET"), request(.post, "http://b.example/y")],
-            over: ScriptedTransport())
+            over: ClosureTransport())
         let replay = try folder.replay()
         let error = await #expect(throws: NoRecordedExchangeError.self) {
             try await replay.send(request(.get, "http://a.example/x?page=2&token=OTHER-OTHER"))
@@ -206,7 +206,7 @@ struct RecordingMatchingTests {
     @Test func eachExchangeIsReplayedOnceUnlessRepeatsAreAllowed() async throws {
         let folder = try TestFolder("recording")
         let number = Watched(200)
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             number.change { $0 += 1 }
             return Response(head: HTTPResponse(status: .init(code: number.value)), request: request)
         }
@@ -220,7 +220,7 @@ struct RecordingMatchingTests {
 
     @Test func aSecretOfTheResponseDoesNotHideTheRequest() async throws {
         let folder = try TestFolder("recording")
-        let live = ScriptedTransport(headers: [.contentType: "application/json"], data: Data(#"{"session_id":"abcdefgh12"}"#.utf8))
+        let live = ClosureTransport(headers: [.contentType: "application/json"], data: Data(#"{"session_id":"abcdefgh12"}"#.utf8))
         let log = try await folder.record([get("/sessions/abcdefgh12/items?s=abcdefgh12")], over: live)
         #expect(log.entries[0].request.url == "https://a.example/sessions/REDACTED/items?s=REDACTED")
         #expect(try await folder.replay().send(get("/sessions/abcdefgh12/items?s=abcdefgh12")).status == .ok)

@@ -22,7 +22,7 @@ struct RecordingReplayTests {
         let folder = try TestFolder("recording")
         let size = max(1, body.count / 3)
         let chunks = stride(from: 0, to: body.count, by: size).map { Data(body[$0..<min($0 + size, body.count)]) }
-        for transport in [ScriptedTransport(headers: headers, data: body), ScriptedTransport(headers: headers, chunks: chunks)] {
+        for transport in [ClosureTransport(headers: headers, data: body), ClosureTransport(headers: headers, chunks: chunks)] {
             try await folder.record([get("/a")], over: transport)
             let (live, replayed) = (try await HTTPStack(transport).send(get("/a")), try await folder.replay().send(get("/a")))
             #expect(replayed.head == live.head)
@@ -39,7 +39,7 @@ struct RecordingReplayTests {
         headers.append(HTTPField(name: .init("X-Bytes")!, value: [0x61, 0xE4, 0x62]))
         headers.append(HTTPField(name: .init("x-many")!, value: "last"))
         let status = HTTPResponse.Status(code: 418, reasonPhrase: "I'm a Teapot")
-        let log = try await folder.record([Request(.head, url: "https://a.example/")], over: ScriptedTransport(status, headers: headers))
+        let log = try await folder.record([Request(.head, url: "https://a.example/")], over: ClosureTransport(status, headers: headers))
         #expect(log.entries[0].response.content.size == 0 && log.entries[0].response.statusText == "I'm a Teapot")
         let replayed = try await folder.replay().send(Request(.head, url: "https://a.example/"))
         #expect(replayed.head == HTTPResponse(status: status, headerFields: headers))
@@ -52,7 +52,7 @@ struct RecordingReplayTests {
     @Test(arguments: [Delivery.notSent, .unknown, .sent])
     func theDeliveryOfAFailedRequestIsReplayed(delivery: Delivery) async throws {
         let folder = try TestFolder("recording")
-        let refusing = ScriptedTransport { request in
+        let refusing = ClosureTransport { request in
             throw TransportError(.connectionLost, phase: .response, request: request, delivery: delivery)
         }
         try await folder.record([post("/a", .text("x"))], over: refusing)
@@ -65,7 +65,7 @@ struct RecordingReplayTests {
     @Test func aRetryThatTheServerMadeSafeSucceedsOnTheReplayToo() async throws {
         let folder = try TestFolder("recording")
         let calls = Watched(0)
-        let server = ScriptedTransport { request in
+        let server = ClosureTransport { request in
             calls.change { $0 += 1 }
             guard calls.value > 1 else {
                 throw TransportError(.connectionLost, phase: .response, request: request, delivery: .notSent)
@@ -84,17 +84,17 @@ struct RecordingReplayTests {
     /// It is a part of the call: options for layers outside it are theirs.
     @Test(arguments: [Recording.Mode.none, .newEpisodes]) func aReplayIgnoresOptionsOfOuterLayers(_ mode: Recording.Mode) async throws {
         let folder = try TestFolder("recording")
-        try await folder.record([get("/a")], over: ScriptedTransport(.ok))
+        try await folder.record([get("/a")], over: ClosureTransport(.ok))
         var request = try get("/a")
         request.options.retry = .use(RetryPolicy(maxAttempts: 2))
         let recording = try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true)
-        #expect(try await ScriptedTransport(.notFound).record(on: recording).retry().send(request).status == .ok)
+        #expect(try await ClosureTransport(.notFound).record(on: recording).retry().send(request).status == .ok)
     }
 
     @Test(arguments: [204, 304, 500, 999])
     func anyStatusIsReplayed(_ code: Int) async throws {
         let folder = try TestFolder("recording")
-        try await folder.record([get("/a")], over: ScriptedTransport(.init(code: code)))
+        try await folder.record([get("/a")], over: ClosureTransport(.init(code: code)))
         let replayed = try await folder.replay().send(get("/a"))
         #expect(try await replayed.body.collect().isEmpty && replayed.status.code == code)
     }
@@ -102,7 +102,7 @@ struct RecordingReplayTests {
     @Test func trailersVersionAndCodingAreReplayed() async throws {
         let folder = try TestFolder("recording")
         let trailers: HTTPFields = [.init("X-Check")!: "1"]
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             var response = Response.streaming(
                 ScriptedBodySource(steps: [{ Data("ab".utf8) }, { Data("c".utf8) }], trailers: trailers), to: request, version: .http2)
             response.metadata.contentCoding = "gzip"
@@ -121,7 +121,7 @@ struct RecordingReplayTests {
     @Test func chunksAreReplayedAtTheirTimes() async throws {
         let folder = try TestFolder("recording")
         let clock = ManualClock()
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             clock.advance(by: .milliseconds(250))
             let steps: [(Int, String)] = [(0, "a"), (1500, "bc"), (40, "d")]
             return .streaming(
@@ -167,7 +167,7 @@ struct RecordingReplayTests {
     @Test func aReplayThatWaitsIsCancelled() async throws {
         let folder = try TestFolder("recording")
         let clock = ManualClock()
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
@@ -186,7 +186,7 @@ struct RecordingReplayTests {
     @Test func aReplayThatWaitsObeysTheDeadline() async throws {
         let folder = try TestFolder("recording")
         let clock = ManualClock()
-        let live = ScriptedTransport { request in
+        let live = ClosureTransport { request in
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
@@ -214,7 +214,7 @@ struct RecordingReplayTests {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
             [get("/a")],
-            over: ScriptedTransport { throw TransportError(.cannotConnect, phase: .connect, request: $0, delivery: .notSent) })
+            over: ClosureTransport { throw TransportError(.cannotConnect, phase: .connect, request: $0, delivery: .notSent) })
         #expect(log.entries[0].response.status == 0)
         #expect(log.entries[0].response.error == "GET https://a.example/a: cannot connect (not sent)")
         let error = await #expect(throws: TransportError.self) { try await folder.replay().send(get("/a")) }
@@ -224,7 +224,7 @@ struct RecordingReplayTests {
     @Test func aBrokenBodyIsReplayedAsBroken() async throws {
         let folder = try TestFolder("recording")
         let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
-        try await folder.record([get("/a")], over: ScriptedTransport(chunks: [Data("ab".utf8), Data("c".utf8)], failure: lost))
+        try await folder.record([get("/a")], over: ClosureTransport(chunks: [Data("ab".utf8), Data("c".utf8)], failure: lost))
         let replayed = try await folder.replay().send(get("/a"))
         var iterator = replayed.body.makeAsyncIterator()
         #expect(try await iterator.next() == Data("ab".utf8))
@@ -237,7 +237,7 @@ struct RecordingReplayTests {
     @Test func onlyTheTypeOfAnAppErrorIsRecorded() async throws {
         struct Revealing: Error { let secret = "S3CRET-S3CRET" }
         let folder = try TestFolder("recording")
-        try await folder.record([get("/a")], over: ScriptedTransport { _ in throw Revealing() })
+        try await folder.record([get("/a")], over: ClosureTransport { _ in throw Revealing() })
         #expect(try !folder.text("a.har").contains("S3CRET"))
         let error = await #expect(throws: TransportError.self) { try await folder.replay().send(get("/a")) }
         #expect(error?.code.description == "Revealing" && error?.delivery == .unknown)
@@ -246,7 +246,7 @@ struct RecordingReplayTests {
     @Test func anAbandonedBodyIsReplayedUpToItsEnd() async throws {
         let folder = try TestFolder("recording")
         let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
-        let stack = ScriptedTransport(chunks: [Data("ab".utf8), Data("cd".utf8), Data("e".utf8)]).record(on: recording)
+        let stack = ClosureTransport(chunks: [Data("ab".utf8), Data("cd".utf8), Data("e".utf8)]).record(on: recording)
         try await stack.withResponse(to: get("/a")) { response in
             for try await chunk in response.body where chunk == Data("cd".utf8) { break }
         }
@@ -264,7 +264,7 @@ struct RecordingReplayTests {
     @Test func aBodyOverTheLimitIsCutAndNotReplayed() async throws {
         let folder = try TestFolder("recording")
         let log = try await folder.record(
-            [get("/a")], over: ScriptedTransport(chunks: [Data("abc".utf8), Data("def".utf8), Data("ghi".utf8)]), bodyLimitBytes: 4)
+            [get("/a")], over: ClosureTransport(chunks: [Data("abc".utf8), Data("def".utf8), Data("ghi".utf8)]), bodyLimitBytes: 4)
         #expect(log.entries[0].response.content.text == "abcd" && log.entries[0].response.content.size == 9)
         #expect(log.entries[0].response.incomplete == .truncated)
         let error = await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/a")) }

@@ -110,7 +110,7 @@ import Testing
 
     @Test func bytesInMemoryAreShownWithTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let sender = ClosureSender { Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: $0) }
+        let sender = StubSender { Response(head: HTTPResponse(status: .ok), data: Data("[42]".utf8), request: $0) }
         let stack = sender.log(to: logger, detail: .body(), style: .oneLine, metadata: .all, clock: ManualClock())
         let response = try await stack.send(try request())
         #expect(lines.all.map(\.text).last == "GET https://a.example/x: 200 in 0 s | body of 4 bytes: [42]")

@@ -135,4 +135,15 @@ import Testing
         #expect(texts.count == 1 && texts[0].hasSuffix("; " + Self.excerpt))
         #expect(outcomes.all.map { $0.refusal?.innerError != nil } == [!isInside])
     }
+
+    /// The server repeats the secret of the request under another name.
+    @Test(arguments: [true, false], [LogDetail.basic, .headers, .body()])
+    func aSecretOfTheRequestIsHidden(_ isInside: Bool, _ detail: LogDetail) async throws {
+        for body in [["rejectedValue": "s3cret-value"], ["message": "Bearer s3cret-value is expired"]] as [JSONValue] {
+            let texts = await texts(.json(body, status: .unprocessableContent), detail: detail, isInside: isInside) { options in
+                options.fallbackHeaders[.authorization] = "Bearer s3cret-value"
+            }
+            #expect(!texts.isEmpty && !texts.joined().contains("s3cret-value"), "\(texts)")
+        }
+    }
 }

@@ -51,7 +51,7 @@ import Testing
     /// A name that the layer below declares, as a scheme of API keys does, counts for the response.
     @Test func namesDeclaredByAnInnerLayerApplyToTheResponse() async throws {
         let (logger, lines) = recordingLogger()
-        let declaring = ClosureSender { request in
+        let declaring = StubSender { request in
             var request = request
             request.options.sensitivity = Sensitivity(fields: [], queryNames: ["tenant"])
             return Response(head: HTTPResponse(status: .ok), data: Data(#"{"tenant":"s3cr3t"}"#.utf8), request: request)

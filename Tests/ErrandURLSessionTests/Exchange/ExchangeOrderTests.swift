@@ -43,7 +43,7 @@ final class ScriptedDriver: SessionDriving {
     private static func run(_ order: [MachineOrderTests.Step]) async throws -> String? {
         let (driver, forgotten) = (ScriptedDriver(), Counter())
         var rules = Exchange.Machine.Rules()
-        (rules.suspendAboveBytes, rules.resumeBelowBytes) = (5, 3)
+        (rules.marks.readAheadBytes, rules.marks.windowBytes) = (5, 5)
         var weak = Weak()
         do {
             let exchange = Exchange(try Request(.get, url: "http://a.example/"), rules: rules) { forgotten.add() }

@@ -73,10 +73,10 @@ internal import TestSupport
     }
 
     private func error(
-        _ error: any Error, at position: Position = Position(phase: .response, delivery: .unknown)
+        _ error: any Error, at exchange: FailedExchange = FailedExchange(position: ExchangePosition(.over, .nothing))
     ) throws -> TransportError {
         let failure = SessionFailure(
-            request: try Request(.get, url: "https://a.example/?token=s3cr3t"), position: position, elapsed: .seconds(1))
+            request: try Request(.get, url: "https://a.example/?token=s3cr3t"), exchange: exchange, elapsed: .seconds(1))
         return try #require(failure.error(for: .session(SessionError(error))) as? TransportError)
     }
 
@@ -95,15 +95,16 @@ internal import TestSupport
     }
 
     @Test func sentBytesOutweighTheCode() throws {
-        let sending = Position(phase: .send, delivery: .unknown, hasSentBytes: true)
+        let sending = FailedExchange(position: ExchangePosition(.inProgress, .nothing), hasSentBytes: true)
         #expect(try error(URLError(.cannotConnectToHost), at: sending).delivery == .unknown)
-        let reading = Position(phase: .body, delivery: .sent, head: HTTPResponse(status: .ok), hasSentBytes: true)
+        let reading = FailedExchange(position: ExchangePosition(.over, .body), head: HTTPResponse(status: .ok), hasSentBytes: true)
         let failure = try error(URLError(.cannotFindHost), at: reading)
         #expect(failure.delivery == .sent && failure.phase == .body && failure.response?.status == .ok)
     }
 
     @Test func aFailureBeforeTheStartMayHaveBeenSent() throws {
-        #expect(try error(URLError(.networkConnectionLost), at: Position(phase: .queue, delivery: .notSent)).delivery == .unknown)
+        let unstarted = FailedExchange(position: ExchangePosition(phase: .queue, delivery: .notSent))
+        #expect(try error(URLError(.networkConnectionLost), at: unstarted).delivery == .unknown)
     }
 
     @Test(arguments: [-4711, -1, 0, 77]) func anUnknownCodeKeepsItsNumber(number: Int) throws {
@@ -201,7 +202,8 @@ internal import TestSupport
 
     @Test func everyFaultHasAnError() throws {
         let request = try Request(.get, url: "https://a.example/")
-        let failure = SessionFailure(request: request, position: Position(phase: .response, delivery: .unknown), elapsed: .seconds(1))
+        let exchange = FailedExchange(position: ExchangePosition(.over, .nothing))
+        let failure = SessionFailure(request: request, exchange: exchange, elapsed: .seconds(1))
         func made(_ fault: SessionFault) -> TransportError? { failure.error(for: fault) as? TransportError }
         #expect(failure.error(for: .cancelled) is CancellationError && failure.error(for: .later(TestError())) is TestError)
         #expect(failure.error(for: .requestBody(CancellationError())) is CancellationError)

@@ -128,23 +128,44 @@ internal import Testing
         task.apply { $0.receive(Data(count: 4)) }
         #expect(task.count("adjustFlow") == 1)
         _ = task.read()
-        #expect(task.machine.isHeldBack, "8 bytes are waiting, not fewer than 3")
+        #expect(task.machine.isHeldBack, "8 bytes are waiting, not less than half of 5")
         _ = task.read()
-        #expect(task.machine.isHeldBack, "4 bytes are waiting, not fewer than 3")
+        #expect(task.machine.isHeldBack, "4 bytes are waiting, not less than half of 5")
         _ = task.read()
         #expect(!task.machine.isHeldBack && task.count("adjustFlow") == 2)
     }
 
-    @Test func asManyBytesAsTheLimitSuspendNothing() {
-        var task = begun { $0.suspendAboveBytes = 8 }
+    @Test func fewerBytesThanTheLimitSuspendNothing() {
+        var task = begun { ($0.marks.readAheadBytes, $0.marks.windowBytes) = (9, 9) }
         task.respond()
         for _ in 0..<2 { task.apply { $0.receive(Data(count: 4)) } }
         #expect(!task.machine.isHeldBack)
     }
 
-    @Test func theLimitsAre512And128KiB() {
-        let rules = ScriptedTask.Machine.Rules()
-        #expect(rules.suspendAboveBytes == 512 * 1024 && rules.resumeBelowBytes == 128 * 1024)
+    @Test func anUnreadBodySuspendsTheTaskAt64KiB() {
+        var task = begun { $0.marks = ReadQueue.Marks() }
+        task.respond()
+        task.apply { $0.receive(Data(count: 64 * 1024 - 1)) }
+        #expect(!task.machine.isHeldBack)
+        task.apply { $0.receive(Data(count: 1)) }
+        #expect(task.machine.isHeldBack)
+        _ = task.read()
+        #expect(!task.machine.isHeldBack)
+        // After the first read, 512 KiB may wait.
+        task.apply { $0.receive(Data(count: 512 * 1024 - 2)) }
+        #expect(!task.machine.isHeldBack)
+        task.apply { $0.receive(Data(count: 1)) }
+        #expect(task.machine.isHeldBack)
+    }
+
+    @Test func anEndedTaskIsNotHeldBack() {
+        var task = begun()
+        task.respond()
+        for _ in 0..<2 { task.apply { $0.receive(Data(count: 4)) } }
+        task.apply { $0.complete(nil) }
+        #expect(!task.machine.isHeldBack && task.count("adjustFlow") == 1)
+        while task.read().isChunk {}
+        #expect(task.deliveredBytes == 8 && task.count("adjustFlow") == 1)
     }
 
     @Test func aTaskThatCannotBeSuspendedIsNotSuspended() {
@@ -268,7 +289,7 @@ internal import Testing
     }
 
     @Test(arguments: [
-        (URLSessionMachine<Int, Int>.ChallengeKind.serverTrust, URLSessionMachine<Int, Int>.ChallengeReply.checkServerTrust),
+        (ScriptedTask.Machine.ChallengeKind.serverTrust, ScriptedTask.Machine.ChallengeReply.checkServerTrust),
         (.clientCertificate, .presentClientCertificate), (.credentials, .performDefaultHandling),
     ])
     func aTransportWithSettingsOfTLSTakesPartInChallenges(
@@ -280,15 +301,6 @@ internal import Testing
         #expect(task.machine.challenge(kind).0 == reply)
         task.apply { $0.abandon() }
         #expect(task.machine.challenge(kind).0 == .cancel)
-    }
-
-    @Test func aRefusedServerFailsTheCallOnce() {
-        struct Refused: Error {}
-        var task = begun { $0.checksServerTrust = true }
-        task.apply { $0.refuseServer(Refused()) }
-        // The session reports the cancelled challenge as a cancelled task.
-        task.apply { $0.complete(SessionError(number: -999)) }
-        #expect(task.failure?.fault == "untrustedServer" && task.heads == [1: 1] && task.count("cancelTask") == 1)
     }
 
     @Test func aWaitForANetworkIsRecordedBeforeTheResponseOnly() {

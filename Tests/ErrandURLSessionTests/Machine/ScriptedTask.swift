@@ -12,24 +12,27 @@ struct ScriptedFailure: Error, Hashable {
 
 /// A machine whose actions are counted.
 struct ScriptedTask {
-    typealias Machine = URLSessionMachine<Int, Int>
+    typealias Machine = URLSessionMachine<Int, Int, Int>
 
     var machine: Machine
     private(set) var log: [String] = []
     /// The number of times that each waiter was resumed.
     private(set) var heads: [Int: Int] = [:]
     private(set) var readers: [Int: Int] = [:]
+    /// The replies to each challenge.
+    private(set) var replies: [Int: [Machine.TrustReply]] = [:]
     private(set) var deliveredBytes = 0
     private(set) var isSuspended = false
     private(set) var flowChanges = 0
 
     init(_ change: (inout Machine.Rules) -> Void = { _ in }) {
-        var rules = Machine.Rules(suspendAboveBytes: 5, resumeBelowBytes: 3)
+        var rules = Machine.Rules()
+        (rules.marks.readAheadBytes, rules.marks.windowBytes) = (5, 5)
         change(&rules)
-        machine = Machine(rules) { fault, position in
+        machine = Machine(rules) { fault, exchange in
             ScriptedFailure(
-                fault: "\(fault)".prefix { $0 != "(" }.description, phase: position.phase.description, delivery: position.delivery,
-                hasHead: position.head != nil)
+                fault: "\(fault)".prefix { $0 != "(" }.description, phase: exchange.position.phase.description,
+                delivery: exchange.position.delivery, hasHead: exchange.head != nil)
         }
     }
 
@@ -48,6 +51,10 @@ struct ScriptedTask {
             case .adjustFlow: log.append("adjustFlow")
             case .cancelTask: log.append("cancelTask")
             case .stopUpload: log.append("stopUpload")
+            case .ask(let trust): log.append("ask \(trust.host)")
+            case .reply(let challenge, let reply):
+                log.append("reply")
+                replies[challenge, default: []].append(reply)
             case .record(let kind, let bytes): log.append(kind.description + (bytes.map { " \($0)" } ?? ""))
             case .recordInformational: log.append("informationalResponse")
             case .recordHead: log.append("responseHead")

@@ -48,6 +48,15 @@ internal import FoundationNetworking
         #expect(!failure.description.contains("s3cr3t"))
     }
 
+    /// RequestCheckTests has the octets, for every transport.
+    @Test func aFieldWithAControlCharacterIsRefusedByTheTransport() async throws {
+        let field = HTTPField(name: .authorization, lenientValue: Array("Bearer s3cr3t\u{7F}".utf8))
+        let request = try Request(.get, url: "http://127.0.0.1:1/", headers: HTTPFields([field]))
+        let failure = try await transportError { try await URLSessionTransport().send(request) }
+        #expect(failure.code == .invalidRequest && failure.delivery == .notSent && failure.message.contains("Authorization"))
+        #expect(failure.underlying is UnsafeFieldError && !failure.description.contains("s3cr3t"))
+    }
+
     @Test func theHostOfTheURLIsAccepted() throws {
         let request = try URLRequest(Request(.get, url: "https://a.example/", headers: [try #require(.init("Host")): "A.example"]))
         #expect(request.value(forHTTPHeaderField: "Host") == nil)

@@ -13,7 +13,8 @@ internal import FoundationNetworking
 /// The delegate alone: the tests make the callbacks of a session whose tasks never start.
 @Suite struct SessionDelegateTests {
     private struct Subject {
-        let delegate = SessionDelegate()
+        let exchanges = ExchangeTable()
+        let delegate: SessionDelegate
         let session: URLSession
         let task: URLSessionDataTask
         let exchange: Exchange
@@ -23,13 +24,14 @@ internal import FoundationNetworking
 
         init(body: RequestBody = .empty, isKnown: Bool = true) throws {
             url = try #require(URL(string: "http://a.example/"))
+            delegate = SessionDelegate(exchanges: exchanges)
             session = URLSession(configuration: .ephemeral, delegate: nil, delegateQueue: nil)
             task = session.dataTask(with: url)
             var request = try Request(.post, url: "http://a.example/", body: body)
             request.options.eventSink = recorder
             let upload = body.isEmpty ? nil : SessionUpload(body)
             exchange = Exchange(request, rules: Exchange.Machine.Rules(for: request), upload: upload)
-            if isKnown { delegate.add(exchange, for: task.taskIdentifier) }
+            if isKnown { #expect(delegate.add(exchange, for: task.taskIdentifier)) }
         }
 
         func response(_ status: Int = 200, _ fields: [String: String] = [:]) throws -> HTTPURLResponse {
@@ -66,7 +68,7 @@ internal import FoundationNetworking
         }
         #expect(response.status == .created && body == Data("abc".utf8) && disposition.withLock(\.self) == .allow)
         #expect(subject.recorder.events.contains { $0.kind == .requestBytesSent && $0.bytes == 4 })
-        #expect(subject.delegate.taskCount == 0)
+        #expect(subject.exchanges.count == 0)
     }
 
     @Test func aRedirectIsRefusedAndReturned() async throws {
@@ -116,21 +118,14 @@ internal import FoundationNetworking
         defer { subject.end() }
         let space = URLProtectionSpace(host: "a.example", port: 80, protocol: "http", realm: "r", authenticationMethod: "Basic")
         let challenge = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: Sender())
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil,
+            sender: IdleChallengeSender())
         let replies = Mutex<[URLSession.AuthChallengeDisposition]>([])
         subject.delegate.urlSession(subject.session, task: subject.task, didReceive: challenge) { reply, credential in
             #expect(credential == nil)
             replies.withLock { $0.append(reply) }
         }
         #expect(replies.withLock(\.self) == [isKnown ? .performDefaultHandling : .cancelAuthenticationChallenge])
-    }
-
-    private final class Sender: NSObject, URLAuthenticationChallengeSender {
-        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
-        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
-        func cancel(_ challenge: URLAuthenticationChallenge) {}
-        func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
-        func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
     }
     #endif
 
@@ -153,9 +148,25 @@ internal import FoundationNetworking
     @Test func anEndedTaskIsForgotten() throws {
         let subject = try Subject()
         defer { subject.end() }
-        #expect(subject.delegate.taskCount == 1)
+        #expect(subject.exchanges.count == 1)
         subject.delegate.urlSession(subject.session, task: subject.task, didCompleteWithError: nil)
-        #expect(subject.delegate.taskCount == 0)
+        #expect(subject.exchanges.count == 0)
+    }
+
+    /// Each session numbers its tasks from one.
+    @Test func equalTaskNumbersOfTwoSessionsAreDifferent() throws {
+        let subject = try Subject()
+        defer { subject.end() }
+        let other = SessionDelegate(exchanges: subject.exchanges)
+        other.remove(subject.task.taskIdentifier)
+        #expect(subject.exchanges.count == 1)
+    }
+
+    @Test func aClosedTableTakesNoExchange() throws {
+        let subject = try Subject()
+        defer { subject.end() }
+        #expect(subject.exchanges.close().first === subject.exchange && subject.exchanges.count == 1)
+        #expect(!subject.delegate.add(subject.exchange, for: 99) && subject.exchanges.count == 1)
     }
 
     // MARK: Timings

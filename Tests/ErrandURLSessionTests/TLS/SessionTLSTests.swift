@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandTesting
 internal import Foundation
-internal import Synchronization
+internal import TestSupport
 internal import Testing
 
 @testable internal import ErrandURLSession
@@ -76,48 +76,50 @@ internal import FoundationNetworking
 
     // MARK: Challenges
 
-    private final class Sender: NSObject, URLAuthenticationChallengeSender {
-        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
-        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
-        func cancel(_ challenge: URLAuthenticationChallenge) {}
-        func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
-        func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
-    }
-
     private func challenge(_ method: String) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: URLProtectionSpace(host: "a.example", port: 443, protocol: "https", realm: nil, authenticationMethod: method),
-            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: Sender())
+            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: IdleChallengeSender())
+    }
+
+    private static let accepted = URLCredential(user: "trust", password: "", persistence: .none)
+
+    /// Returns the reactions to a challenge: the disposition, and whether the credential is the expected credential.
+    private func react(
+        _ tls: SessionTLS, to reply: Exchange.Machine.ChallengeReply, _ assessment: ServerAssessment?,
+        with trustReply: Exchange.Machine.TrustReply, _ credential: URLCredential?
+    ) -> [URLSession.AuthChallengeDisposition] {
+        let reactions = RecordingList<URLSession.AuthChallengeDisposition>()
+        tls.react(
+            to: reply, on: challenge("NSURLAuthenticationMethodServerTrust"),
+            assess: { challenge, policy in
+                #expect(challenge.protectionSpace.host == "a.example" && policy.uncheckedHosts == .loopback)
+                return assessment.map { ($0, Self.accepted) }
+            },
+            check: { assessment, waiting in
+                #expect(assessment.trust.port == 443 && reactions.all.isEmpty)
+                waiting.reply(trustReply)
+            },
+            complete: { disposition, found in
+                #expect(found === credential, "\(reply) \(trustReply)")
+                reactions.record(disposition)
+            })
+        return reactions.all
     }
 
     @Test func theDelegateReactsAsItWasDecided() {
-        struct Refused: Error {}
         var tls = SessionTLS.system
         tls.trust.uncheckedHosts = .loopback
         tls.clientCredential = Self.credential
-        let accepted = URLCredential(user: "trust", password: "", persistence: .none)
-        let rows:
-            [(
-                Exchange.Machine.ChallengeReply, ServerTrustPolicy.Decision, URLSession.AuthChallengeDisposition, URLCredential?
-            )] = [
-                (.performDefaultHandling, .accept, .performDefaultHandling, nil), (.cancel, .accept, .cancelAuthenticationChallenge, nil),
-                (.presentClientCertificate, .useSession, .useCredential, Self.credential),
-                (.checkServerTrust, .useSession, .performDefaultHandling, nil), (.checkServerTrust, .accept, .useCredential, accepted),
-                (.checkServerTrust, .refuse(Refused()), .cancelAuthenticationChallenge, nil),
-            ]
-        for (reply, decision, disposition, credential) in rows {
-            var refusals = 0
-            let reaction = tls.react(
-                to: reply, on: challenge("NSURLAuthenticationMethodServerTrust"),
-                decide: { challenge, policy in
-                    #expect(challenge.protectionSpace.host == "a.example" && policy.uncheckedHosts == .loopback)
-                    if case .accept = decision { return (decision, accepted) }
-                    return (decision, nil)
-                }, refuse: { _ in refusals += 1 })
-            #expect(reaction.0 == disposition && reaction.1 === credential, "\(reply) \(decision)")
-            let isRefused = if case .refuse = decision { true } else { false }
-            #expect(refusals == (isRefused ? 1 : 0))
-        }
+        let assessment = tls.trust.assessment(of: ScriptedTrust(), at: "a.example", port: 443)
+        #expect(react(tls, to: .performDefaultHandling, assessment, with: .accept, nil) == [.performDefaultHandling])
+        #expect(react(tls, to: .cancel, assessment, with: .accept, nil) == [.cancelAuthenticationChallenge])
+        #expect(react(tls, to: .presentClientCertificate, assessment, with: .accept, Self.credential) == [.useCredential])
+        #expect(react(tls, to: .checkServerTrust, assessment, with: .performDefaultHandling, nil) == [.performDefaultHandling])
+        #expect(react(tls, to: .checkServerTrust, assessment, with: .accept, Self.accepted) == [.useCredential])
+        #expect(react(tls, to: .checkServerTrust, assessment, with: .cancel, nil) == [.cancelAuthenticationChallenge])
+        // A challenge without certificates is left to the session.
+        #expect(react(tls, to: .checkServerTrust, nil, with: .accept, nil) == [.performDefaultHandling])
     }
 
     @Test(arguments: [

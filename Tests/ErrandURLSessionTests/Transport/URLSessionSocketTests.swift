@@ -195,6 +195,7 @@ extension URLSessionTransportTests {
         /// Options that only a session of Apple's platforms serves.
         static let options: [@Sendable (inout RequestOptions) -> Void] = [
             { $0.networkAccess = .all.subtracting(.cellular) }, { $0.networkAccess = [] }, { $0.waitsForConnectivity = true },
+            { $0.onServerTrust = { _ in .systemVerdict } },
         ]
 
         @Test func anOptionThatTheSessionCannotServeIsRefused() async throws {
@@ -284,7 +285,7 @@ extension URLSessionTransportTests {
         @Test func theCapabilitiesAreThoseOfThePlatform() {
             let capabilities = URLSessionTransport().capabilities
             #expect(capabilities.contains(.decodesContent) && !capabilities.contains(.deadlines) && !capabilities.contains(.trailers))
-            for capability in [TransportCapabilities.streamingDownload, .networkAccess, .waitsForConnectivity] {
+            for capability in [TransportCapabilities.streamingDownload, .networkAccess, .waitsForConnectivity, .serverTrust] {
                 #expect(capabilities.contains(capability) == SessionAbilities.current.canSuspend)
             }
         }

@@ -97,7 +97,7 @@ internal import Testing
     }
 
     @Test func aRestartedBodyBeginsAgain() async throws {
-        let upload = SessionUpload(.stream(length: 9) { _ in DataStream("some body") })
+        let upload = SessionUpload(.stream(length: 9) { _ in ScriptedBodySource(Data("some body".utf8), pieceBytes: 1) })
         let exchange = try exchange(upload)
         upload.start(for: exchange)
         for _ in 0..<3 { #expect(await read { upload.open() } == Data("some body".utf8)) }
@@ -111,7 +111,7 @@ internal import Testing
         let upload = SessionUpload(
             .stream { _ in
                 opened.add()
-                return DataStream("some body")
+                return ScriptedBodySource(Data("some body".utf8), pieceBytes: 1)
             })
         let stream = Mutex(upload.open())
         await Task.yield()
@@ -123,7 +123,7 @@ internal import Testing
     }
 
     @Test func aFailedBodyFailsTheStream() async throws {
-        let upload = SessionUpload(.stream(length: 99) { _ in DataStream("some body") })
+        let upload = SessionUpload(.stream(length: 99) { _ in ScriptedBodySource(Data("some body".utf8), pieceBytes: 1) })
         let exchange = try exchange(upload)
         upload.start(for: exchange)
         #expect(await read { upload.open() } == nil)
@@ -132,12 +132,4 @@ internal import Testing
         #expect(failure.code == .requestBody && driver.calls.resumes == 0)
     }
     #endif
-}
-
-/// A source of a text.
-private final class DataStream: BodySource {
-    private let rest: Mutex<[Data]>
-    init(_ text: String) { rest = Mutex(text.utf8.map { Data([$0]) }) }
-    func next() async throws -> Data? { rest.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
-    func abandon() {}
 }

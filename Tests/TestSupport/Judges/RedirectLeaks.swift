@@ -64,8 +64,8 @@ public enum RedirectLeaks {
         return Seen(first: first.requests.map(kinds(in:)), second: second.requests.map(kinds(in:)))
     }
 
-    /// Sends a request through the chain, whose servers have different hosts and set a cookie each, and returns the `Cookie` fields that the
-    /// servers received.
+    /// Sends a request through the chain, whose servers have different hosts and set a cookie each, and returns the `Cookie` fields that
+    /// the servers received.
     ///
     /// - Parameter send: sends a request with the cookies of a jar, and follows redirects.
     public static func cookies(

@@ -89,8 +89,9 @@ enum ArgumentRewriter {
                 return words + option("-\(letter)", value: joined.isEmpty ? nextValue(&rest) : joined)
             }
             guard OptionTable.shortFlags.contains(letter) else { return nil }
-            // The parser knows letters and digits alone.
-            words.append(letter == "#" ? "--progress-bar" : "-\(letter)")
+            // The parser knows letters and digits alone. A repeated flag means nothing more, and the parser takes quadratic time.
+            let flag = letter == "#" ? "--progress-bar" : "-\(letter)"
+            if !words.contains(flag) { words.append(flag) }
         }
         return words
     }

@@ -8,7 +8,8 @@ struct RequestArguments: ParsableArguments {
         help: ArgumentHelp(
             """
             Parts of the request, as in httpie: name=text and name:=json are members of a JSON body, name==value is a query item, \
-            Name:value is a header field. With '@' after the sign, a file has the value.
+            Name:value is a header field. With '@' after the sign, a file has the value, also if the '@' comes from a variable of a \
+            script; '\\@' is a plain '@'.
             """, valueName: "item"))
     var items: [String] = []
     @OptionGroup(title: "Request options") var content: ContentOptions

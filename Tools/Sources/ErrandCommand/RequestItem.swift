@@ -32,12 +32,14 @@ struct RequestItem: Equatable {
         let (name, rest) = Self.parts(of: text)
         guard let (separator, value) = rest else {
             throw ValidationError(
-                "unexpected argument '\(text.shownSafely())' after the URL. An item is name=text, name:=json, name==value or Name:value")
+                "unexpected argument of \(text.count) characters after the URL. "
+                    + "An item is name=text, name:=json, name==value or Name:value")
         }
         guard !name.isEmpty, !Self.isURL(name, separator, value) else {
+            let shown = name.isEmpty && separator != .header ? "\(separator.rawValue)…" : Self.shown(text)
             let hint = separator == .header ? "-H 'Name: value'" : "-q or -j"
             throw ValidationError(
-                "unexpected argument '\(Self.shown(text))' after the URL: a request has one URL. For a part of the request, use \(hint)")
+                "unexpected argument '\(shown)' after the URL: a request has one URL. For a part of the request, use \(hint)")
         }
         (self.name, self.separator, self.value) = (name, separator, value)
         try check()
@@ -46,9 +48,7 @@ struct RequestItem: Equatable {
     private func check() throws {
         let name = name.shownSafely()
         if separator == .file {
-            throw ValidationError(
-                "'\(name)@\(value.shownSafely())' names a file for a form. Write -F \(name)=@\(value.shownSafely()), and -F for each other field"
-            )
+            throw ValidationError("'\(label)' names a file for a form. Write -F \(name)=@…, and -F for each other field")
         }
         if separator == .emptyHeader, !value.isEmpty {
             throw ValidationError("'\(label)' is not an item. '\(name);' sends a header field without a value")
@@ -135,8 +135,10 @@ struct RequestItem: Equatable {
             || name.containsOctet(UInt8(ascii: "/"))
     }
 
-    /// Without the password that a URL may have.
-    private static func shown(_ text: String) -> String { text.containsOctet(UInt8(ascii: "@")) ? "…" : text.shownSafely() }
+    /// The text without the password and the secret query items that a URL may have.
+    private static func shown(_ text: String) -> String {
+        text.containsOctet(UInt8(ascii: "@")) ? "…" : Sensitivity.standard.redactedURL(text).shownSafely()
+    }
 
     /// Whether a text is an item and can't be a URL, because no host has an equals sign: `name=text`, `name:=json`, `name==value`.
     static func isNoURL(_ text: String) -> Bool {

@@ -268,7 +268,7 @@ import Testing
         let stub = StubTransport(
             Stub(.get, "/orders").responds(.status(.unauthorized)),
             Stub(.delete, "/orders/{id}").responds(
-                .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))),
+                .offline, .failure(TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent))),
             Stub(.post, "/jobs").responds(.status(.accepted, headers: [.location: "/jobs/1"])),
             Stub(.get, "/jobs/1").responds(.json(["state": "failed", "progress": 0.5] as JSONValue)))
         let screen = await OrderScreen.Screen(
@@ -278,7 +278,9 @@ import Testing
         #expect(await screen.message == "Sign in again.")
         #expect(await screen.hasMore)
         await screen.delete(OrderScreen.Order(id: 1, item: "tea"))
-        #expect(await screen.message == "You seem to be offline.")
+        #expect(await screen.message == "This device is offline. Connect this device to a network, then try again.")
+        await screen.delete(OrderScreen.Order(id: 1, item: "tea"))
+        #expect(await screen.message == "Could not connect to the server. Check the network connection, or try again later.")
         await screen.export()
         #expect(await screen.message == "The export failed.")
         #expect(await screen.exportProgress == nil)
@@ -318,6 +320,21 @@ import Testing
             #expect(parts.map(\.name) == ["title", "photo", "log"])
             #expect(parts.map(\.fileName) == [nil, photo.lastPathComponent, "today.log"])
             #expect(parts.map { String(decoding: $0.body, as: UTF8.self) } == ["Zürich", "pixels", "pixels"])
+        }
+    }
+
+    @Test func theUploadFormWarnsIfAReportMayHaveArrived() async throws {
+        let transport = StubTransport(Stub(.post, "/reports").responds(.connectionLost, .offline))
+        try await withFile("pixels") { (photo: URL) async throws in
+            let uploader = await UploadForm.Uploader(client: APIClient(HTTPStack(transport).server("https://a.example")))
+            let draft = UploadForm.Draft(title: "Zürich", photo: photo, log: photo)
+            await uploader.send(draft)
+            let lost =
+                "The connection to the server was lost. Check the network connection, then try again. "
+                + "The server may have processed the request already."
+            #expect(await uploader.state == .failed(lost))
+            await uploader.send(draft)
+            #expect(await uploader.state == .failed("This device is offline. Connect this device to a network, then try again."))
         }
     }
 }

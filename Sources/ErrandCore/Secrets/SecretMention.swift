@@ -1,22 +1,23 @@
-internal import ErrandCore
 internal import ErrandFormats
 
-/// Decides whether a nested text without a known syntax, such as a string in JSON, seems to contain a secret and its name. Such a text is
-/// hidden completely.
-struct SecretMention {
-    let sensitivity: Sensitivity
+/// Decides whether a text without a known syntax, such as a string in JSON or the title of a problem, seems to contain a secret and its
+/// name. Such a text is hidden completely.
+package struct SecretMention {
+    private let sensitivity: Sensitivity
     /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are so common that their values
     /// are usually not secret. `urn:token:x` is more often a name than a secret. Therefore a colon marks a value only before white
     /// space or a quotation mark.
-    let isWithin: Bool
+    private let isWithin: Bool
+
+    package init(sensitivity: Sensitivity, isWithin: Bool) { (self.sensitivity, self.isWithin) = (sensitivity, isWithin) }
 
     /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
-    func isIn(_ bytes: [UInt8]) -> Bool { bytes.firstIndex(in: Self.signs) != nil && (hasName(in: bytes) || hasURL(in: bytes)) }
+    package func isIn(_ bytes: [UInt8]) -> Bool { bytes.firstIndex(in: Self.signs) != nil && (hasName(in: bytes) || hasURL(in: bytes)) }
 
     /// The octets of names, tags and URLs. Text without these octets mentions no secret.
-    static let signs = ByteSet { ":=<%@\\".utf8.contains($0) }
+    package static let signs = ByteSet { ":=<%@\\".utf8.contains($0) }
 
-    func isSensitive(_ name: String) -> Bool {
+    package func isSensitive(_ name: String) -> Bool {
         if isWithin { return sensitivity.isSensitive(memberName: name) }
         return sensitivity.isSensitive(queryName: name) || HTTPField.Name(name).map { sensitivity.isSensitive($0) } ?? false
     }

@@ -2,7 +2,7 @@ public import ErrandCore
 internal import Synchronization
 
 /// A transport whose responses come from a closure. It counts the requests and shutdowns.
-public final class ScriptedTransport: HTTPTransport {
+public final class ClosureTransport: HTTPTransport {
     public let capabilities: TransportCapabilities
     private let make: @Sendable (Request) async throws -> Response
     private let counts = Mutex((requests: 0, shutdowns: 0))

@@ -1,0 +1,93 @@
+/// The certificates of a server, about which a request decides: see ``RequestOptions/onServerTrust``.
+public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
+    /// The judgment of the system about the certificates.
+    public enum Verdict: Sendable, Hashable {
+        /// The chain leads to a trusted authority, the dates are valid, and the certificate is for the host.
+        case trusted
+        /// The certificates are not trusted. The reason is a text of the system, which may be in the language of the device.
+        case untrusted(reason: String)
+        /// The system has not judged, because the transport does not check this host: see ``TLSSettings/uncheckedHostsForTesting``.
+        case unchecked
+    }
+
+    /// The host of the server, in the form of ``Origin/host``.
+    public let host: String
+    /// The port of the server.
+    public let port: Int
+    /// The chain of certificates in DER ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)). The server's own certificate is first.
+    ///
+    /// Only if the verdict is ``Verdict/trusted``, the signatures of the chain are verified. Otherwise, anybody can have added the other
+    /// certificates. Then only the first certificate certainly belongs to the server.
+    public let certificates: [Data]
+    /// The judgment of the system.
+    public let verdict: Verdict
+
+    /// Creates a value. For transports, and for tests of closures.
+    public init(host: String, port: Int, certificates: [Data], verdict: Verdict) {
+        (self.host, self.port, self.certificates, self.verdict) = (host, port, certificates, verdict)
+    }
+
+    /// The server and the verdict: `a.example:443, 3 certificates, trusted`.
+    public var description: String {
+        let verdict =
+            switch verdict {
+            case .trusted: "trusted"
+            case .untrusted(let reason): "not trusted: \(reason.shownSafely())"
+            case .unchecked: "not checked"
+            }
+        return "\(host):\(port), \(certificates.count) \(certificates.count == 1 ? "certificate" : "certificates"), \(verdict)"
+    }
+}
+
+/// The decision of a request about the certificates of its server: see ``RequestOptions/onServerTrust``.
+public enum TrustDecision: Sendable, Hashable {
+    /// The system and the settings of the transport decide, as without a decision of the request.
+    case systemVerdict
+    /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible.**
+    ///
+    /// Pins of the transport still apply. If the certificates are not trusted, the pins are compared only with the server's own
+    /// certificate, because the signatures of the chain are not verified.
+    case acceptWithoutVerification
+    /// The server is refused, even if the system trusts the certificates. The reason becomes a part of the error's message.
+    case refuse(because: String)
+}
+
+/// Decides about the certificates of a server.
+public typealias ServerTrustHandler = @Sendable (ServerTrust) async throws -> TrustDecision
+
+// The option does not cross origins: a decision about one server is no decision about another server.
+private enum OnServerTrustKey: OptionKey {
+    static var defaultValue: ServerTrustHandler? { nil }
+    static var requiredCapabilities: TransportCapabilities { .serverTrust }
+}
+
+extension RequestOptions {
+    /// Decides whether this request accepts the certificates of its server; `nil`, the default: the system and the settings of the
+    /// transport decide.
+    ///
+    /// ```swift
+    /// request.options.onServerTrust = { server in
+    ///     server.certificates.first == knownCertificate ? .acceptWithoutVerification : .systemVerdict
+    /// }
+    /// ```
+    ///
+    /// The closure is called after the system has judged the certificates, and before the request is sent on the connection. The request
+    /// has connections of its own, which no other request uses. The closure is called for each of these connections: more than once if
+    /// the call has several attempts. A URL of the scheme `http` has no certificates, and the closure is not called. The closure does not
+    /// decide about the certificates of proxies.
+    ///
+    /// If the closure refuses the server or throws an error, the request fails with the code ``TransportError/Code/tls``, and is not
+    /// sent. The thrown error is the underlying error. If the server responds before the closure has accepted a certificate, the request
+    /// fails, too. The decision never loosens the pins of the transport. If a pin refuses the server, the closure is not called.
+    ///
+    /// The time of the closure counts toward the deadline and the phase timeouts of the request. When such a limit passes, or when the
+    /// call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
+    ///
+    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``, which only
+    /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has. A redirect to another origin removes the option. `coalesce`
+    /// never shares an exchange of a request with this option.
+    public var onServerTrust: ServerTrustHandler? {
+        get { self[OnServerTrustKey.self] }
+        set { self[OnServerTrustKey.self] = newValue }
+    }
+}

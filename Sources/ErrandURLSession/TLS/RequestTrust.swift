@@ -1,0 +1,54 @@
+internal import ErrandCore
+
+/// The decisions of one request about the certificates of its server.
+///
+/// `Challenge`: a challenge of the session, which waits for a reply.
+struct RequestTrust<Challenge: Sendable>: Sendable {
+    /// The next step for a challenge.
+    enum Step: Sendable {
+        /// The closure of the request decides.
+        case ask(ServerTrust)
+        case decided(ServerTrustPolicy.Decision)
+    }
+
+    struct Question: Sendable {
+        let challenge: Challenge
+        let assessment: ServerAssessment
+    }
+
+    /// The server about which the request decides. `nil` if the request decides about no server.
+    let server: Origin?
+    /// The challenges that wait for the closure, in their order.
+    private var questions: [Question] = []
+    private var hasPassed = false
+
+    init(about server: Origin?) { self.server = server }
+
+    /// Whether a response can't belong to the request, because the request has not accepted any certificate of the server.
+    var isMissing: Bool { server != nil && !hasPassed }
+
+    /// Returns the next step after the transport has judged a server.
+    mutating func assess(_ assessment: ServerAssessment, for challenge: Challenge) -> Step {
+        // The session may also report the certificates of a proxy. If a pin refuses the server, the request can't accept the server.
+        guard let server, assessment.acceptance != nil,
+            Origin(ofChallengeBy: assessment.trust.host, port: assessment.trust.port) == server
+        else { return .decided(assessment.decision) }
+        questions.append(Question(challenge: challenge, assessment: assessment))
+        return .ask(assessment.trust)
+    }
+
+    /// Records the decision of the closure about the first waiting challenge. Returns `nil` if no challenge waits.
+    mutating func decide(_ result: Result<TrustDecision, any Error>) -> (Challenge, ServerTrustPolicy.Decision)? {
+        guard !questions.isEmpty else { return nil }
+        let question = questions.removeFirst()
+        let decision = question.assessment.decision(after: result)
+        if case .refuse = decision {} else { hasPassed = true }
+        return (question.challenge, decision)
+    }
+
+    /// Returns the waiting challenges, and forgets them.
+    mutating func takeQuestions() -> [Question] {
+        defer { questions = [] }
+        return questions
+    }
+}

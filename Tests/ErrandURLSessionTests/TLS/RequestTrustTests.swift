@@ -1,0 +1,110 @@
+internal import ErrandCore
+internal import Foundation
+internal import TestSupport
+internal import Testing
+
+@testable internal import ErrandURLSession
+
+/// The decisions of one request, without a session.
+@Suite struct RequestTrustTests {
+    private func assessment(
+        host: String = "a.example", port: Int = 443, _ decision: ServerTrustPolicy.Decision = .useSession, canBeAccepted: Bool = true
+    ) -> ServerAssessment {
+        let accept: @Sendable () -> ServerTrustPolicy.Decision = { .accept }
+        return ServerAssessment(
+            trust: ServerTrust(host: host, port: port, certificates: [], verdict: .trusted), decision: decision,
+            acceptance: canBeAccepted ? accept : nil)
+    }
+
+    /// Returns the request's decisions after the challenges 1, 2, …, about which the closure must decide.
+    private func asked(_ count: Int = 1) -> RequestTrust<Int> {
+        var trust = RequestTrust<Int>(about: "https://a.example")
+        for challenge in 1...count {
+            let step = trust.assess(assessment(), for: challenge)
+            #expect(step.isQuestion)
+        }
+        return trust
+    }
+
+    /// The certificates of other hosts and ports, such as proxies, are no question for the request.
+    @Test(arguments: [
+        ("https://a.example", "a.example", 443, true), ("https://a.example", "A.example", 443, true),
+        ("https://a.example", "a.example", 8443, false), ("https://a.example", "b.example", 443, false),
+        ("https://a.example:8443", "a.example", 8443, true), ("https://[::1]", "::1", 443, true), ("https://[::1]", "[::1]", 443, true),
+        ("https://a.example", "a b", 443, false),
+    ])
+    func onlyTheServerOfTheRequestIsAQuestion(server: String, host: String, port: Int, isAsked: Bool) throws {
+        var trust = RequestTrust<Int>(about: try Origin(server))
+        let step = trust.assess(assessment(host: host, port: port), for: 1)
+        #expect(step.isQuestion == isAsked && trust.isMissing)
+    }
+
+    @Test func aRequestWithoutAClosureIsNotAsked() {
+        var trust = RequestTrust<Int>(about: nil)
+        let step = trust.assess(assessment(), for: 1)
+        #expect(!step.isQuestion && !trust.isMissing)
+    }
+
+    @Test func aServerThatAPinRefusesIsNoQuestion() {
+        var trust = RequestTrust<Int>(about: "https://a.example")
+        let step = trust.assess(assessment(canBeAccepted: false), for: 1)
+        #expect(!step.isQuestion && trust.isMissing)
+    }
+
+    @Test func decisionsBelongToTheChallengesInTheirOrder() {
+        var trust = asked(2)
+        let decisions = [TrustDecision.acceptWithoutVerification, .systemVerdict, .systemVerdict].map { trust.decide(.success($0)) }
+        #expect(decisions.map { $0?.0 } == [1, 2, nil] && !trust.isMissing)
+        guard case .accept? = decisions[0]?.1, case .useSession? = decisions[1]?.1 else {
+            Issue.record("\(decisions)")
+            return
+        }
+    }
+
+    @Test(arguments: [TrustDecision.systemVerdict, .acceptWithoutVerification, .refuse(because: "unknown")])
+    func onlyAnAcceptedCertificateIsEnough(decision: TrustDecision) {
+        var trust = asked()
+        #expect(trust.isMissing)
+        _ = trust.decide(.success(decision))
+        #expect(trust.isMissing == (decision == .refuse(because: "unknown")))
+    }
+
+    @Test func aFailedClosureAcceptsNothing() {
+        var trust = asked()
+        _ = trust.decide(.failure(CancellationError()))
+        #expect(trust.isMissing)
+    }
+
+    @Test func takenQuestionsGetNoDecision() {
+        var trust = asked()
+        let (first, second) = (trust.takeQuestions(), trust.takeQuestions())
+        #expect(first.map(\.challenge) == [1] && second.isEmpty)
+        let decision = trust.decide(.success(.acceptWithoutVerification))
+        #expect(decision == nil && trust.isMissing)
+    }
+
+    // MARK: The rules of a request
+
+    @Test(
+        arguments: [
+            ("https://a.example/x", nil, "https://a.example"), ("https://a.example:8443/x", nil, "https://a.example:8443"),
+            // The closure `configure` of the transport has changed the URL.
+            ("https://a.example/x", "https://b.example/y", "https://b.example"), ("https://a.example/x", "http://a.example/", nil),
+            ("http://a.example/x", nil, nil),
+        ] as [(String, String?, String?)])
+    func aRequestDecidesAboutTheServerOfItsURL(url: String, sent: String?, server: String?) throws {
+        var request = try Request(.get, url: url)
+        let sentURL = try #require(URL(string: sent ?? url))
+        #expect(Exchange.Machine.Rules.decidedServer(of: request, at: sentURL) == nil)
+        request.options.onServerTrust = { _ in .systemVerdict }
+        var rules = Exchange.Machine.Rules(for: request)
+        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: sentURL)
+        #expect(rules.decidedServer?.description == server)
+        // A connection that another request has opened was not shown to the closure.
+        #expect(rules.needsOwnSession == (server != nil))
+    }
+}
+
+extension RequestTrust.Step {
+    fileprivate var isQuestion: Bool { if case .ask = self { true } else { false } }
+}
