@@ -94,7 +94,7 @@ public final class HSTSHosts: Sendable {
     /// The first field of the response counts. `max-age=0` removes the host. The field is ignored in these cases
     /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)):
     /// - The field is invalid.
-    /// - The response came by `http`, or its certificate was not checked (``/ErrandCore/ResponseMetadata/serverIsUnverified``).
+    /// - The response came by `http`, or its certificate is not trusted (``/ErrandCore/ResponseMetadata/serverIsUnverified``).
     /// - The host is an IP address.
     /// - The response comes from a cache of the app.
     public func note(_ response: Response) {
