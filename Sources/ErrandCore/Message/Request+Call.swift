@@ -24,6 +24,7 @@ extension Request {
         next.options.requestNumber = options.requestNumber ?? earlier.options.requestNumber
         next.options.sensitivity.formUnion(earlier.options.sensitivity)
         next.options.fieldsOfServer.formUnion(earlier.options.fieldsOfServer)
+        next.options.fieldsWithoutServer.formUnion(earlier.options.fieldsWithoutServer)
         next.options.hasLeftOrigin = options.hasLeftOrigin || earlier.options.hasLeftOrigin
         // The stamp must differ from every earlier stamp of the call, so that the outer layers restore the call.
         next.options.callStamp = earlier.options.callStamp &+ 1

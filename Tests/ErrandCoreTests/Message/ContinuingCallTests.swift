@@ -12,7 +12,7 @@ import Testing
         earlier.deadline = Deadline(after: .seconds(7), clock: clock)
         earlier.options.requestNumber = 3
         earlier.options.sensitivity = Sensitivity(fields: [Self.own], queryNames: ["card"])
-        earlier.options.fieldsOfServer = [.userAgent]
+        (earlier.options.fieldsOfServer, earlier.options.fieldsWithoutServer) = ([.userAgent], [.acceptLanguage])
         earlier.options.redirectsAreFollowed = true
         earlier.options.eventSink = RecordingEventSink()
         return earlier
@@ -36,6 +36,7 @@ import Testing
         #expect(next.id == earlier.id && next.options.requestNumber == 3 && next.options.redirectsAreFollowed)
         #expect(next.options.sensitivity.isSensitive(Self.own) && next.options.sensitivity.isSensitive(queryName: "card"))
         #expect(next.options.sensitivity.isSensitive(queryName: "iban") && next.options.fieldsOfServer == [.userAgent])
+        #expect(next.options.fieldsWithoutServer == [.acceptLanguage])
         #expect(next.options.eventSink is RecordingEventSink && !next.options.hasLeftOrigin)
         #expect(next.options.callStamp != earlier.options.callStamp)
         for (seconds, expected) in [(3, 3), (600, 7)] {
