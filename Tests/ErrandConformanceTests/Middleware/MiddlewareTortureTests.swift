@@ -311,7 +311,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(
             name: "all of them",
             stub: Stub().responds(
-                lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to"]), pieces(.unauthorized), pieces()),
+                lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to", .setCookie: "a=b"]), pieces(.unauthorized),
+                pieces()),
             movesTime: true, leastCancelled: 20, lateJobs: 40
         ) { parts in
             let (clock, still) = (parts.clock, parts.stillClock)
@@ -321,6 +322,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 MetricsMiddleware(factory: parts.metrics)
                 TransformMiddleware.request { _ in await Task.yield() }
                 DelayMiddleware(by: .milliseconds(1), clock: clock)
+                CookiesMiddleware(CookieJar())
                 HSTSMiddleware(HSTSHosts())
                 RedirectMiddleware()
                 RetryMiddleware(clock: clock, random: { 0.5 })
