@@ -49,7 +49,7 @@ import Testing
 
     @Test func aResponseThatChangesTheProtocolSetsNoCookie() async throws {
         let jar = CookieJar()
-        let sender = ClosureSender { request in
+        let sender = StubSender { request in
             Response(head: HTTPResponse(status: .switchingProtocols, headerFields: Self.fields(["a=1"])), request: request)
         }
         _ = try await sender.cookies(jar).send(try request())
@@ -59,7 +59,7 @@ import Testing
     @Test func aStoredResponseOfACacheSetsNoCookie() async throws {
         let jar = CookieJar()
         for (name, outcome) in [("a", CacheStatus.Outcome.hit), ("b", .forwarded(.stale)), ("c", .forwarded(.uriMiss))] {
-            let sender = ClosureSender { request in
+            let sender = StubSender { request in
                 var response = Response(head: HTTPResponse(status: .ok, headerFields: Self.fields(["\(name)=1"])), request: request)
                 response.metadata.cacheStatus = CacheStatus(outcome)
                 return response
