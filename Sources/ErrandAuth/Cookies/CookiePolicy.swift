@@ -100,8 +100,9 @@ extension String.UTF8View {
     /// Whether the text can be a name, a value or a path: no control characters other than tabs, no semicolons, and no white space at the
     /// ends.
     fileprivate var isCookieText: Bool {
-        !contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F || $0 == UInt8(ascii: ";") } && first?.isOptionalSpace != true
-            && last?.isOptionalSpace != true
+        var text = String(self)
+        return text.withUTF8 { ByteScan.firstControl(in: $0).control == nil } && !contains(UInt8(ascii: ";"))
+            && first?.isOptionalSpace != true && last?.isOptionalSpace != true
     }
 
     /// Whether the text can be the domain of a cookie: visible ASCII characters of a host, in lower case, without a dot at the beginning.

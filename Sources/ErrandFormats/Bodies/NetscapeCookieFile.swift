@@ -123,7 +123,7 @@ extension NetscapeCookieFile.Entry {
         // Editors that remove white space at the end of a line also remove the tab in front of an empty value.
         if fields.count == 6 { fields.append(rest.part(rest.count..<rest.count)) }
         guard fields.count == 7 else { throw .fields }
-        guard !rest.contains(where: { $0 < 0x20 && $0 != UInt8(ascii: "\t") || $0 == 0x7F }) else { throw .octet }
+        guard ByteScan.firstControl(in: rest).control == nil else { throw .octet }
         let domain = try Self.domain(fields[0])
         let (includesSubdomains, isSecure) = (try Self.flag(fields[1]), try Self.flag(fields[3]))
         guard fields[2].first == UInt8(ascii: "/") else { throw .path }

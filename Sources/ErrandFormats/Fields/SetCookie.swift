@@ -74,7 +74,7 @@ public struct SetCookie: Sendable {
 
     /// Reads the octets of a field's value.
     package init(octets: UnsafeBufferPointer<UInt8>) throws(Problem) {
-        guard !octets.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else { throw .controlCharacter }
+        guard ByteScan.firstControl(in: octets).control == nil else { throw .controlCharacter }
         var end = octets.end(ofPieceAt: 0)
         let pair = octets.part(0..<end)
         // A pair without an equals sign is a value without a name.
