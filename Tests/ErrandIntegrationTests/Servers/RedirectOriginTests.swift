@@ -54,6 +54,37 @@ import Testing
         }
     }
 
+    /// A client certificate is a setting of the transport, and belongs to no origin. Therefore a redirect does not remove the certificate.
+    @Test(arguments: [false, true]) func aClientCertificateIsForEachServerThatAsks(hasCertificate: Bool) async throws {
+        let files = try FileAuthority()
+        let (certificate, key) = (files.folder.file("client.pem"), files.folder.file("client.key"))
+        try files.authority.clientCertificate().write(certificateToPath: certificate, keyToPath: key)
+        let plain = MockServer.Configuration.tls(try files.authority.certificate(), protocols: [.http1_1])
+        var asking = plain
+        asking.tls?.clientAuthority = files.authority
+        // With TLS 1.3, a client may send a request before the server refuses the certificate.
+        asking.tls?.versions = .tls12 ... .tls12
+        try await withMockServer(plain) { first in
+            try await withMockServer(asking) { second in
+                first.enqueue(.redirect(to: second.url("/b")))
+                second.enqueue(.text("fine"))
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [files.path]
+                    if hasCertificate { $0.tls.clientCertificate = .init(chainPEMFile: certificate, keyPEMFile: key) }
+                } _: { transport in
+                    let request = try Request(.get, url: first.url("/a"))
+                    if hasCertificate {
+                        #expect(try await transport.redirect().send(request).body.collect() == Data("fine".utf8))
+                    } else {
+                        let failure = try await transportError { try await transport.redirect().send(request) }
+                        #expect(failure.code == .tls)
+                    }
+                    #expect(first.requests.map(\.path) == ["/a"] && second.requests.map(\.path) == (hasCertificate ? ["/b"] : []))
+                }
+            }
+        }
+    }
+
     #if Auth
     /// From A to B, within B, and back to A: see ``RedirectLeaks``.
     @Test(arguments: [MockServer.ApplicationProtocol.http1_1, .http2])
