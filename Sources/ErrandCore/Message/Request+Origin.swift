@@ -72,6 +72,7 @@ extension Request {
     public mutating func changeToGET() {
         head.method = .get
         body = .empty
+        options.idempotencyKey = nil
         for name in Self.contentFields { head.headerFields[name] = nil }
     }
 
@@ -96,7 +97,6 @@ extension Request {
         head.headerFields = HTTPFields(head.headerFields.filter(mayCross))
         options.fallbackHeaders = HTTPFields(options.fallbackHeaders.filter(mayCross))
         options.removeOriginBoundOptions()
-        options.idempotencyKey = nil
         options.hasLeftOrigin = true
     }
 }
