@@ -279,7 +279,8 @@ let package = Package(
         .testTarget(
             name: "ErrandNIOTests",
             dependencies: [
-                "ErrandCompression", "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO", "ErrandTesting",
+                "ErrandAuth", "ErrandCompression", "ErrandConformance", "ErrandMiddleware", "ErrandMockServer", "ErrandNIO",
+                "ErrandTesting",
                 "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(platforms: swiftNIOPlatforms, traits: ["NIO"])),
@@ -296,8 +297,8 @@ let package = Package(
         .testTarget(
             name: "ErrandURLSessionTests",
             dependencies: [
-                "ErrandCompression", "ErrandConformance", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandMockServer",
-                "ErrandNIO", "ErrandTesting", "ErrandURLSession", "TestSupport",
+                "ErrandAuth", "ErrandCompression", "ErrandConformance", "ErrandCore", "ErrandFormats", "ErrandMiddleware",
+                "ErrandMockServer", "ErrandNIO", "ErrandTesting", "ErrandURLSession", "TestSupport",
             ]
         ),
         .testTarget(

@@ -9,7 +9,7 @@ let package = Package(
     name: "ErrandBenchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["Telemetry", "NIO"]),
+        .package(name: "Errand", path: "..", traits: ["Telemetry", "NIO", "Auth"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -22,7 +22,8 @@ let package = Package(
         .target(
             name: "SeamCases",
             dependencies: [
-                .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandAuth", package: "Errand"),
+                .product(name: "ErrandCore", package: "Errand"),
                 .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandTelemetry", package: "Errand"),
                 .product(name: "Metrics", package: "swift-metrics"), .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
@@ -44,7 +45,7 @@ let package = Package(
             name: "FormatBenchmarks",
             dependencies: [
                 "CAllocations", "CPeers", .product(name: "ErrandCore", package: "Errand"),
-                .product(name: "ErrandFormats", package: "Errand"),
+                .product(name: "ErrandFormats", package: "Errand"), .product(name: "ErrandAuth", package: "Errand"),
                 .product(name: "ErrandCompression", package: "Errand"),
             ]
         ),

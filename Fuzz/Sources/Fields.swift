@@ -7,6 +7,7 @@ let fieldTargets = [
     Target("content-range", contentRange), Target("http-date", httpDate), Target("media-type", mediaType),
     Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter),
     Target("rate-limit", rateLimit), Target("alt-svc", altSvc), Target("entity-tag", entityTag), Target("cookie-date", cookieDate),
+    Target("strict-transport-security", strictTransportSecurity), Target("set-cookie", setCookie),
 ]
 
 private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
@@ -112,6 +113,35 @@ private func cookieDate(_ input: inout Input) {
     expectEqual(HTTPDate(cookieDate: text + " 1 Jan 2000 00:00:00"), date, "what follows a date changes it")
 }
 
+private func setCookie(_ input: inout Input) {
+    let now = instant(input.shortBytes())
+    let bytes = input.bytes()
+    let read = try? bytes.withUnsafeBufferPointer { octets throws(SetCookie.Problem) in try SetCookie(octets: octets) }
+    guard let cookie = read else { return }
+    let (name, value) = (cookie.name.utf8, cookie.value.utf8)
+    expect((1...4_096).contains(name.count + value.count), "a cookie of \(name.count + value.count) bytes")
+    for text in [name, value] {
+        expect(!text.contains { isControl($0) && $0 != 0x09 || $0 == UInt8(ascii: ";") }, "an octet that can't be sent")
+        expect(![0x09, 0x20].contains(text.first) && ![0x09, 0x20].contains(text.last), "white space at an end")
+    }
+    expect(!name.contains(UInt8(ascii: "=")) && cookie.domain != "" && cookie.path?.utf8.first ?? 0x2F == 0x2F, "a part that is none")
+    expect([cookie.domain, cookie.path].allSatisfy { $0?.utf8.count ?? 0 <= 3 * 1_024 }, "an attribute over the limit")
+    if let expiry = cookie.expiry(receivedAt: now) {
+        let seconds = expiry.secondsSinceEpoch - now.secondsSinceEpoch
+        expect(seconds <= 34_560_000 && (cookie.maxAge ?? 0 <= 0 || seconds > 0), "\(seconds) seconds to live")
+    }
+    let pair = SetCookie(cookie.name + "=" + cookie.value)
+    expect(pair?.name.isExactly(cookie.name) == true && pair?.value.isExactly(cookie.value) == true, "a pair changes")
+    let longer = SetCookie(bytes.text + "; Max-Age=7; Domain=.X; Path=/x; Secure; HttpOnly; SameSite=Lax")
+    expect(longer?.maxAge == 7 && longer?.domain == "x" && longer?.path == "/x", "the last attribute does not count")
+    expect(longer?.isSecure == true && longer?.isHTTPOnly == true && longer?.sameSite == .lax, "the last attribute does not count")
+    var writer = CookieFieldWriter(limitBytes: FieldLimits.valueBytes)
+    let hasRoom = writer.append(cookie.name, cookie.value) && writer.append("a", "b")
+    let written = (cookie.name.isEmpty ? "" : cookie.name + "=") + cookie.value + "; a=b"
+    expect(hasRoom && writer.octets == Array(written.utf8), "what is written differs")
+    _ = cookie.description
+}
+
 private func rfc3339Date(_ input: inout Input) {
     let text = input.text()
     let date: RFC3339Date
@@ -163,6 +193,20 @@ private func challenges(_ input: inout Input) {
         expectEqual(Set(challenge.parameters.map(\.name)).count, challenge.parameters.count, "two parameters with one name")
         expect(challenge.token68 == nil || challenge.parameters.isEmpty, "parameters and a token")
         expect(!challenge.description.utf8.contains(where: isControl), "a control character in a description")
+    }
+}
+
+private func strictTransportSecurity(_ input: inout Input) {
+    let text = input.text()
+    guard let policy = StrictTransportSecurity(text) else { return }
+    expect(text.utf8.count <= FieldLimits.valueBytes, "a value of \(text.utf8.count) bytes")
+    expect(policy.maxAge >= .zero && policy.maxAge <= StrictTransportSecurity.longestMaxAge, "an age of \(policy.maxAge)")
+    expect(policy.maxAge.components.attoseconds == 0, "a part of a second")
+    expectEqual(StrictTransportSecurity(policy.description), policy, "a value changes when it is written and read")
+    expectEqual(StrictTransportSecurity(maxAge: policy.maxAge, includesSubdomains: policy.includesSubdomains), policy, "a made value")
+    if text.utf8.count <= FieldLimits.valueBytes - 20 {
+        expectEqual(StrictTransportSecurity(text + ";other"), policy, "another directive changes the value")
+        expectEqual(StrictTransportSecurity(text + ";max-age=1"), nil, "a second max-age is accepted")
     }
 }
 

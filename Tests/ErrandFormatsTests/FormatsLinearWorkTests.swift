@@ -49,6 +49,10 @@ struct FormatsLinearWorkTests {
         }
     }
 
+    private static let readCookies: @Sendable (String) -> Void = { text in
+        Array(text.utf8).withUnsafeBufferPointer { _ = NetscapeCookieFile(parsing: $0).entries.count }
+    }
+
     /// Changes one value, once for each byte of the text.
     private static func changes(_ name: String, _ change: @escaping @Sendable (inout JSONValue, Int) throws -> Void) -> Parser {
         Parser("JSON, \(name)", 1_000, text: repeated("x")) { text in
@@ -68,6 +72,19 @@ struct FormatsLinearWorkTests {
         changes("members that are assigned") { $0["m\($1)"] = 1 },
         Parser("cookie date", text: repeated("1 nov ")) { _ = HTTPDate(cookieDate: $0) },
         Parser("cookie date, digits", text: repeated("1")) { _ = HTTPDate(cookieDate: $0 + ":" + $0 + ":" + $0) },
+        Parser("Set-Cookie, attributes", text: { "a=b" + String(repeating: ";domain=a", count: $0) }) { _ = SetCookie($0) },
+        Parser("Set-Cookie, semicolons", text: { "a=b" + String(repeating: ";", count: $0) }) { _ = SetCookie($0) },
+        Parser("Set-Cookie, one attribute", text: { "a=b;path=/" + String(repeating: "=", count: $0) }) { _ = SetCookie($0) },
+        Parser("Set-Cookie, spaces", text: { "a" + String(repeating: " ", count: $0) + "=" + String(repeating: "\t", count: $0) + "b" }) {
+            _ = SetCookie($0)
+        },
+        Parser(
+            "Set-Cookie, digits",
+            text: { "a=b;max-age=" + String(repeating: "9", count: min($0, 1_000)) + String(repeating: ";", count: $0) }
+        ) {
+            _ = SetCookie($0)
+        },
+        Parser("Clear-Site-Data", text: repeated("\"a\",")) { _ = ClearSiteData.includesCookies([$0]) },
         Parser("entity tags", 1_000, text: repeated("\"\",")) { _ = EntityTagCondition($0) },
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },
@@ -110,6 +127,7 @@ struct FormatsLinearWorkTests {
         Parser("multipart, head", text: { "--b\r\n" + String(repeating: "A: 1\r\n", count: $0) }, readMultipart),
         Parser("date", text: repeated("Sun, ")) { _ = HTTPDate($0, now: HTTPDate(secondsSinceEpoch: 0)) },
         Parser("retry after", text: repeated("9")) { _ = RetryAfter.wait($0, date: $0, now: HTTPDate(secondsSinceEpoch: 0)) },
+        Parser("strict transport security", 1_000, text: { "max-age=1" + parameters($0) }) { _ = StrictTransportSecurity($0) },
         Parser("form", text: repeated("ä &")) { _ = FormURLEncoded.encode([(name: $0, value: $0)]) },
         Parser("JSON, array", text: { "[" + String(repeating: "\"\",", count: $0) + "0]" }) { _ = try? JSONValue(parsing: $0.utf8) },
         Parser("JSON, one name", text: { "{" + String(repeating: "\"a\":[],", count: $0) + "\"b\":{}}" }) {
@@ -165,6 +183,11 @@ struct FormatsLinearWorkTests {
         Parser("problem, marks", text: { "{\"type\":\"" + String(repeating: "\u{301}\u{316}", count: $0) + "\"}" }) {
             _ = (try? ProblemDetails(parsing: $0.utf8))?.description
         },
+        Parser("cookie file, lines", text: repeated("a.example\tFALSE\t/\tFALSE\t0\ta\tb\n"), readCookies),
+        Parser("cookie file, one line", text: { "a.example\tFALSE\t/\tFALSE\t0\ta\t" + String(repeating: "b", count: $0) }, readCookies),
+        Parser("cookie file, tabs", text: repeated("\t"), readCookies),
+        Parser("cookie file, spaces", text: repeated(" "), readCookies),
+        Parser("cookie file, bad lines", text: repeated("x\r\n"), readCookies),
         Parser("events, one line", text: { "data:" + String(repeating: "a", count: $0 * 8) }) { events(in: $0, pieces: 16) },
         Parser("events, many lines", text: repeated("data:a\n")) { events(in: $0, pieces: 16) },
         Parser("events, many events", text: repeated("data\n\n")) { events(in: $0, pieces: 16) },

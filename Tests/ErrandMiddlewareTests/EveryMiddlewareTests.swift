@@ -19,6 +19,11 @@ import Testing
         MiddlewareUnderTest("timeout", switchOff: { $0.options.timeout = .off }) { $0.timeout(.seconds(60)) },
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
+        MiddlewareUnderTest("hsts", switchOff: { $0.options.hsts = .off }) { $0.hsts(HSTSHosts()) },
+        MiddlewareUnderTest(
+            "hsts, with a known host", changes: .target, request: { try Request(.get, url: "http://a.example/x") },
+            switchOff: { $0.options.hsts = .off }
+        ) { $0.hsts(HSTSHosts(preloaded: (try? HSTSHost("a.example")).map { [$0] } ?? [])) },
         MiddlewareUnderTest("decompress", changes: .addedFields, switchOff: { $0.options.decompress = .off }) { $0.decompress() },
         MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compressRequests = .off }) { $0.compressRequests(nil) },
         MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authenticate = .off }) {
@@ -26,6 +31,12 @@ import Testing
         },
         MiddlewareUnderTest("authenticate, which waits to be asked", switchOff: { $0.options.authenticate = .off }) {
             $0.authenticate(.digest(user: "joe", password: "secret"))
+        },
+        MiddlewareUnderTest("cookies", switchOff: { $0.options.cookies = .off }) { $0.cookies(CookieJar()) },
+        MiddlewareUnderTest("cookies, with a cookie", changes: .addedFields, switchOff: { $0.options.cookies = .off }) {
+            let jar = CookieJar()
+            try? jar.set(Cookie(name: "a", value: "b", domain: "a.example", created: HTTPDate(secondsSinceEpoch: 0)))
+            return $0.cookies(jar)
         },
         MiddlewareUnderTest("sign", changes: .addedFields, switchOff: { $0.options.sign = .off }) {
             $0.sign(with: .awsV4(AWSCredentials(accessKeyID: "id", secretAccessKey: "secret"), region: "r", service: "s3"))

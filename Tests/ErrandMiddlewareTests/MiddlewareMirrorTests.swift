@@ -14,6 +14,12 @@ import Testing
         return ["\(value)", String(reflecting: value), dumped]
     }
 
+    private static let jar: CookieJar = {
+        let jar = CookieJar()
+        try? jar.set(Cookie(name: "a", value: secret, domain: "a.example", created: HTTPDate(secondsSinceEpoch: 0)))
+        return jar
+    }()
+
     private static let configured: [any HTTPMiddleware] = [
         ServerMiddleware(
             "https://a.example/?token=\(secret)", headers: [.authorization: secret, .userAgent: secret], query: ["sig": secret]),
@@ -29,9 +35,11 @@ import Testing
         AuthenticateMiddleware(.bearer(secret)),
         AuthenticateMiddleware(.bearer(TokenSource(AccessToken(secret, refreshToken: secret)) { _ in AccessToken(secret) })),
         AuthenticateMiddleware(.apiKey(secret, in: .header(.custom("X-Key")))),
+        CookiesMiddleware(jar),
         SignMiddleware(
             .awsV4(
                 AWSCredentials(accessKeyID: secret, secretAccessKey: secret, sessionToken: secret), region: "eu-central-1", service: "s3")),
+        HSTSMiddleware(HSTSHosts(preloaded: (try? HSTSHost("\(secret).example")).map { [$0] } ?? [])),
         ValidateMiddleware([
             ResponseValidator("a token") { request, _, _ in request.head.path == secret ? .retry(.immediate, atMost: 1) : .next }
         ]),

@@ -31,6 +31,11 @@ import Testing
         (.redirect, .cache),
         (.redirect, .cookies),
         (.redirect, .authenticate),
+        (.server, .hsts),
+        (.redirect, .hsts),
+        (.hsts, .authenticate),
+        (.hsts, .cookies),
+        (.hsts, .cache),
         (.cache, .coalesce),
         (.timeout, .coalesce),
         (.timeout, .retry),
@@ -40,6 +45,10 @@ import Testing
         (.redirect, .coalesce),
         (.authenticate, .coalesce),
         (.cookies, .coalesce),
+        (.server, .cookies),
+        (.validateStatus, .cookies),
+        (.authenticate, .cookies),
+        (.cookies, .cache),
         (.coalesce, .hedge),
         (.retry, .hedge),
         (.hedge, .circuitBreaker),
@@ -77,7 +86,8 @@ import Testing
     ]
 
     private static let stack = StubTransport()
-        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().redirect().retry()
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cookies(CookieJar()).hsts(HSTSHosts())
+        .redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
         .log(to: Logger(label: "order")).traceCall().number()
         .server("https://a.example")
@@ -94,7 +104,7 @@ import Testing
         #expect(Set(declared).count == declared.count, "each pair is declared once")
         #expect(Set(declared) == Set(Self.expected.map { Pair(outer: $0.outer, inner: $0.inner) }))
         let once = Self.stack.layers.filter { $0.neighbors.contains { $0.side == .once } }
-        #expect(once.map(\.place) == [.retry, .redirect])
+        #expect(once.map(\.place) == [.retry, .redirect, .cookies])
     }
 
     @Test func theCanonicalOrderKeepsAllRules() { #expect(Self.stack.orderProblems == []) }
@@ -120,6 +130,11 @@ import Testing
             (
                 stub.decompress().decompress(),
                 "decompress is outside another decompress: the inner decompress would decode nothing, and its limits would not apply"
+            ),
+            (stub.redirect().hsts(HSTSHosts()), "hsts is outside redirect: the next hop would be sent by http"),
+            (
+                stub.hsts(HSTSHosts()).authenticate(.bearer("token")),
+                "authenticate is outside hsts: credentials would be chosen for the URL with http"
             ),
             (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),
             (

@@ -63,6 +63,8 @@ extension OptionRow {
             $0.onServerTrust = { _ in .systemVerdict }
         },
         OptionRow("SiteContextKey", .value) { $0.siteContext = .crossSite },
+        OptionRow("HTTPSChangeKey", .ignored(because: "the URLs are compared")) { $0.httpsChange = HTTPSChange() },
+        OptionRow("OriginOfPageKey", note) { $0.originOfPage = Origin("https://a.example") },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
@@ -130,7 +132,11 @@ extension OptionRow {
     ]
 
     #if Auth
+    private static let jar = CookieJar()
+
     static let auth: [OptionRow] = [
+        OptionRow("CookiesOptionKey", .value, requiredMiddleware: .cookies) { $0.cookies = .use(jar) },
+        OptionRow("CookiesOptionKey", .value) { $0.cookies = .off },
         OptionRow("AuthenticateOptionKey", .unique, crossesOrigins: false, requiredMiddleware: .authenticate) {
             $0.authenticate = .use(.basic(user: "joe", password: "x"))
         },
@@ -142,6 +148,8 @@ extension OptionRow {
             $0.sign = .use(.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s"))
         },
         OptionRow("SignOptionKey", .value, crossesOrigins: false) { $0.sign = .off },
+        OptionRow("HSTSOptionKey", outside, requiredMiddleware: .hsts) { $0.hsts = .use(HSTSHosts()) },
+        OptionRow("HSTSOptionKey", .value) { $0.hsts = .off },
     ]
     #else
     static let auth: [OptionRow] = []

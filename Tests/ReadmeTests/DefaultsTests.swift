@@ -54,6 +54,8 @@ import Testing
         values["TransferProgress"] = try stated(
             "100 ms", in: "ErrandCore/Bodies/TransferProgress.swift", by: "every interval: Duration = .milliseconds(100)")
         values["RedirectPolicy.maxHops"] = number(RedirectPolicy.standard.maxHops)
+        values["RedirectPolicy.sameRequestLimit"] = number(RedirectPolicy.sameRequestLimit)
+        values["RedirectPolicy.allowsDowngrade"] = "\(RedirectPolicy.standard.allowsDowngrade)"
         values["RetryPolicy.maxAttempts"] = number(RetryPolicy.standard.maxAttempts)
         values["RetryPolicy.backoff"] = "\(RetryPolicy.standard.backoff)"
         values["RetryPolicy.maxRetryAfter"] = RetryPolicy.standard.maxRetryAfter.inWords
@@ -115,6 +117,14 @@ import Testing
         values["RefreshPolicy.leadTime"] = RefreshPolicy.standard.leadTime.inWords
         values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)
         values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
+        values["HSTSHosts.limit"] = number(HSTSHosts.limit)
+        let cookies = CookieJar.Limits()
+        values["CookieJar.Limits.hostCount"] = number(cookies.hostCount)
+        values["CookieJar.Limits.siteCount"] = number(cookies.siteCount)
+        values["CookieJar.Limits.totalCount"] = number(cookies.totalCount)
+        values["CookieJar.Limits.totalBytes"] = bytes(cookies.totalBytes)
+        values["CookieJar.Limits.fieldBytes"] = bytes(cookies.fieldBytes)
+        values["CookieFile.limitBytes"] = bytes(CookieFile.limitBytes)
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)

@@ -128,6 +128,9 @@ import Testing
         Row(.oauthSignOut, 4130, "oauthSignOut", "Could not sign out at the server."),
         Row(.tokenFileInvalid, 4200, "tokenFileInvalid", "The stored sign-in cannot be used."),
         Row(.tokenFileBusy, 4201, "tokenFileBusy", "The stored sign-in is in use by another process."),
+        Row(.cookieStore, 4300, "cookieStore", "The cookies could not be read or saved."),
+        Row(.cookieRefused, 4301, "cookieRefused", "The cookie was not accepted."),
+        Row(.cookieFileInvalid, 4310, "cookieFileInvalid", "The stored cookies cannot be used."),
         Row(.circuitBreaker, 5000, "circuitBreaker", "The request was not sent, because the server did not work properly a moment ago."),
         Row(.rateLimit, 5001, "rateLimit", "The request was not sent, because too many requests were sent to the server."),
         Row(.rateLimitStore, 5002, "rateLimitStore", "The request was not sent, because the limit for requests could not be read."),
@@ -135,6 +138,8 @@ import Testing
         Row(.invalidRedirect, 5011, "invalidRedirect", "A redirect of the server cannot be followed."),
         Row(.severalRedirectTargets, 5012, "severalRedirectTargets", "A redirect of the server cannot be followed."),
         Row(.redirectDowngrade, 5013, "redirectDowngrade", "A redirect of the server cannot be followed."),
+        Row(.redirectLoop, 5014, "redirectLoop", "A redirect of the server cannot be followed."),
+        Row(.redirectNeedsHTTPS, 5015, "redirectNeedsHTTPS", "A redirect of the server cannot be followed."),
         Row(.slowReader, 5020, "slowReader", "The response of the server was not read in time."),
         Row(.responseValidation, 5030, "responseValidation", "The response of the server was not accepted."),
         Row(.unsupportedOption, 5040, "unsupportedOption", "The request cannot be sent."),
@@ -240,8 +245,10 @@ import Testing
         signOut.purpose = .signOut
         var errors: [any Error] = [
             signOut, TokenFileError(path: "/tmp/7", reason: "7", isCorrupt: true), TokenFileError(path: "/tmp/7", reason: "7"),
+            CookieFileError(.corrupt, path: "/tmp/7"),
         ]
         for reason in reasons { errors.append(AuthenticationError(reason, request: try request())) }
+        errors += [CookieJarError(.loadFailed, underlying: CancellationError(), request: try request()), CookieRefusal(.prefix, "sid7")]
         for code in codes { errors.append(OAuthError(code, "7")) }
         return errors
     }
@@ -249,7 +256,8 @@ import Testing
     private static func layerErrors() throws -> [any Error] {
         let (get, head) = (try request(), HTTPResponse(status: .found))
         let redirects: [RedirectError.Code] = [
-            .tooManyHops(7), .invalidLocation(InvalidURLError("7", .missingHost)), .severalLocations, .downgrade,
+            .tooManyHops(7), .invalidLocation(InvalidURLError("7", .missingHost)), .severalLocations, .downgrade, .loop,
+            .credentialsNeedHTTPS,
         ]
         let options = UnsupportedOptionError(HedgeOfTestKey.self, missing: .middleware(.hedge), request: get)
         let resilience = #expect(throws: ResilienceError.self) {

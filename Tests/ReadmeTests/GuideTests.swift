@@ -136,6 +136,32 @@ import Testing
         #expect(club.api.stack.orderProblems.isEmpty && club.open.stack.orderProblems.isEmpty)
     }
 
+    @Test func theArticleOnCookiesIsCorrect() async throws {
+        let signedIn = Stub(.get, "/orders").header(.cookie, "sid=1").responds(.json(["tea"]), repeatingLast: true)
+        let stub = StubTransport(
+            Stub(.post, "/login").responds(
+                .status(.seeOther, headers: [.location: "/orders", .setCookie: "sid=1; Max-Age=60"])),
+            signedIn, Stub(.post, "/logout").responds(.status(.noContent)), Stub(.get, "/orders").responds(.redirect(to: "/login")),
+            Stub(.get, "/prices").responds(.status(.ok), repeatingLast: true))
+        let store = MemoryCookieStore()
+        let bakery = Bakery(over: HTTPStack.sorted(around: stub).redirect(), store: store)
+        try await bakery.signIn(user: "joe", password: "right")
+        let next = Bakery(over: .sorted(around: stub), store: store)
+        #expect(try await next.orders() == ["tea"])
+        let guest = CookieJar()
+        try guest.set(try #require(SetCookie("sid=2")), from: HTTPURL("https://bakery.example/"))
+        try await sendWithOtherCookies(next.api.stack, guest: guest)
+        #expect(stub.requests.suffix(2).map { $0.request.head.headerFields[.cookie] } == [nil, "sid=2"])
+        let folder = try TestFolder("guide")
+        let file = try folder.write(CookieFile.netscapeText(of: guest.cookies), to: "cookies.txt")
+        try await exchangeWithCURL(next.jar, file: URL(fileURLWithPath: file))
+        let read = try CookieFile.netscape(parsing: folder.read("cookies.txt"))
+        #expect(read.cookies.map(\.value) == ["2"] && next.jar.cookies.map(\.value) == ["2"])
+        try await next.signOut()
+        #expect(next.jar.count == 0 && store.load().isEmpty && next.api.stack.orderProblems.isEmpty)
+        #expect(makeStrictStack(guest).orderProblems.isEmpty && makeBakery(in: URL(fileURLWithPath: folder.path)).jar.count == 0)
+    }
+
     @Test func aServerEndsASession() async throws {
         let issued = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)
         let stub = StubTransport(Stub(.post, "/v1/session").responds(.json(issued)), Stub().responds(.status(.unauthorized)))

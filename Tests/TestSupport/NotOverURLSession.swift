@@ -12,9 +12,14 @@ public enum NotOverURLSession {
     private static let noTrailers = "URLSession has no trailer fields"
 
     /// The behaviors of the conformance suite (`TransportBehavior`), by name.
-    public static let behaviors = [
-        "BasicCookieSetAndUse": noMiddleware, "ETag": noMiddleware, "TrailerWrite": noTrailers,
-    ].merging(ofThisPlatform) { $1 }
+    public static let behaviors = ["ETag": noMiddleware, "TrailerWrite": noTrailers].merging(ofThisPlatform) { $1 }
+        .merging(withoutCookies) { $1 }
+
+    #if Auth
+    private static let withoutCookies: [String: String] = [:]
+    #else
+    private static let withoutCookies = ["BasicCookieSetAndUse": "the package's trait Auth is off"]
+    #endif
 
     #if canImport(FoundationNetworking)
     private static let ofThisPlatform = [

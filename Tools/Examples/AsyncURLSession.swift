@@ -8,7 +8,7 @@ import Foundation
 ///
 /// `authenticate` and `request.options.onChallenge` handle challenges such as HTTP Basic, and `tls` of the transport handles server trust.
 ///
-/// Not in Errand yet: downloads that resume, and a closure that decides about each redirect.
+/// Not in Errand yet: downloads that resume.
 struct AsyncURLSession: Sendable {
     var stack = HTTPStack.default
 
@@ -128,5 +128,20 @@ struct AsyncURLSession: Sendable {
         let hops = try await stack.withResponse(to: request) { $0.metadata.redirects.count }
         request.options.redirect = .off
         return (try await stack.withResponse(to: request) { $0.status }, hops)
+    }
+
+    // A delegate that decides about each redirect of a task
+    func redirected(
+        _ url: URL, marking name: HTTPField.Name, atMost limit: Int
+    ) async throws -> (status: HTTPResponse.Status, hops: Int) {
+        var request = try Request(.get, url: url)
+        request.options.redirect = .use(
+            .standard.deciding { hop in
+                guard hop.history.count < limit else { return .stop }
+                var next = hop.next
+                next.headers[name] = "redirected"
+                return .follow(next)
+            })
+        return try await stack.withResponse(to: request) { ($0.status, $0.metadata.redirects.count) }
     }
 }

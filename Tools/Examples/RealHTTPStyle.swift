@@ -4,7 +4,7 @@ import Foundation
 
 /// The features of RealHTTP, in Errand.
 ///
-/// Not in Errand yet: cookies, a cache, downloads that resume and reachability.
+/// Not in Errand yet: a cache, downloads that resume and reachability.
 enum RealHTTPStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int

@@ -8,7 +8,7 @@ import Logging
 /// On Apple's platforms, `HTTPStack.default` sends each request with `URLSession`. On Linux, a test passes a stack over
 /// `URLSessionTransport`.
 ///
-/// Not in Errand yet: a cache (`cachePolicy`), cookies, downloads that resume, background sessions and WebSockets. For lists in pages, see
+/// Not in Errand yet: a cache (`cachePolicy`), downloads that resume, background sessions and WebSockets. For lists in pages, see
 /// `OrderScreen.swift`.
 struct URLSessionGuide: Sendable {
     var stack = HTTPStack.default

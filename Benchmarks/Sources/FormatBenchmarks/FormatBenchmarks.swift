@@ -14,7 +14,7 @@ struct FormatBenchmarks {
         }
         let rounds = max(1, value(of: "--rounds").flatMap { Int($0) } ?? (isCheck ? 7 : 25))
         let only = value(of: "--only")
-        let all = try StreamCases.all() + MultipartCases.all() + FieldCases.all() + JSONCases.all()
+        let all = try StreamCases.all() + MultipartCases.all() + FieldCases.all() + JSONCases.all() + CookieCases.all()
         let cases = all.filter { only == nil || $0.name.contains(only ?? "") }
 
         print("| what | MB/s | time | allocations | peer | its MB/s | time ÷ peer |")

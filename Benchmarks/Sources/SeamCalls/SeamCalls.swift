@@ -7,14 +7,19 @@ struct SeamCalls {
     /// Not async: callgrind 3.19 fails when an async main thread waits.
     static func main() {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3, let count = Int(arguments[2]), let call = calls[arguments[1]] else {
-            fatalError("usage: SeamCalls \(calls.keys.sorted().joined(separator: "|")) COUNT")
+        guard arguments.count == 3, let count = Int(arguments[2]), calls[arguments[1]] != nil || cookieCalls[arguments[1]] != nil else {
+            fatalError("usage: SeamCalls \((Array(calls.keys) + cookieCalls.keys).sorted().joined(separator: "|")) COUNT")
         }
         let isOver = DispatchSemaphore(value: 0)
         Task { @concurrent in
             do {
-                let seam = try Seam()
-                for _ in 0..<count { try await call(seam) }
+                if let call = calls[arguments[1]] {
+                    let seam = try Seam()
+                    for _ in 0..<count { try await call(seam) }
+                } else if let call = cookieCalls[arguments[1]] {
+                    let cookies = try CookieCalls()
+                    for _ in 0..<count { try await call(cookies) }
+                }
             } catch {
                 fatalError("\(error)")
             }
@@ -26,5 +31,10 @@ struct SeamCalls {
     private static let calls: [String: @Sendable (Seam) async throws -> Void] = [
         "send": { try await $0.send() }, "idle": { try await $0.sendPastIdle() }, "observe": { try await $0.observe() },
         "data": { try await $0.data() }, "value": { try await $0.value() },
+    ]
+
+    private static let cookieCalls: [String: @Sendable (CookieCalls) async throws -> Void] = [
+        "cookies-none": { try await $0.sendWithoutCookie() }, "cookies-sites": { try await $0.sendOfManySites() },
+        "cookies-site": { try await $0.sendOfOneSite() },
     ]
 }

@@ -7,10 +7,12 @@ struct CredentialScope: Sendable {
     let origins: Set<Origin>?
 
     /// Returns whether a request may carry credentials. With a list, the origin must be in the list. Without a list, the origin
-    /// must not come from a redirect or from a foreign URL.
+    /// must not come from a redirect or from a foreign URL. If `hsts` has changed the scheme, the origin with `http` counts too,
+    /// because `https` of the same host is safer.
     func includes(_ request: Request) -> Bool {
         guard let origins else { return !request.options.hasLeftOrigin }
-        return request.origin.map { origins.contains($0) } ?? false
+        func isListed(_ origin: Origin?) -> Bool { origin.map { origins.contains($0) } ?? false }
+        return isListed(request.origin) || isListed(request.originBeforeHTTPS)
     }
 }
 #endif

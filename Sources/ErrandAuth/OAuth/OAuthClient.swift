@@ -427,7 +427,7 @@ private final class ClockSkew: Sendable {
     var seconds: Double { value.withLock { $0 } }
 
     func record(_ head: HTTPResponse, at now: Date) {
-        let local = HTTPDate(secondsSinceEpoch: Int64(now.timeIntervalSince1970.rounded(.down)))
+        let local = HTTPDate(now)
         guard let text = head.headerFields.single(.date), let date = HTTPDate(text, now: local) else { return }
         value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }
     }

@@ -92,7 +92,7 @@ public struct AWSSignatureV4: RequestSigner {
         guard request.head.authority != nil, request.head.headerFields[.authorization] == nil else { return }
         request.head.authority = request.head.authority.map { Self.host($0, scheme: request.head.scheme) }
         let credentials = try await credentials()
-        let text = HTTPDate(secondsSinceEpoch: Int64(now().timeIntervalSince1970.rounded(.down))).basicISO8601
+        let text = HTTPDate(now()).basicISO8601
         let day = String(text.prefix(8))
         request.head.headerFields[Self.date] = text
         if let token = credentials.sessionToken { request.head.headerFields[Self.securityToken] = token }

@@ -62,8 +62,13 @@ public struct ExchangeEvent: Sendable {
         public static let retryDecision = Kind("retryDecision")
         /// A layer has decided whether a redirect is followed: ``ExchangeEvent/decision``.
         public static let redirectDecision = Kind("redirectDecision")
+        /// A layer has changed the scheme of the URL to `https`, or could not use its list of hosts: ``ExchangeEvent/decision``.
+        public static let hstsDecision = Kind("hstsDecision")
         /// A layer has decided whether to respond to a challenge of the server: ``ExchangeEvent/decision``.
         public static let authenticationDecision = Kind("authenticationDecision")
+        /// The layer of cookies has left out cookies of the request, or has refused cookies of the response:
+        /// ``ExchangeEvent/decision``.
+        public static let cookieDecision = Kind("cookieDecision")
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
@@ -117,7 +122,8 @@ public struct ExchangeEvent: Sendable {
     public var connection: ConnectionInfo? { details?.connection }
     /// The instants of the steps of the exchange; only with ``Kind/timings``.
     public var timings: Timings? { details?.timings?.value }
-    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision`` and ``Kind/authenticationDecision``.
+    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision``, ``Kind/authenticationDecision``
+    /// and ``Kind/cookieDecision``.
     public var decision: Decision? { details?.decision }
     /// The number that `number()` gave the request; `nil` without `number()`.
     public var number: Int? { labels?.number }
@@ -159,7 +165,7 @@ public struct ExchangeEvent: Sendable {
 
     /// A decision about a response or a failure.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
-        /// Whether another exchange follows.
+        /// Whether another exchange follows. For ``ExchangeEvent/Kind/hstsDecision``: whether the request is sent by `https`.
         public let continues: Bool
         /// The wait before the next exchange; `nil` if no exchange follows.
         public let delay: Duration?

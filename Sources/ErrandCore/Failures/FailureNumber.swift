@@ -243,6 +243,12 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let tokenFileInvalid = FailureNumber(4200)
     /// Another process keeps the file of a token store busy.
     public static let tokenFileBusy = FailureNumber(4201)
+    /// The store of a cookie jar could not be read or written.
+    public static let cookieStore = FailureNumber(4300)
+    /// A cookie jar does not accept a cookie.
+    public static let cookieRefused = FailureNumber(4301)
+    /// A file of cookies can't be used.
+    public static let cookieFileInvalid = FailureNumber(4310)
 
     // MARK: 5000 to 5999: the stack and its middleware
 
@@ -260,6 +266,10 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let severalRedirectTargets = FailureNumber(5012)
     /// A redirect leads from https to http.
     public static let redirectDowngrade = FailureNumber(5013)
+    /// Redirects lead to the same request again and again.
+    public static let redirectLoop = FailureNumber(5014)
+    /// The app keeps credentials for a redirect to another origin that does not use https.
+    public static let redirectNeedsHTTPS = FailureNumber(5015)
     /// A caller read a shared body too slowly.
     public static let slowReader = FailureNumber(5020)
     /// A validator rejects the response, and the call can't be sent again.

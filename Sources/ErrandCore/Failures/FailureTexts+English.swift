@@ -104,6 +104,9 @@ extension FailureTexts {
         .oauthSignOut: "Could not sign out at the server.",
         .tokenFileInvalid: "The stored sign-in cannot be used.",
         .tokenFileBusy: "The stored sign-in is in use by another process.",
+        .cookieStore: "The cookies could not be read or saved.",
+        .cookieRefused: "The cookie was not accepted.",
+        .cookieFileInvalid: "The stored cookies cannot be used.",
 
         .circuitBreaker: "The request was not sent, because the server did not work properly a moment ago.",
         .rateLimit: "The request was not sent, because too many requests were sent to the server.",
@@ -112,6 +115,8 @@ extension FailureTexts {
         .invalidRedirect: "A redirect of the server cannot be followed.",
         .severalRedirectTargets: "A redirect of the server cannot be followed.",
         .redirectDowngrade: "A redirect of the server cannot be followed.",
+        .redirectLoop: "A redirect of the server cannot be followed.",
+        .redirectNeedsHTTPS: "A redirect of the server cannot be followed.",
         .slowReader: "The response of the server was not read in time.",
         .responseValidation: "The response of the server was not accepted.",
         .unsupportedOption: "The request cannot be sent.",

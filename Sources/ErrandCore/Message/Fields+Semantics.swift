@@ -5,7 +5,7 @@ extension HTTPFields {
     /// from the response's own `Date`; `nil` if the field is missing or invalid.
     public var retryAfter: Duration? {
         guard let value = single(.retryAfter) else { return nil }
-        let now = HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))
+        let now = HTTPDate(Date())
         return RetryAfter.wait(value, date: single(.date), now: now)
     }
 }

@@ -1,24 +1,6 @@
 // Middleware sets these values, and observers read them: request numbers, resend counts, redirects and shared exchanges. The
 // values are declared here, so that middleware and observers do not need each other's modules.
 
-/// A redirect that was followed.
-public struct RedirectRecord: Sendable, Hashable {
-    /// The status of the redirect: 301, 302, 303, 307 or 308.
-    public let status: HTTPResponse.Status
-    /// The URL that was redirected, without secrets.
-    public let from: String
-    /// The URL that the redirect led to, without secrets.
-    public let to: String
-
-    /// Creates a record of a redirect.
-    ///
-    /// - Parameters:
-    ///   - status: the status of the redirect.
-    ///   - from: the URL that was redirected, without secrets: ``Request/redactedURL``.
-    ///   - to: the URL that the redirect led to, without secrets.
-    public init(status: HTTPResponse.Status, from: String, to: String) { (self.status, self.from, self.to) = (status, from, to) }
-}
-
 private enum RequestNumberKey: MetadataKey, CrossOriginOptionKey {
     static var defaultValue: Int? { nil }
     static func identity(of value: Int?) -> OptionIdentity { .ignored }
@@ -82,7 +64,7 @@ extension ResponseMetadata {
         set { self[RequestNumberKey.self] = newValue }
     }
 
-    /// The followed redirects, in order.
+    /// The followed redirects, and the other changes of the URL, in order.
     public var redirects: [RedirectRecord] {
         get { self[RedirectsKey.self] }
         set { self[RedirectsKey.self] = newValue }

@@ -3,12 +3,18 @@ internal import ErrandFormats
 extension Request {
     /// Changes the target of this request to `url`, which a response has named.
     ///
+    /// If `hsts` is an inner layer, and knows that the host of `url` demands `https`, the scheme of `url` becomes `https` first: see
+    /// ``changeToHTTPS()``. Only then are the origins compared.
+    ///
     /// - Parameter oldOrigin: the origin for which the request was made; `nil` if the origin is not known. If `url` has a different
     ///   origin, or `oldOrigin` is `nil`, this function calls ``removeOriginBoundValues()``.
     /// - Throws: ``InvalidURLError`` if the whole URL is longer than 65,535 octets.
     public mutating func move(to url: HTTPURL, from oldOrigin: Origin?) throws(InvalidURLError) {
         try setTarget(url.origin, checkedPath: url.target)
-        if url.origin != oldOrigin { removeOriginBoundValues() }
+        try changeToHTTPSIfDemanded()
+        guard origin != oldOrigin else { return }
+        options.recordOriginOfPage(oldOrigin)
+        removeOriginBoundValues()
     }
 
     /// Removes the fields that apply only to the first resource, before the target changes: preconditions, and the range of the

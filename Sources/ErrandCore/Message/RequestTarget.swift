@@ -140,7 +140,7 @@ package struct RequestTarget: Sendable {
 
 extension Request {
     /// The target that was parsed from the head; `nil` if the head was written after parsing, or was never parsed.
-    var target: RequestTarget? {
+    package var target: RequestTarget? {
         guard let known = knownTarget, known.isTarget(of: head) else { return nil }
         return known
     }

@@ -42,10 +42,19 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     package var shownFields: KeyValuePairs<String, Any> { ["values": count, "attempts": attempts.map(\.description)] }
 }
 
+private enum ServerIsUnverifiedKey: MetadataKey { static var defaultValue: Bool { false } }
 private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
+    /// Whether the response comes from a server whose certificate is not trusted: because of ``TLSSettings/uncheckedHostsForTesting``, or
+    /// because the closure of the request has accepted the server (``RequestOptions/onServerTrust``). A transport that accepts such a
+    /// certificate must set this property. Such a server can't change the list of `hsts`.
+    public var serverIsUnverified: Bool {
+        get { self[ServerIsUnverifiedKey.self] }
+        set { self[ServerIsUnverifiedKey.self] = newValue }
+    }
+
     /// The content coding, such as `gzip`, from which the body was decoded. `nil` if the body was not encoded.
     public var contentCoding: String? {
         get { self[ContentCodingKey.self] }

@@ -84,6 +84,21 @@ package enum PrivateFile {
         }
     }
 
+    /// Replaces the file, or creates it, by means of the file `PATH.part`, whose name is fixed.
+    ///
+    /// If a process is killed before the end, `PATH.part` remains, and the next call uses this file. Therefore, no secrets are left in
+    /// files with unknown names. Only one caller at a time may write the file. Therefore the caller has a lock:
+    /// ``whileLocked(_:within:clock:_:)``.
+    ///
+    /// - Throws: `FileWriteError`.
+    package static func writeLocked(_ data: Data, to path: String) async throws {
+        try await BlockingWork.run {
+            try OutputFile.check(path)
+            try ReservedFile.created(for: path).commit(data)
+            try OutputFile.synchronizeFolder(of: path, .system)
+        }
+    }
+
     /// Waits until no other process, and no other caller of this process, has the lock of the file.
     ///
     /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
@@ -109,6 +124,25 @@ package enum PrivateFile {
             if lock.isAtItsPath { return lock }
             lock.release()
         }
+    }
+
+    /// Runs `work` while no other process, and no other caller of this process, runs work with the same lock.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the lock file: see ``lock(_:within:clock:)``.
+    ///   - limit: the longest wait for the work of others.
+    ///   - clock: measures the wait.
+    ///   - work: the work.
+    /// - Throws: the errors of `work`; `FileWriteError`, whose code is EBUSY if the lock is not free within `limit`; `CancellationError`.
+    package static func whileLocked<Value: Sendable>(
+        _ path: String, within limit: Duration, clock: any Clock<Duration>, _ work: () async throws -> Value
+    ) async throws -> Value {
+        guard let lock = try await lock(path, within: limit, clock: clock) else {
+            throw FileWriteError(
+                path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
+        }
+        defer { lock.release() }
+        return try await work()
     }
 
     /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.

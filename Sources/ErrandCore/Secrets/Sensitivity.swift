@@ -184,6 +184,15 @@ public struct Sensitivity: Sendable, Hashable {
         }
     }
 
+    /// Returns the fields, in order, with each secret value replaced, for records that keep header fields. A value longer than 8 KiB is
+    /// truncated, and its length is added.
+    public func redacted(_ fields: HTTPFields) -> HTTPFields {
+        var redacted = HTTPFields()
+        redacted.reserveCapacity(fields.count)
+        for (field, shown) in zip(fields, shown(fields)) { redacted.append(HTTPField(name: field.name, value: shown.value)) }
+        return redacted
+    }
+
     /// Returns a URL, or a path and query, without credentials and without the values of secret query items. Accepts any text.
     ///
     /// Percent-encoded text is decoded up to three times: an encoded URL within a query item is shown without its secrets too. If

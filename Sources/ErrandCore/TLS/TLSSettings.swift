@@ -22,8 +22,11 @@ public struct TLSSettings: Sendable, Hashable {
     /// The certificate authorities to trust in addition to the authorities of the system: paths of PEM files with one or more
     /// certificates each. Empty by default. The files are read when the transport is created.
     public var extraRootsPEMFiles: [String] = []
-    /// The certificate to present to a server that asks for a certificate. With `nil`, the default, no certificate is
+    /// The certificate to present to each server that asks for a certificate. With `nil`, the default, no certificate is
     /// presented.
+    ///
+    /// The certificate belongs to the transport, and to no origin. If a redirect leads to another origin, that server gets the
+    /// certificate too. To present the certificate to one server only, give this server a transport of its own, without `redirect`.
     public var clientCertificate: ClientCertificate?
     /// The oldest allowed version of TLS: ``Version/tls12`` by default.
     public var minimumVersion = Version.tls12

@@ -27,8 +27,14 @@ extension Host {
             || host.hasOctetPrefix("127.") && isIPv4(host[...])
     }
 
-    /// Returns whether a comparable host is an address, or ends in a number. Only addresses, and parts of addresses, end in a number.
+    /// Returns whether a host in its normal or comparable form is an address, or ends in a number. Only addresses, and parts of addresses,
+    /// end in a number. Allocates nothing.
     static func isAddress(_ host: String) -> Bool {
-        host.utf8.contains(UInt8(ascii: ":")) || host.split(atOctet: UInt8(ascii: ".")).last?.utf8.allSatisfy(\.isASCIIDigit) ?? false
+        var labels = Substring(host).utf8
+        if labels.contains(UInt8(ascii: ":")) { return true }
+        if labels.last == UInt8(ascii: ".") { labels.removeLast() }
+        let digits = labels.reversed().prefix(while: \.isASCIIDigit).count
+        guard digits > 0 else { return false }
+        return digits == labels.count || labels[labels.index(labels.endIndex, offsetBy: -digits - 1)] == UInt8(ascii: ".")
     }
 }

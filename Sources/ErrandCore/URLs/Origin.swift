@@ -60,6 +60,19 @@ public struct Origin: Sendable {
     /// Whether the host is this machine itself, which can be reached without a network.
     package var isLoopback: Bool { Host.isLoopback(Host.comparable(host)) }
 
+    /// Whether the host is an IP address, or ends in a number, as only addresses and parts of addresses do.
+    package var isAddress: Bool { Self.isAddress(host: host) }
+
+    /// Returns whether a host in its normal form is an address, or ends in a number. Allocates nothing.
+    package static func isAddress(host: String) -> Bool { Host.isAddress(host) }
+
+    /// The same host with `https`. Port 80 becomes port 443, and any other port is kept ([RFC 6797, section
+    /// 8.3](https://www.rfc-editor.org/rfc/rfc6797#section-8.3)). An origin with `https` stays unchanged.
+    package var withHTTPS: Origin {
+        if scheme.isExactly("https") { return self }
+        return Origin(scheme: "https", normalHost: host, port: port, authority: authority)
+    }
+
     /// Creates an origin from checked parts.
     ///
     /// - Parameters:

@@ -18,6 +18,7 @@ package enum RepeatedFieldRule: Sendable {
     /// | `Location`, `Content-Range`, `ETag`, `Last-Modified` | are refused |
     /// | `Content-Type`, `Content-Disposition`, `Content-Location`, `Date`, `Retry-After`, `X-RateLimit-Retry-After` | the first is used |
     /// | `Age` ([RFC 9111, section 5.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.1)), `Expires`, `Server` | the first is used |
+    /// | `Strict-Transport-Security` ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)) | the first is used |
     /// | the older fields of ``RateLimitFields`` that end in `-Remaining`, `-Reset` and `-Reset-After` | the first is used |
     ///
     /// `Content-Length` belongs to the framing of a message. In every version of HTTP, a message with different values of
@@ -28,7 +29,7 @@ package enum RepeatedFieldRule: Sendable {
         let refused = ["Location", "Content-Range", "ETag", "Last-Modified"]
         let first = [
             "Content-Type", "Content-Disposition", "Content-Location", "Date", "Retry-After", "Age", "Expires", "Server",
-            "X-RateLimit-Retry-After",
+            "X-RateLimit-Retry-After", "Strict-Transport-Security",
         ]
         let limits = ["RateLimit", "X-RateLimit", "X-Rate-Limit"].flatMap { ["\($0)-Remaining", "\($0)-Reset", "\($0)-Reset-After"] }
         var table: [HTTPField.Name: RepeatedFieldRule] = [:]

@@ -96,7 +96,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
             throw error
         }
         var fields = RateLimitFields()
-        if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970))) }
+        if obeysServer { fields = RateLimitFields(response.head, now: HTTPDate(Date())) }
         if !fields.isEmpty { await limiter.observe(fields, for: key, after: permit.grant, of: request) }
         if permit.isProbe { limiter.endProbe(key, hasResponse: true) }
         return response

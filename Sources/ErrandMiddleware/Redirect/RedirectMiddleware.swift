@@ -8,6 +8,9 @@ public import ErrandCore
 /// response.metadata.redirects.map(\.from)  // ["http://a.example/old"]
 /// ```
 ///
+/// By default, at most 20 redirects are followed. A redirect from https to http is refused, and so is a loop. To decide about each redirect
+/// yourself, use ``RedirectPolicy/deciding(_:)``.
+///
 /// **Place:** inside `validateStatus` and `retry`, and outside `authenticate`, `cookies` and `cache`, because these layers must
 /// decide again for each hop. The request's deadline applies to all hops together.
 ///
@@ -49,7 +52,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             return try await next.send(request)
         }
         var request = request
-        var way: [RedirectRecord] = []
+        var trail = RedirectTrail()
         // If a redirect changed a POST into a GET, a server has already processed the POST. Sending the call again would repeat
         // the work.
         var processed = CallAttempts()
@@ -58,26 +61,27 @@ public struct RedirectMiddleware: HTTPMiddleware {
             var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
-            let decision: RedirectPolicy.Decision
+            // `hsts` may have changed the URL of this hop. The server has then seen the changed URL.
+            request.adoptHTTPS(of: response.request)
+            trail.add(response.metadata.redirects)
+            let step: RedirectTrail.Step
             do {
-                decision = try policy.decision(for: response.head, to: request, hops: way.count)
+                step = try trail.step(after: response.head, to: request, by: policy)
             } catch {
                 request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), refused"))
                 response.discard()
-                throw error
+                throw processed.adding(to: error)
             }
-            guard case .follow(let following) = decision else {
+            guard case .follow(let hop) = step else {
                 if response.head.isRedirect {
                     request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 }
-                if !way.isEmpty { response.metadata.redirects = way }
+                if !trail.records.isEmpty { response.metadata.redirects = trail.records }
                 return response
             }
-            request.report(
-                .redirectDecision, decision: .init(continues: true, "\(response.status.code) to \(following.redactedURL)"))
-            way.append(RedirectRecord(status: response.head.status, from: request.redactedURL, to: following.redactedURL))
-            let becomesGET = !request.method.isSafe && following.method != request.method
-            request = try await processed.followUp(with: following, after: .success(response), counting: becomesGET, on: clock)
+            request.report(.redirectDecision, decision: .init(continues: true, hop.event))
+            if let change = hop.change { request.report(.hstsDecision, decision: .init(continues: true, "to \(change.to)")) }
+            request = try await processed.followUp(with: hop.request, after: .success(response), counting: hop.mayBeProcessed, on: clock)
         }
     }
 }
@@ -101,7 +105,7 @@ extension HTTPSender {
     /// Follows redirects. See ``RedirectMiddleware``.
     ///
     /// ```swift
-    /// stack.redirect(RedirectPolicy(maxHops: 5, allowsDowngrade: false))
+    /// stack.redirect(RedirectPolicy(maxHops: 5, allowsDowngrade: true))
     /// ```
     public func redirect(_ policy: RedirectPolicy = .standard, clock: any Clock<Duration> = ContinuousClock()) -> HTTPStack {
         wrapped(by: RedirectMiddleware(policy, clock: clock))

@@ -16,24 +16,46 @@ internal import ErrandFormats
 /// - each default field that a ``ServerMiddleware`` with a base URL added
 /// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``). Your own options are bound, unless their keys
 ///   allow other origins
+///
+/// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
+/// the response. If the layer `hsts` knows that the host of the target demands https, the scheme becomes https before the origins are
+/// compared. Such a redirect is no redirect from https to http.
+///
+/// Redirects that lead in a loop end the call early: a call sends one request (one method and URL) at most twice. A response with
+/// `Set-Cookie` restarts this count, because a page that needs a cookie often redirects to itself.
+///
+/// With ``deciding(_:)``, your own closure decides about each redirect.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
-    /// Whether a redirect from https to http is followed: true by default, as in browsers and curl. Credentials are always removed.
+    /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow such a redirect. Credentials
+    /// are always removed.
     public var allowsDowngrade: Bool
+    /// The app's own decision; `nil` if the app does not decide.
+    var decider: Decider?
+
+    /// The number of times that a call sends the same request, before redirects to this request count as a loop: 2.
+    public static let sameRequestLimit = 2
 
     /// Creates a policy.
     ///
+    /// - Parameters:
+    ///   - maxHops: the largest number of redirects in one call. Default: 20.
+    ///   - allowsDowngrade: whether a redirect from https to http is followed. Default: `false`.
     /// - Precondition: `maxHops` is at least 0.
-    public init(maxHops: Int = 20, allowsDowngrade: Bool = true) {
+    public init(maxHops: Int = 20, allowsDowngrade: Bool = false) {
         precondition(maxHops >= 0, "maxHops must be at least 0 (is \(maxHops))")
         (self.maxHops, self.allowsDowngrade) = (maxHops, allowsDowngrade)
     }
 
-    /// At most 20 redirects; redirects from https to http are followed.
+    /// At most 20 redirects; redirects from https to http are refused.
     public static let standard = RedirectPolicy()
 
-    public var description: String { "at most \(maxHops)" }
+    /// The settings that differ from the default, after the number of redirects: `at most 20, also from https to http`.
+    public var description: String {
+        "at most \(maxHops)" + (allowsDowngrade ? ", also from https to http" : "")
+            + (decider == nil ? "" : ", with the app's own decision")
+    }
 
     /// The next step after a response.
     public enum Decision: Sendable {
@@ -43,7 +65,8 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         case follow(Request)
     }
 
-    /// Decides on the next step after a response.
+    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``), and finds no
+    /// loops.
     ///
     /// - Parameters:
     ///   - head: the response.
@@ -72,22 +95,27 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        if current.isSecure, !target.isSecure, !allowsDowngrade { throw refused(.downgrade) }
-
         var next = request
-        switch (head.status.code, request.method) {
-        case (303, .get), (303, .head): break
-        case (303, _), (301, .post), (302, .post):
-            next.changeToGET()
-        default:
-            guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
-        }
-        guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
         do {
             try next.move(to: target, from: current.origin)
         } catch {
             throw invalid(error)
         }
+        // The host of the target may demand https, and `move` has then changed the scheme.
+        if current.isSecure, next.url?.isSecure == false, !allowsDowngrade { throw refused(.downgrade) }
+
+        let becomesGET =
+            switch (head.status.code, request.method) {
+            case (303, .get), (303, .head): false
+            case (303, _), (301, .post), (302, .post): true
+            default: false
+            }
+        if becomesGET {
+            next.changeToGET()
+        } else {
+            guard request.body.isEmpty || request.body.replay.canRestart else { return .returnResponse }
+        }
+        guard hops < maxHops else { throw refused(.tooManyHops(maxHops)) }
         // The URL template describes the path of the first request, not the target of the redirect.
         next.options.urlTemplate = nil
         return .follow(next)
@@ -127,7 +155,14 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         /// The response has several `Location` fields with different values. Fields with equal values are treated as one field.
         public static let severalLocations = Code(.severalRedirectTargets, "\(RepeatedFieldError(name: .location))")
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
-        public static let downgrade = Code(.redirectDowngrade, "it leads from https to http")
+        public static let downgrade = Code(
+            .redirectDowngrade, "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
+        /// The redirect leads to a request that the call has already sent twice, and no response has set a cookie since then.
+        public static let loop = Code(.redirectLoop, "it is part of a loop, in which no response sets a cookie")
+        /// The app's own decision keeps credentials, and the target does not use https:
+        /// ``RedirectPolicy/Choice/followKeepingCredentials(_:because:)``.
+        public static let credentialsNeedHTTPS = Code(
+            .redirectNeedsHTTPS, "its target does not use https, which followKeepingCredentials requires")
     }
 
     /// The reason why the redirect can't be followed.
@@ -136,7 +171,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     public var request: Request?
     /// The head of the redirect.
     public let head: HTTPResponse
-    /// The earlier attempts of the call; empty if the stack has no `retry`.
+    /// The earlier attempts of the call; empty if the stack has no `retry`, and no earlier redirect changed a POST into a GET.
     public var attempts: [AttemptRecord] = []
 
     public var response: HTTPResponse? { head }

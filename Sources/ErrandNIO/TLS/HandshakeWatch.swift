@@ -87,7 +87,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
             let text = certificateRefusalText(
                 validFrom: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidBefore)),
                 until: HTTPDate(secondsSinceEpoch: Int64(certificate.notValidAfter)),
-                now: HTTPDate(secondsSinceEpoch: Int64(Date.now.timeIntervalSince1970)),
+                now: HTTPDate(Date()),
                 problem: CertificateProblem(of: certificate, roots: roots))
             return text.containsOctets("unknown authority") ? "\(text) (tls.extraRootsPEMFiles can add an authority)" : text
         }

@@ -118,7 +118,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }
         exchange.events?.record(.start)
-        return try await withTaskCancellationHandler {
+        var response: Response = try await withTaskCancellationHandler {
             // A checked continuation would allocate memory. `Exchange.takeWaiter` returns each continuation once.
             try await withUnsafeThrowingContinuation { waiter in
                 if exchange.register(waiter) {
@@ -131,6 +131,8 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
         } onCancel: {
             exchange.cancel()
         }
+        if owner.pool.settings.tls.uncheckedHostsForTesting.contains(origin.host) { response.metadata.serverIsUnverified = true }
+        return response
     }
 
     private func makeRoute(for request: Request, to origin: Origin) throws(TransportError) -> Route {

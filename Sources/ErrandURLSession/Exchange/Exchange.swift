@@ -194,6 +194,7 @@ final class Exchange: ReadyBodySource {
         var response = Response(head: received.head, body: body, request: request, exchange: lifetime)
         response.metadata.contentCoding = received.contentCoding
         response.metadata.encodedFields = received.encodedFields
+        if machine.withLock(\.serverIsUnverified) { response.metadata.serverIsUnverified = true }
         return response
     }
 }

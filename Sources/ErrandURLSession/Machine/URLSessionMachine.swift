@@ -23,6 +23,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         var mayRepeatSentBody = false
         /// Whether the transport has settings about the certificates of servers.
         var checksServerTrust = false
+        /// Whether the transport does not check the certificates of the server.
+        var isUncheckedServer = false
         /// The server about whose certificates the request decides. `nil` if the request decides about no server.
         var decidedServer: Origin?
         /// Whether the transport has a client certificate.
@@ -136,6 +138,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             }
         }
     }
+
+    /// Whether the response can come from a server whose certificates are not trusted: ``ResponseMetadata/serverIsUnverified``.
+    var serverIsUnverified: Bool { rules.isUncheckedServer || trust.hasPassedUnverified }
 
     /// Records the decision of the request's closure about the first waiting challenge, or the error of the closure.
     mutating func decide(_ result: Result<TrustDecision, any Error>) -> [Action] {

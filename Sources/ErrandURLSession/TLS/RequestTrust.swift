@@ -21,6 +21,8 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
     /// The challenges that wait for the closure, in their order.
     private var questions: [Question] = []
     private var hasPassed = false
+    /// Whether a server was accepted although the system does not trust its certificates, or has not judged them.
+    private(set) var hasPassedUnverified = false
 
     init(about server: Origin?) { self.server = server }
 
@@ -43,6 +45,7 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
         let question = questions.removeFirst()
         let decision = question.assessment.decision(after: result)
         if case .refuse = decision {} else { hasPassed = true }
+        if case .accept = decision, question.assessment.trust.verdict != .trusted { hasPassedUnverified = true }
         return (question.challenge, decision)
     }
 

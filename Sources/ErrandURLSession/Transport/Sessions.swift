@@ -161,6 +161,7 @@ extension Exchange.Machine.Rules {
             canSuspend: SessionAbilities.current.canSuspend, requestLength: request.body.length,
             canRestartBody: request.body.replay.canRestart,
             mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
+            isUncheckedServer: request.origin.map { tls.trust.uncheckedHosts.contains($0.host) } ?? false,
             hasClientCertificate: tls.clientCredential != nil)
     }
 

@@ -41,6 +41,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
     var stub = Stub().responds(pieces())
     var method = HTTPRequest.Method.get
+    var url = "https://a.example/x"
     /// Whether time is moved to the next sleeper.
     var movesTime = false
     var expected = "200 onetwothree"
@@ -276,6 +277,28 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             name: "authenticate, three in the middle of a refresh", stub: guarded("1"),
             expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true, calls: 3
         ) { $0.stub.authenticate(.bearer(refreshing()), clock: $0.stillClock) },
+        Scenario(name: "hsts") { $0.stub.hsts(HSTSHosts()) },
+        Scenario(name: "hsts, with a list to load", url: "http://a.example/x", lateJobs: 40, endsLater: true) {
+            $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore()))
+        },
+        Scenario(name: "hsts, with a list to load under a deadline", url: "http://a.example/x", lateJobs: 40, endsLater: true) {
+            $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore())).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(
+            name: "hsts, with a list to write", stub: Stub().responds(pieces(headers: [.strictTransportSecurity: "max-age=9"])),
+            lateJobs: 40, endsLater: true
+        ) { $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore())) },
+        Scenario(name: "cookies", stub: Stub().responds(pieces(headers: [.setCookie: "a=b"]))) { $0.stub.cookies(CookieJar()) },
+        Scenario(name: "cookies, with a store to load", endsLater: true) {
+            $0.stub.cookies(CookieJar(store: YieldingCookieStore()))
+        },
+        Scenario(name: "cookies, with a store to load under a deadline", lateJobs: 40, endsLater: true) {
+            $0.stub.cookies(CookieJar(store: YieldingCookieStore())).timeout(.seconds(60), clock: $0.stillClock)
+        },
+        Scenario(
+            name: "cookies, three that are saved", stub: Stub().responds(pieces(headers: [.setCookie: "a=b; Max-Age=60"])),
+            expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true, calls: 3
+        ) { $0.stub.cookies(CookieJar(store: YieldingCookieStore())) },
         Scenario(name: "sign") { $0.stub.sign(with: YieldingSigner()) },
         Scenario(name: "metrics") { $0.stub.metrics(factory: $0.metrics) },
         Scenario(name: "trace") { $0.stub.trace(tracer: $0.tracer) },
@@ -288,7 +311,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         Scenario(
             name: "all of them",
             stub: Stub().responds(
-                lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to"]), pieces(.unauthorized), pieces()),
+                lost, pieces(.serviceUnavailable), pieces(.found, headers: [.location: "/to", .setCookie: "a=b"]), pieces(.unauthorized),
+                pieces()),
             movesTime: true, leastCancelled: 20, lateJobs: 40
         ) { parts in
             let (clock, still) = (parts.clock, parts.stillClock)
@@ -298,6 +322,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 MetricsMiddleware(factory: parts.metrics)
                 TransformMiddleware.request { _ in await Task.yield() }
                 DelayMiddleware(by: .milliseconds(1), clock: clock)
+                CookiesMiddleware(CookieJar())
+                HSTSMiddleware(HSTSHosts())
                 RedirectMiddleware()
                 RetryMiddleware(clock: clock, random: { 0.5 })
                 ValidateMiddleware([again(on: .unauthorized, .retry(.constant(.seconds(1)), atMost: 1))], clock: clock)
@@ -333,6 +359,37 @@ private final class YieldingTokenStore: TokenStore {
     func remove() async {
         await Task.yield()
         inner.remove()
+    }
+}
+
+/// A list of hosts in memory that yields before and after each step.
+private final class YieldingHSTSStore: HSTSStore {
+    func load() async -> [HSTSHost] {
+        for _ in 0..<3 { await Task.yield() }
+        return []
+    }
+
+    func apply(_ notes: [HSTSHost]) async -> [HSTSHost] {
+        for _ in 0..<3 { await Task.yield() }
+        return notes
+    }
+}
+
+/// A store in memory that yields before and after each step.
+private actor YieldingCookieStore: CookieStore {
+    private var cookies: [Cookie] = []
+
+    func load() async -> [Cookie] {
+        for _ in 0..<3 { await Task.yield() }
+        return cookies
+    }
+
+    func apply(changed: [Cookie], removed: [Cookie.Key]) async -> [Cookie] {
+        await Task.yield()
+        let keys = Set(changed.map(\.key) + removed)
+        cookies = cookies.filter { !keys.contains($0.key) } + changed
+        await Task.yield()
+        return cookies
     }
 }
 
@@ -413,7 +470,7 @@ final class Stage: Sendable {
 
     private func sendOne() async throws -> String {
         do {
-            let response = try await stack.send(Request(scenario.method, url: "https://a.example/x"))
+            let response = try await stack.send(Request(scenario.method, url: scenario.url))
             // One who shares an exchange may get its response when another has read it to the end.
             if scenario.calls == 1, response.body.bufferedData == nil, response.exchange.outcome != nil {
                 try Task.checkCancellation()

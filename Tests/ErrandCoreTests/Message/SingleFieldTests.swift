@@ -6,6 +6,7 @@ import Testing
     private static let refused: [HTTPField.Name] = [.location, .contentRange, .eTag, .lastModified]
     private static let first: [HTTPField.Name] = [
         .contentType, .contentDisposition, .contentLocation, .date, .retryAfter, .age, .expires, .server,
+        .strictTransportSecurity,
     ]
 
     private static func fields(_ name: HTTPField.Name, _ values: String...) -> HTTPFields {

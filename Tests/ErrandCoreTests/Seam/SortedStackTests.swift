@@ -25,14 +25,12 @@ import Testing
             )
             .server("https://a.example")
         #if Auth
-        stack = stack.authenticate(.bearer("token")).sign(with: aws)
+        stack = stack.cookies(CookieJar()).authenticate(.bearer("token")).hsts(HSTSHosts()).sign(with: aws)
         #endif
         #if Telemetry
         stack = stack.metrics().trace().traceCall().log(to: recordingLogger().0)
         #endif
-        var rules = Self.rules(of: stack)
-        rules[.hsts] = [.inside(.redirect, because: "x"), .outside(.authenticate, because: "x"), .outside(.cookies, because: "x")]
-        return rules
+        return Self.rules(of: stack)
     }()
 
     private static let places = MiddlewarePlace.canonicalOrder.filter { $0 != .unplaced }
@@ -105,7 +103,7 @@ import Testing
             { $0.transformRequest { _ in } },
         ]
         #if Auth
-        modifiers += [{ $0.authenticate(.bearer("token")) }, { $0.sign(with: Self.aws) }]
+        modifiers += [{ $0.authenticate(.bearer("token")) }, { $0.hsts(HSTSHosts()) }, { $0.sign(with: Self.aws) }]
         #endif
         #if Telemetry
         modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: recordingLogger().0) }]
@@ -321,7 +319,7 @@ import Testing
             DelayMiddleware(by: .zero), WaitForNetworkMiddleware(upTo: .zero, at: NetworkGate(ScriptedPathMonitor())),
         ]
         #if Auth
-        passing.append(AuthenticateMiddleware(.bearer("token")))
+        passing += [AuthenticateMiddleware(.bearer("token")), HSTSMiddleware(HSTSHosts()), CookiesMiddleware(CookieJar())]
         #endif
         #if Telemetry
         bypassed += [
@@ -331,7 +329,7 @@ import Testing
         for middleware in passing { #expect(middleware.appliesToPreparedRequests, "\(middleware.label)") }
         for middleware in bypassed { #expect(!middleware.appliesToPreparedRequests, "\(middleware.label)") }
         let placed = Set((passing + bypassed).map(\.place))
-        let toCome: Set<MiddlewarePlace> = [.unplaced, .hsts, .cookies, .record, .cache, .sign]
+        let toCome: Set<MiddlewarePlace> = [.unplaced, .record, .cache, .sign]
         #expect(placed.union(toCome) == Set(MiddlewarePlace.canonicalOrder).union(toCome), "each place of the order has a row")
     }
 }

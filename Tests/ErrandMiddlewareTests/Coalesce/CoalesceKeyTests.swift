@@ -117,6 +117,8 @@ import Testing
             both: { $0.body = .stream(AsyncStream<Data> { $0.finish() }) }),
     ]
 
+    private static let decided = RedirectPolicy.standard.deciding { _ in .standard }
+
     static let options: [Pair] = [
         options("a template", share: true) { $0.urlTemplate = "/x" },
         options("a number", share: true) { $0.number = .off }, options("a log", share: true) { $0.log = .off },
@@ -134,7 +136,12 @@ import Testing
         options("limits of phases", share: false) { $0.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(1))) },
         options("no limits of phases", share: false) { $0.phaseTimeouts = .off },
         options("another retry policy", share: true) { $0.retry = .use(RetryPolicy(maxAttempts: 9)) },
-        options("another redirect policy", share: false) { $0.redirect = .use(RedirectPolicy(allowsDowngrade: false)) },
+        options("another redirect policy", share: false) { $0.redirect = .use(RedirectPolicy(allowsDowngrade: true)) },
+        options("a redirect policy of the app's own", share: false) { $0.redirect = .use(decided) },
+        Pair(name: "the same redirect policy of the app's own", share: true) { $0.options.redirect = .use(decided) },
+        Pair(
+            name: "two redirect policies of the app's own", share: false, first: { $0.options.redirect = .use(decided) },
+            second: { $0.options.redirect = .use(RedirectPolicy.standard.deciding { _ in .standard }) }),
         options("another hedge policy", share: false) { $0.hedge = .use(HedgePolicy(.fixed(.seconds(9)))) },
         options("no recording", share: false) { $0.record = .off },
         options("a tenant of somebody else's", share: false) { $0[TenantKey.self] = "blue" },

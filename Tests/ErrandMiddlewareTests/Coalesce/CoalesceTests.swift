@@ -305,7 +305,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.never))
         let stack = stub.redirect().wrapped(by: middleware)
         var strict = try request()
-        strict.options.redirect = .use(RedirectPolicy(allowsDowngrade: false))
+        strict.options.redirect = .use(RedirectPolicy(allowsDowngrade: true))
         let calls = try [request(), strict].map { request in Task { try await stack.send(request) } }
         await middleware.callers(2)
         #expect(middleware.state.inFlight == 2)

@@ -46,8 +46,8 @@ private struct Vectors: Decodable {
         return head
     }
 
-    private func followed(_ head: HTTPResponse, _ request: Request) throws -> Request? {
-        guard case .follow(let next) = try RedirectPolicy.standard.decision(for: head, to: request, hops: 0) else { return nil }
+    private func followed(_ head: HTTPResponse, _ request: Request, by policy: RedirectPolicy = .standard) throws -> Request? {
+        guard case .follow(let next) = try policy.decision(for: head, to: request, hops: 0) else { return nil }
         return next
     }
 
@@ -92,7 +92,8 @@ private struct Vectors: Decodable {
             request.options.sensitivity = Sensitivity(fields: [declared])
             for name in names + [declared] { request.head.headerFields[name] = "s3cret" }
             request.head.headerFields[.accept] = "kept"
-            let fields = try #require(try followed(head(302, row.to), request)).head.headerFields
+            let policy = RedirectPolicy(allowsDowngrade: true)
+            let fields = try #require(try followed(head(302, row.to), request, by: policy)).head.headerFields
             for name in names + [declared] where name.canonicalName != "host" {
                 #expect(fields.contains(name) == row.same, "\(name) from \(row.from) to \(row.to): \(row.why)")
             }
@@ -143,19 +144,32 @@ private struct Vectors: Decodable {
         #expect(stub.requests.map { $0.request.head.headerFields[.authorization] } == ["Bearer s3cret", nil, nil])
     }
 
-    @Test func aLoopEndsAtTheLimit() async throws {
-        let stub = StubTransport(Stub().responds(moved(to: "/x")))
+    @Test func aChainEndsAtTheLimit() async throws {
+        let stub = StubTransport(
+            Stub().responds(.custom { (HTTPResponse(status: .found, headerFields: [.location: $0.path + "x"]), Data()) }))
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
-        #expect(error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: more than 20 redirects")
+        #expect(error?.description.hasSuffix("xxx: the redirect (status 302) can't be followed: more than 20 redirects") == true)
         #expect(stub.requests.count == 21)
     }
 
-    @Test func aDowngradeCanBeRefused() async throws {
-        let stub = StubTransport(Stub().responds(moved(to: "http://a.example/y")))
-        await #expect(throws: RedirectError.self) {
-            try await stub.redirect(RedirectPolicy(allowsDowngrade: false)).send(try request())
-        }
-        #expect(stub.requests.count == 1)
+    @Test func aDowngradeIsRefusedUnlessThePolicyAllowsIt() async throws {
+        let stub = StubTransport(
+            Stub(nil, "/x").responds(moved(to: "http://a.example/y")), Stub(nil, "/y").responds(.status(.ok)))
+        let request = try Request(.get, url: "https://a.example/x", headers: [.authorization: "Bearer s3cret"])
+        let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(request) }
+        #expect(error?.failureNumber == .redirectDowngrade && stub.requests.count == 1 && stub.openBodyCount == 0)
+        #expect(
+            error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: "
+                + "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
+        let response = try await stub.redirect(RedirectPolicy(allowsDowngrade: true)).send(request)
+        #expect(response.request.url?.description == "http://a.example/y" && response.request.headers[.authorization] == nil)
+    }
+
+    @Test func aDescriptionOfAPolicyNamesWhatDiffersFromTheDefault() {
+        #expect("\(RedirectPolicy())" == "at most 20")
+        #expect(
+            "\(RedirectPolicy(maxHops: 3, allowsDowngrade: true).deciding { _ in .stop })"
+                == "at most 3, also from https to http, with the app's own decision")
     }
 
     @Test func aRedirectOfAOneShotBodyIsReturned() async throws {

@@ -98,7 +98,7 @@ import Testing
 
     @Test func eachHopIsCountedForItsServer() async throws {
         let stub = StubTransport(
-            Stub(.get, "/x").responds(.redirect(to: "http://b.example:8080/y")), Stub(.get, "/y").responds(.status(.ok)))
+            Stub(.get, "/x").responds(.redirect(to: "https://b.example:8080/y")), Stub(.get, "/y").responds(.status(.ok)))
         _ = try await stub.metrics(factory: metrics).redirect().send(try request())
         #expect(metrics.values(Self.duration, ["server.address": "a.example", "server.port": "443"]).count == 1)
         #expect(metrics.values(Self.duration, ["server.address": "b.example", "server.port": "8080"]).count == 1)

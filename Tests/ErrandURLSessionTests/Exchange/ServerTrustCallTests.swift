@@ -63,7 +63,7 @@ internal import FoundationNetworking
                 #expect(server.verdict == .untrusted(reason: "expired") && server.certificates == [ScriptedTrust.certificate(20)])
                 return .acceptWithoutVerification
             })
-        #expect(response.status == .ok && transport.replies.all == [.useCredential])
+        #expect(response.status == .ok && transport.replies.all == [.useCredential] && response.metadata.serverIsUnverified)
     }
 
     @Test func theVerdictOfTheSystemIsTheErrorOfTheSession() async throws {

@@ -33,6 +33,11 @@ internal import Testing
         #expect(task.count("deliverHead") == 1)
     }
 
+    @Test(arguments: [false, true]) func aServerThatTheTransportDoesNotCheckIsUnverified(isUnchecked: Bool) {
+        let task = ScriptedTask { $0.isUncheckedServer = isUnchecked }
+        #expect(task.machine.serverIsUnverified == isUnchecked)
+    }
+
     @Test func aRefusedServerFailsTheCallOnce() {
         var task = begun(decides: false)
         task.apply { $0.assess(assessment(.refuse(Refused())), for: 7) }

@@ -8,11 +8,12 @@ internal import Testing
 /// The decisions of one request, without a session.
 @Suite struct RequestTrustTests {
     private func assessment(
-        host: String = "a.example", port: Int = 443, _ decision: ServerTrustPolicy.Decision = .useSession, canBeAccepted: Bool = true
+        host: String = "a.example", port: Int = 443, _ decision: ServerTrustPolicy.Decision = .useSession, canBeAccepted: Bool = true,
+        verdict: ServerTrust.Verdict = .trusted
     ) -> ServerAssessment {
         let accept: @Sendable () -> ServerTrustPolicy.Decision = { .accept }
         return ServerAssessment(
-            trust: ServerTrust(host: host, port: port, certificates: [], verdict: .trusted), decision: decision,
+            trust: ServerTrust(host: host, port: port, certificates: [], verdict: verdict), decision: decision,
             acceptance: canBeAccepted ? accept : nil)
     }
 
@@ -67,6 +68,25 @@ internal import Testing
         #expect(trust.isMissing)
         _ = trust.decide(.success(decision))
         #expect(trust.isMissing == (decision == .refuse(because: "unknown")))
+    }
+
+    /// Such a server must not change the list of `hsts`.
+    @Test(
+        arguments: [
+            (.trusted, .useSession, .acceptWithoutVerification, false), (.unchecked, .accept, .systemVerdict, true),
+            (.unchecked, .accept, .acceptWithoutVerification, true),
+            (.untrusted(reason: "expired"), .useSession, .acceptWithoutVerification, true),
+            (.untrusted(reason: "expired"), .useSession, .systemVerdict, false),
+            (.untrusted(reason: "expired"), .useSession, .refuse(because: "unknown"), false),
+        ] as [(ServerTrust.Verdict, ServerTrustPolicy.Decision, TrustDecision, Bool)])
+    func anAcceptedServerWithoutTrustIsUnverified(
+        verdict: ServerTrust.Verdict, transport: ServerTrustPolicy.Decision, request: TrustDecision, isUnverified: Bool
+    ) {
+        var trust = RequestTrust<Int>(about: "https://a.example")
+        _ = trust.assess(assessment(transport, verdict: verdict), for: 1)
+        #expect(!trust.hasPassedUnverified)
+        _ = trust.decide(.success(request))
+        #expect(trust.hasPassedUnverified == isUnverified)
     }
 
     @Test func aFailedClosureAcceptsNothing() {

@@ -48,7 +48,8 @@ internal import FoundationNetworking
         #expect(tls.trust.extraRoots == [Data([0, 0, 0])] && tls.trust.pins == Self.pins && tls.trust.uncheckedHosts == .loopback)
         #expect(tls.minimumVersion == .tls13 && tls.clientCredential === Self.credential)
         let rules = Exchange.Machine.Rules(for: try Request(.get, url: "https://a.example/"), tls)
-        #expect(rules.checksServerTrust && rules.hasClientCertificate)
+        #expect(rules.checksServerTrust && rules.hasClientCertificate && !rules.isUncheckedServer)
+        #expect(Exchange.Machine.Rules(for: try Request(.get, url: "https://localhost/"), tls).isUncheckedServer)
     }
 
     @Test func aKeyInAFileIsRefused() {

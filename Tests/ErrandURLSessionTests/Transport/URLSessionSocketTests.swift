@@ -1,4 +1,5 @@
 #if MockServer
+internal import ErrandAuth
 internal import ErrandCompression
 internal import ErrandConformance
 internal import ErrandCore
@@ -60,6 +61,43 @@ extension URLSessionTransportTests {
                 #expect(try await text(response) == "moved")
             }
         }
+
+        /// From A to B, within B, and back to A: see ``RedirectLeaks``.
+        @Test(arguments: [false, true]) func secretsReachNoOtherOriginAfterARedirect(isDecided: Bool) async throws {
+            let decided = RedirectPolicy.standard.deciding { hop in
+                var next = hop.next
+                RedirectLeaks.addSecrets(to: &next)
+                return .follow(next)
+            }
+            try await withMockServer { first in
+                try await withMockServer { second in
+                    try await withTransport(URLSessionTransport()) { transport in
+                        let stack = transport.wrapped(by: RedirectLeaks.OptionSender()).redirect(isDecided ? decided : .standard)
+                        let seen = try await RedirectLeaks.seen(from: first, to: second) { try await stack.send($0) }
+                        #expect(seen.first.count == 3 && seen.second.count == 2)
+                        #expect(seen.first.prefix(2).allSatisfy { $0.isSuperset(of: [.authorization, .apiKey, .option]) }, "\(seen)")
+                        #expect(seen.second == [[], []] && seen.first[2] == [])
+                    }
+                }
+            }
+        }
+
+        #if Auth
+        /// From A to B, within B, and back to A: see ``RedirectLeaks``.
+        @Test func aJarSendsEachHostItsOwnCookies() async throws {
+            try await withMockServer { first in
+                try await withMockServer { second in
+                    try await withTransport(URLSessionTransport()) { transport in
+                        let jar = CookieJar()
+                        try jar.set(try #require(SetCookie("own=0; Path=/")), from: HTTPURL(first.url("/")))
+                        let stack = transport.cookies(jar).redirect()
+                        let seen = try await RedirectLeaks.cookies(from: first, to: second) { try await stack.send($0) }
+                        #expect(seen.first == ["own=0", "own=0; a=1", "own=0; a=1"] && seen.second == [nil, "b=2"])
+                    }
+                }
+            }
+        }
+        #endif
 
         @Test func aDecodedResponseKeepsTheEncodedFields() async throws {
             let bytes = Data(base64Encoded: "H4sIAAAAAAACAwvOTczJUShILCopVijJSCxRSE7MU0hKVShKTUyxUggedrIA4vXh2fAAAAA=") ?? Data()

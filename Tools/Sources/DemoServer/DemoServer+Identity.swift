@@ -6,7 +6,7 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// Authentication: Basic, Digest, and an OAuth 2 server that accepts every sign-in.
+/// Authentication: Basic, Digest, a form with a session cookie, and an OAuth 2 server that accepts every sign-in.
 extension DemoServer {
     /// The name and the password of the person.
     private static let (user, password) = ("joe", "pw")
@@ -28,7 +28,53 @@ extension DemoServer {
             nonces.withLock { _ = $0.insert(nonce) }
             return challenge(#"Digest realm="demo", nonce="\#(nonce)", algorithm=SHA-256, qop="auth""#)
         }
+        addFormLogin(to: router)
         addOAuth(to: router)
+    }
+
+    // MARK: - A form
+
+    /// A form for people. A session is a cookie, which a browser keeps until it ends, or for 30 days with `remember=on`.
+    private static func addFormLogin(to router: Router<BasicRequestContext>) {
+        let sessions = Mutex<Set<String>>([])
+        @Sendable func session(of request: Request) -> String? {
+            let pairs = (request.headers[.cookie] ?? "").split(separator: ";").map { $0.drop { $0 == " " } }
+            let session = pairs.first { $0.hasPrefix("session=") }.map { String($0.dropFirst(8)) }
+            return session.flatMap { session in sessions.withLock { $0.contains(session) } ? session : nil }
+        }
+        @Sendable func cookie(_ value: String, _ attributes: String) -> String {
+            "session=\(value); Path=/v1; HttpOnly; SameSite=Lax\(attributes)"
+        }
+        router.get("v1/login") { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: "text/html; charset=utf-8"],
+                body: .init(
+                    byteBuffer: ByteBuffer(
+                        string: """
+                            <!doctype html><title>Sign in</title><form method=post><input name=user><input name=password type=password>\
+                            <input name=remember type=checkbox><button>Sign in</button></form>
+
+                            """)))
+        }
+        router.post("v1/login") { request, _ -> Response in
+            let form = form(String(buffer: try await request.body.collect(upTo: 65_536)))
+            guard form["user"] == user, form["password"] == password else {
+                return Response(
+                    status: .forbidden, body: .init(byteBuffer: ByteBuffer(string: "the user or the password is wrong\n")))
+            }
+            let session = UUID().uuidString
+            sessions.withLock { _ = $0.insert(session) }
+            let cookie = cookie(session, form["remember"] == "on" ? "; Max-Age=2592000" : "")
+            return Response(status: .seeOther, headers: [.location: "/v1/profile", .setCookie: cookie])
+        }
+        router.get("v1/profile") { request, _ -> Response in
+            guard session(of: request) != nil else { return Response(status: .found, headers: [.location: "/v1/login"]) }
+            return json(#"{"name":"\#(user)"}"#)
+        }
+        router.post("v1/logout") { request, _ -> Response in
+            if let session = session(of: request) { sessions.withLock { _ = $0.remove(session) } }
+            return Response(status: .noContent, headers: [.setCookie: cookie("", "; Max-Age=0")])
+        }
     }
 
     /// Whether the response to a challenge proves the password ([RFC 7616, section

@@ -78,6 +78,7 @@ public enum DemoServer {
             GET  /v1/busy (503 twice of three)  GET /v1/slow[?seconds=N]  GET /v1/status/CODE  GET /v1/redirect/N
             GET  /v1/events[?count=N&each=M] (an event stream)  GET /v1/lines
             POST /v1/chat/completions (Authorization: Bearer demo; an event stream)  POST /v1/reports (a form with files)
+            POST /v1/login (a form: user=joe&password=pw[&remember=on])  GET /v1/login, /v1/profile (its cookie)  POST /v1/logout
             GET  /v1/basic, /v1/digest (joe, pw)  GET /v1/account (a token of the OAuth 2 server at /oauth/authorize, /oauth/token)
             GET  /v1/orders[?limit=N&after=ID|&offset=N|&page=N] (Link, next_cursor)  POST /v1/orders {"item": …}  DELETE /v1/orders/ID
             POST /v1/jobs (202 and a Location)  GET /v1/jobs/ID

@@ -8,16 +8,22 @@ struct FailureAdvice {
     init(_ arguments: RequestArguments) { self.arguments = arguments }
 
     func line(for error: any Error) -> String {
-        // The library names its property for authorities. The advice names the option of this command.
+        // The library names its own settings. The advice names the options of this command.
         let text = ((error as? any RequestFailure)?.description ?? "\(error)")
             .replacing(" (tls.extraRootsPEMFiles can add an authority)", with: "")
+            .replacing(" (RedirectPolicy(allowsDowngrade: true) follows it)", with: "")
         return advice(for: error).map { "\(text). \($0)" } ?? text
     }
 
     private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
-            return error.code.description.containsOctets("more than")
-                ? "Allow more redirects with --max-redirs, or show their targets with -v" : nil
+            return switch error.failureNumber {
+            case .tooManyRedirects: "Allow more redirects with --max-redirs, or show their targets with -v"
+            case .redirectDowngrade: "Follow it with --allow-downgrade. Others on the network can then read what is exchanged"
+            case .redirectLoop where arguments.content.usesCookieJar: "Show the targets with -v"
+            case .redirectLoop: "Show the targets with -v. If the server sets a cookie, send the cookie back with -b ''"
+            default: nil
+            }
         }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
@@ -86,7 +92,10 @@ struct FailureAdvice {
     private func tlsAdvice(for error: TransportError) -> String? {
         let cause = error.underlying.map { String(describing: $0) } ?? ""
         let host = error.request?.origin?.host ?? ""
-        if cause.containsOctets("WRONG_VERSION_NUMBER") { return "Use http:// in place of https:// for this port" }
+        if cause.containsOctets("WRONG_VERSION_NUMBER") {
+            return error.request?.originBeforeHTTPS == nil
+                ? "Use http:// in place of https:// for this port" : "The file of --hsts demands https for this host"
+        }
         if cause.containsOctets("failedToValidateHostname") { return "Use the name that the certificate is for" }
         if cause.containsOctets("CERTIFICATE_VERIFY_FAILED") {
             return certificateAdvice(host: host, isOfProxy: error.proxy != nil)

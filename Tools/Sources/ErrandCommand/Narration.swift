@@ -36,6 +36,13 @@ final class Narration: EventSink, Sendable {
 
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
+        if isShown, let decision = event.decision {
+            switch event.kind {
+            case .hstsDecision: Terminal.say("* HSTS: \(decision)")
+            case .cookieDecision: Terminal.say("* cookies: \(decision)")
+            default: break
+            }
+        }
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
         let pending = state.withLock { state in
             if !connection.isReused { state.openedConnections += 1 }

@@ -20,7 +20,13 @@ extension RequestArguments {
         }
         if connection.followsRedirects, [.get, .head].contains(request.method) {
             arguments += ["--location", "--max-redirs", "\(connection.maxRedirects)"]
+            // Curl can't refuse redirects from https to http alone. An http URL may be redirected to another http URL.
+            if url.scheme == "https", !connection.allowsDowngrade { arguments += ["--proto-redir", "=https"] }
         }
+        add("--hsts", connection.hsts.map(Self.curlPath))
+        for file in content.cookieFiles { add("--cookie", Self.curlCookieFile(file)) }
+        if request.options.givenCookies != nil { add("--cookie", "\(Sensitivity.urlPlaceholder)=\(Sensitivity.urlPlaceholder)") }
+        add("--cookie-jar", content.cookieJar.map(Self.curlOutputPath))
         if connection.retry > 0, request.method.isIdempotent { add("--retry", "\(connection.retry)") }
         add("--max-time", connection.maxTime?.shortText)
         add("--connect-timeout", connection.connectTimeout?.shortText)
@@ -76,6 +82,14 @@ extension RequestArguments {
 
     /// Adds `./` to a path that begins with a dash, because curl would take it for an option.
     private static func curlPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
+
+    /// The path of a file to write. A dash alone is standard output.
+    private static func curlOutputPath(_ path: String) -> String { path == "-" ? path : curlPath(path) }
+
+    /// The path of a file of cookies. Curl takes a text with `=` for cookies, unless `@` is before the text.
+    private static func curlCookieFile(_ path: String) -> String {
+        path.contains("=") || path.hasPrefix("@") ? "@\(path)" : curlOutputPath(path)
+    }
 
     /// The path of a certificate for curl, which takes the text after a colon for a password.
     private static func curlCertificate(_ path: String) -> String {

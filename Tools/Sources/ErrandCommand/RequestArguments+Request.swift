@@ -160,9 +160,13 @@ extension ContentOptions {
         request.head.headerFields[.accept] = content?.isJSON == true ? "application/json" : "*/*"
         request.head.headerFields[.contentType] = content?.contentType
         request.head.headerFields[.referer] = referer.flatMap(Self.value)
-        // The subscript of the fields would make a separate field of each pair.
-        let cookies = cookie.map(\.withoutOuterBlanks).joined(separator: "; ")
-        if !cookies.isEmpty { request.head.headerFields.append(HTTPField(name: .cookie, value: cookies)) }
+        let cookies = cookieText
+        if usesCookieJar {
+            request.options.givenCookies = cookies.isEmpty ? nil : cookies
+        } else if !cookies.isEmpty {
+            // The subscript of the fields would make a separate field of each pair.
+            request.head.headerFields.append(HTTPField(name: .cookie, value: cookies))
+        }
         // As in curl, a number alone is the beginning of the range.
         if let range {
             request.head.headerFields[.range] = "bytes=\(range)" + (range.utf8.allSatisfy("0123456789".utf8.contains) ? "-" : "")
@@ -171,6 +175,7 @@ extension ContentOptions {
         var named: Set<HTTPField.Name> = []
         for line in try header.flatMap(Self.headerLines) {
             if named.insert(line.name).inserted { request.head.headerFields[line.name] = nil }
+            if line.name == .cookie { request.options.givenCookies = nil }
             if let value = line.value { request.head.headerFields.append(HTTPField(name: line.name, value: value)) }
         }
         // As curl does: the server can read the form only with the boundary of the form.

@@ -94,10 +94,21 @@ struct ContentOptions: ParsableArguments {
         String?
     @Option(
         name: [.customShort("b"), .customLong("cookie")],
-        help: ArgumentHelp("The Cookie field: 'name=value; …'. Can be repeated.", valueName: "cookies"))
+        help: ArgumentHelp(
+            """
+            Cookies to send: 'name=value; …', or a file in curl's format, whose cookies go to their own hosts; @FILE names a file with '=' in \
+            its name, '-' standard input, '' no file. With a file, the cookies of responses are sent, too. Can be repeated.
+            """, valueName: "cookies|file"))
     var cookie: [String] = []
+    @Option(
+        name: [.customShort("c"), .customLong("cookie-jar")],
+        help: ArgumentHelp(
+            """
+            Writes all cookies at the end to a file in curl's format, which only you can read; '-' is standard output. Redirects and retries \
+            send the cookies of earlier responses.
+            """, valueName: "file"))
+    var cookieJar: String?
     // Not supported yet. The parser would not say what to write instead.
-    @Option(name: [.customShort("c"), .customLong("cookie-jar")], help: .hidden) var cookieJar: String?
     @Option(name: [.customShort("C"), .customLong("continue-at")], help: .hidden) var continueAt: String?
     @Option(
         name: [.customShort("r"), .customLong("range")],
@@ -122,28 +133,34 @@ struct ContentOptions: ParsableArguments {
         if referer?.hasOctetSuffix(";auto") == true {
             throw ValidationError("--referer does not support ';auto'. It must be a URL")
         }
-        guard cookieJar == nil else {
-            throw ValidationError(
-                "--cookie-jar is not supported yet. -i shows the cookies of a response; -b 'name=value', or -H 'Cookie: name=value', sends them"
-            )
-        }
+        guard cookieJar?.isEmpty != true else { throw ValidationError("--cookie-jar must be a file, or '-' (is empty)") }
         guard continueAt == nil else {
             throw ValidationError(
                 "--continue-at is not supported yet. To add the rest to a file of SIZE bytes, write errand -f -r SIZE- URL >> FILE")
         }
-        for text in cookie {
-            guard HTTPField.isValidValue(text.withoutOuterBlanks), text.containsOctet(UInt8(ascii: "=")) else {
-                throw ValidationError(
-                    "--cookie must be 'name=value; …'. Files of cookies are not supported yet: write -b 'name=value', or -H 'Cookie: name=value'"
-                )
-            }
-        }
+        guard HTTPField.isValidValue(cookieText) else { throw ValidationError("--cookie must be one line of text, or a file") }
         if let range,
             !range.utf8.contains(where: { "0123456789".utf8.contains($0) }) || !range.utf8.allSatisfy("0123456789-, ".utf8.contains)
         {
             throw ValidationError("--range must be 'FIRST-LAST', 'FIRST-' or '-COUNT', or several of them with commas")
         }
     }
+
+    /// The files of `--cookie`. As in curl, an argument without `=` is a file.
+    var cookieFiles: [String] {
+        cookie.compactMap { text in
+            CommandFile.path(in: text) ?? (text.containsOctet(UInt8(ascii: "=")) ? nil : text)
+        }
+    }
+
+    /// The texts of `--cookie`; empty if there are files alone.
+    var cookieText: String {
+        cookie.filter { CommandFile.path(in: $0) == nil && $0.containsOctet(UInt8(ascii: "=")) }
+            .map(\.withoutOuterBlanks).joined(separator: "; ")
+    }
+
+    /// Whether the cookies of responses are stored, and sent with the next requests.
+    var usesCookieJar: Bool { cookieJar != nil || !cookieFiles.isEmpty }
 
     /// The form data, in the order of their options.
     var formData: [FormData] { (data + dataRaw + dataBinary + dataUrlencode).sorted { $0.position < $1.position } }
@@ -153,6 +170,16 @@ struct ContentOptions: ParsableArguments {
 struct ConnectionOptions: ParsableArguments {
     @Flag(name: [.customShort("L"), .customLong("location")], help: "Follows redirects.") var followsRedirects = false
     @Option(name: .customLong("max-redirs"), help: ArgumentHelp("The most redirects to follow.", valueName: "count")) var maxRedirects = 20
+    @Flag(
+        name: .customLong("allow-downgrade"),
+        help: "With --location, also follows redirects from https to http. Others on the network can then read what is exchanged.")
+    var allowsDowngrade = false
+    @Option(
+        help: ArgumentHelp(
+            """
+            Sends requests by https to the hosts in this file, and adds hosts that demand https. The file has curl's format.
+            """, valueName: "file"))
+    var hsts: String?
     @Option(
         help: ArgumentHelp(
             "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))

@@ -58,7 +58,11 @@ struct RequestRun {
         }
         let task = Task {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
-                let (layers, tokens) = try layers(on: stack, authentication, wait, narration)
+                let list = HSTSList(arguments)
+                await list?.load()
+                let cookies = CookieFiles(arguments)
+                cookies?.load()
+                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, list?.hosts, cookies?.jar)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -67,6 +71,8 @@ struct RequestRun {
                 }
                 // A refreshed token must be saved, however the request ends: the server has replaced the old token.
                 await tokens?.finish(within: .seconds(5))
+                await list?.save()
+                await cookies?.save()
                 return try result.get()
             }
         }
@@ -108,7 +114,8 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSHosts?,
+        _ jar: CookieJar?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -126,12 +133,16 @@ struct RequestRun {
             tokenStack = wait.layer(on: bottom).transformRequest { $0.options.eventSink = wait.notice }
         }
         if arguments.content.compressed { stack = stack.decompress() }
+        if let jar { stack = stack.wrapped(by: GivenCookies()).cookies(jar) }
         let tokens: TokenSource?
         (stack, tokens) = try authentication.authenticating(stack, transport: tokenStack)
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
-        if connection.followsRedirects { stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects)) }
+        if let hosts { stack = stack.hsts(hosts) }
+        if connection.followsRedirects {
+            stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects, allowsDowngrade: connection.allowsDowngrade))
+        }
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         watch(.attempt)
         if connection.retry > 0 {

@@ -158,15 +158,13 @@ struct ResponseOutput {
             written.set(Int($0.bytes))
             progress.show($0)
         }
-        var status = stat()
-        guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
+        guard SpecialFile.exists(at: path) else {
             try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions))
             return body.trailers
         }
-        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
-        defer { _ = close(descriptor) }
-        for try await chunk in body { try Terminal.write(chunk, to: descriptor, named: path) }
+        try await SpecialFile.withDescriptor(path) { descriptor in
+            for try await chunk in body { try Terminal.write(chunk, to: descriptor, named: path) }
+        }
         return body.trailers
     }
 

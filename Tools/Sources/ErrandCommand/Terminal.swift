@@ -45,13 +45,15 @@ enum Terminal {
         }
     }
 
-    /// Reads the next bytes of standard input; `nil` at its end.
-    static func read(upTo limitBytes: Int) throws(FileReadError) -> Data? {
+    /// Reads the next bytes of standard input, or of another file; `nil` at the end.
+    static func read(
+        upTo limitBytes: Int, from descriptor: Int32 = 0, named name: String = "standard input"
+    ) throws(FileReadError) -> Data? {
         var buffer = Data(count: limitBytes)
         while true {
-            let count = buffer.withUnsafeMutableBytes { Foundation.read(0, $0.baseAddress, $0.count) }
+            let count = buffer.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 { return count == 0 ? nil : buffer.prefix(count) }
-            guard errno == EINTR else { throw FileReadError(path: "standard input", operation: "read", code: errno) }
+            guard errno == EINTR else { throw FileReadError(path: name, operation: "read", code: errno) }
         }
     }
 

@@ -13,6 +13,7 @@ enum TourOfAuthentication {
         let base = "http://127.0.0.1:\(port)"
         try await withTransport(NIOTransport()) { transport in
             try await passwords(transport, base)
+            try await cookies(transport, base)
             try await tokens(transport, base)
         }
     }
@@ -34,6 +35,34 @@ enum TourOfAuthentication {
         try Tour.expect(
             refused.metadata.authenticationStop == .refused,
             "\(refused.status.code): \(refused.metadata.authenticationStop.map { "\($0)" } ?? "")")
+    }
+
+    private static func cookies(_ transport: NIOTransport, _ base: String) async throws {
+        Tour.step("A form login: the next hop carries the cookie of the login", "transport.cookies(CookieJar(store: store)).redirect()")
+        let store = MemoryCookieStore()
+        func stack(_ jar: CookieJar) -> HTTPStack { transport.cookies(jar).redirect().server("\(base)/v1") }
+        let jar = CookieJar(store: store)
+        let form = RequestBody.form(["user": "joe", "password": "pw", "remember": "on"])
+        let profile = try await stack(jar).send(Request(.post, "/login", body: form))
+        let name = try await profile.text()
+        try Tour.expect(name == #"{"name":"joe"}"#, "\(name) after \(profile.metadata.redirects.map(\.status.code))")
+        Tour.result(jar.cookies.map { "\($0)" }.joined())
+
+        Tour.step("The next start of the app is signed in", "try await jar.save()")
+        try await jar.save()
+        let next = CookieJar(store: store)
+        let again = try await stack(next).send(Request(.get, "/profile"))
+        try Tour.expect(again.metadata.redirects.isEmpty && next.count == 1, "\(again.status.code), with \(next)")
+
+        Tour.step("Cookies for curl, and from curl", "CookieFile.netscapeText(of: jar.cookies)")
+        let text = CookieFile.netscapeText(of: jar.cookies)
+        let read = try CookieFile.netscape(parsing: Data(text.utf8))
+        try Tour.expect(read.cookies.map(\.key) == jar.cookies.map(\.key), "\(read.cookies.count) cookie")
+
+        Tour.step("Sign out: the jar and its store are empty", "jar.removeAll()")
+        jar.removeAll()
+        try await jar.save()
+        try Tour.expect(jar.count == 0 && store.load().isEmpty, "\(jar)")
     }
 
     private static func tokens(_ transport: NIOTransport, _ base: String) async throws {

@@ -12,6 +12,8 @@ import Testing
     private static let files: [(String, Data)] = [
         ("v.txt", Data("a b&c\r\nd\n".utf8)), ("latin", Data([0xE4, 0x3D, 0xFF, 0x78, 0x0D, 0x0A, 0x00])),
         ("lines", Data("x=1\ny=2\n".utf8)),
+        ("jar", Data("127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\t1\na.example\tFALSE\t/\tFALSE\t0\tsid\t2\n".utf8)),
+        ("j=ar", Data("#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\t3\n".utf8)),
         ("fields", Data("X-From: file\r\n\nX-Two;\n".utf8)), ("x.json", Data("{\"a\":\n1}\n".utf8)),
     ]
 
@@ -68,7 +70,9 @@ import Testing
             ["-A", ""], ["-A", "x y"], ["-A", "x", "-H", "User-Agent: y"], ["-H", "X-Empty;"], ["-H", "X-Empty;", "-H", "X-Empty: 1"],
             ["-H", "User-Agent;"], ["-H", "User-Agent:"], ["-H", "Accept:"], ["-H", "X:"], ["-H", "X: "], ["-H", "X-A: 1", "-H", "X-A: 2"],
             ["-H", "Content-Type:", "-d", "a"], ["-H", "Content-Type;", "-d", "a"], ["-H", "@fields"], ["-e", "http://r.example/"],
-            ["-e", ""], ["-b", "a=b; c=d"], ["-F", "a=x; type=text/q"], ["-b", "a=b", "-H", "Cookie: c=d"], ["-r", "0-99"], ["-r", "5-"],
+            ["-e", ""], ["-b", "a=b; c=d"], ["-F", "a=x; type=text/q"], ["-b", "a=b", "-H", "Cookie: c=d"], ["-b", "jar"], ["-bjar"],
+            ["-b", "@j=ar"], ["-b", "jar", "-b", "a=b"], ["-b", "a=b", "-c", "new"], ["-b", ""], ["-b", "none"],
+            ["-b", "jar", "-b", "a=b", "-H", "Cookie:"], ["-r", "0-99"], ["-r", "5-"],
             ["-r", "5"], ["-r", "-5"], ["-r-5"], ["--range", "-5"],
             ["-r", "0-0,-1"], ["-u", "u:p:q"], ["-u", ":p"], ["-u", "u:"], ["-u", "u:p", "-H", "Authorization:"], ["-T", "v.txt"],
             ["-T", "v.txt", "URL/dir/"], ["-T", "v.txt", "URL/d/?q=x"], ["-T", "v.txt", "URL/x?q=/"], ["--json", "@x.json"],
@@ -110,11 +114,9 @@ import Testing
 
     /// curl does something else for each of them.
     @Test(arguments: [
-        (["-b", "cookies.txt"], "--cookie must be"), (["-b", ""], "--cookie must be"), (["-e", "http://r.example/;auto"], "';auto'"),
+        (["-b", "a=b\nc"], "--cookie must be"), (["-c", ""], "--cookie-jar must be"), (["-e", "http://r.example/;auto"], "';auto'"),
         (["-r", "x"], "--range must be"), (["-r", ""], "--range must be"), (["-r=-5"], "--range must be"),
-        (["-X=POST"], "the method '=POST' is invalid"), (["-c", "jar"], "-H 'Cookie: name=value'"), (["-cjar"], "not supported yet"),
-        (["-b", "cookies.txt"], "-H 'Cookie: name=value'"), (["-C", "-"], "-r SIZE-"),
-        (["-C-"], "not supported yet"),
+        (["-X=POST"], "the method '=POST' is invalid"), (["-C", "-"], "-r SIZE-"), (["-C-"], "not supported yet"),
         (["-data", "x"], "-data"), (["-json={}"], "-json"), (["-verbose"], "-verbose"), (["-sSZ"], "Unknown option '-Z'"),
         (["-H", "Host:"], "Host"), (["-H", "X-Empty; "], "invalid"),
         (["-H", "@no-such-file"], "cannot read"), (["-d", "@no-such-file"], "cannot read"),

@@ -437,6 +437,18 @@ import Testing
         }
     }
 
+    @Test func aRedirectLoopIsNamed() async throws {
+        let redirect = "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"
+        try await withRawServer(response: redirect) { (server: RawServer) async throws in
+            let outcome = try await CommandProcess.run("get", "-L", "\(server.url)/again")
+            #expect(outcome.status == 6 && server.requests.count == 2)
+            #expect(outcome.errors.contains("it is part of a loop"), "\(outcome.errors)")
+            #expect(outcome.errors.contains("send the cookie back with -b ''"))
+            let again = try await CommandProcess.run("get", "-L", "-b", "", "\(server.url)/again")
+            #expect(again.status == 6 && !again.errors.contains("-b ''"), "\(again.errors)")
+        }
+    }
+
     // MARK: - Failures in --write-out
 
     /// As curl has it.

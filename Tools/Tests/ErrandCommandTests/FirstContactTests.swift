@@ -221,6 +221,38 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func aRedirectFromHTTPSToHTTPIsFollowedOnDemand() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout", "key.pem", "-out",
+                    "cert.pem",
+                ], running: [Self.openssl], in: folder)
+            #expect(try await make.outcome().status == 0)
+            try await withRawServer(response: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine") { (plain: RawServer) async throws in
+                // With -HTTP, the server sends the file as a whole response.
+                let redirect = "HTTP/1.1 302 Found\r\nLocation: \(plain.url)/end\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                try Data(redirect.utf8).write(to: folder.appendingPathComponent("moved"))
+                let port = try freePort()
+                let server = try CommandProcess(
+                    ["s_server", "-accept", "127.0.0.1:\(port)", "-key", "key.pem", "-cert", "cert.pem", "-HTTP"],
+                    running: [Self.openssl], in: folder)
+                defer { kill(server.process.processIdentifier, SIGKILL) }
+                await server.waitForOutput(containing: "ACCEPT")
+                let url = "https://127.0.0.1:\(port)/moved"
+                let refused = try await CommandProcess.run("get", "-kL", url, "-u", "joe:s3cret")
+                #expect(refused.status == 6 && plain.requests.isEmpty, "\(refused.errors)")
+                #expect(
+                    refused.errors.contains("it leads from https to http. Follow it with --allow-downgrade.")
+                        && !refused.errors.contains("allowsDowngrade"), "\(refused.errors)")
+                let followed = try await CommandProcess.run("get", "-kL", "--allow-downgrade", url, "-u", "joe:s3cret")
+                #expect(followed.status == 0 && followed.text == "fine", "\(followed.errors)")
+                #expect(plain.requests.count == 1 && plain.requests.allSatisfy { !$0.lowercased().contains("authorization") })
+            }
+        }
+    }
+
     /// Over HTTP/2, the server would have to say that it has ended. It is stopped, and does not.
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
     func anInterruptWaitsForNoServer() async throws {

@@ -60,7 +60,7 @@ import Testing
         try await expectUsageErrors(
             "usage-errors-habits",
             [
-                ["a.example", "-c", "jar"], ["a.example", "-C", "-"], ["a.example", "-b", "cookies.txt"], ["a.example", "extra"],
+                ["a.example", "-c", ""], ["a.example", "-C", "-"], ["a.example", "-b", "a=b\nc"], ["a.example", "extra"],
                 ["post", "a.example", "photo@x.jpg"], ["a.example", "http://b.example"], ["get", "a.example", "a=1"],
                 ["a.example", "-q", "a=1", "b=2"], ["post", "a.example", "-d", "a=1", "b=2"], ["post", "a.example", "a:=x"],
                 ["POSTS", "a.example", "a=1"], ["myhost", "a=1"], ["a.example", "a[b]=1"], ["post", "a.example", "-json", "{}"],

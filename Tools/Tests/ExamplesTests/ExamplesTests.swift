@@ -225,6 +225,26 @@ import Testing
         }
     }
 
+    @Test func aFormLoginLastsForTheNextStart() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)").path
+        defer { for end in ["", ".lock"] { try? FileManager.default.removeItem(atPath: path + end) } }
+        try await withServer { (server: URL) async throws in
+            let site = FormLogin.Site(server, cookiesIn: path)
+            await #expect(throws: FormLogin.SignedOut.self) { try await site.profile() }
+            let refusal = await #expect(throws: StatusError.self) { try await site.signIn(user: "joe", password: "wrong") }
+            #expect(refusal?.status == .forbidden)
+            let joe = FormLogin.Profile(name: "joe")
+            #expect(try await site.signIn(user: "joe", password: "pw") == joe)
+            // The next start of the app.
+            let again = FormLogin.Site(server, cookiesIn: path)
+            #expect(try await again.profile() == joe)
+            try await again.signOut()
+            await #expect(throws: FormLogin.SignedOut.self) { try await again.profile() }
+            #expect(try await FileCookieStore(atPath: path).load().isEmpty)
+            await #expect(throws: FormLogin.SignedOut.self) { try await FormLogin.Site(server, cookiesIn: path).profile() }
+        }
+    }
+
     @Test func theOrderScreenShowsMoreAndExports() async throws {
         try await withServer { (server: URL) async throws in
             let screen = await OrderScreen.Screen(

@@ -221,6 +221,8 @@ import Testing
             #expect(profile.contains("redirect") && exchanges == 2)
             let (status, hops) = try await session.redirected(server.appending(path: "redirect/2"))
             #expect(status == .found && hops == 2)
+            let limited = try await session.redirected(server.appending(path: "redirect/3"), marking: .referer, atMost: 2)
+            #expect(limited.status == .found && limited.hops == 2)
         }
     }
 }

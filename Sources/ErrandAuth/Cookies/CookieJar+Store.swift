@@ -1,0 +1,165 @@
+#if Auth
+public import ErrandCore
+internal import ErrandFormats
+internal import Synchronization
+
+extension CookieJar {
+    /// Loads the cookies from the store, unless the cookies are loaded. The first request of a stack loads them too. Cookies that the app
+    /// has set before stay.
+    ///
+    /// If the loading fails, the next call or the next request tries again.
+    ///
+    /// - Throws: ``CookieJarError`` with the code `loadFailed`; `CancellationError`.
+    public func load() async throws {
+        guard let store, !state.withLock(\.table.isLoaded) else { return }
+        try await flights.run(.load) { [self] in
+            let stored: [Cookie]
+            do {
+                stored = try await store.load()
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                throw CookieJarError(.loadFailed, underlying: error)
+            }
+            state.withLock { state in
+                guard !state.table.isLoaded else { return }
+                state.table.merge(stored, clearedAt: state.clearedAt, at: now())
+            }
+        }
+        writeInBackground()
+    }
+
+    /// Writes all changes to the store, and waits until the changes are durable. If the task is cancelled, the changes are still written.
+    ///
+    /// Call this function before a program ends. Without a store, the function does nothing.
+    ///
+    /// - Throws: ``CookieJarError``. The changes are kept, and the next write tries again.
+    public func save() async throws {
+        guard store != nil else { return }
+        let saving = Task { [self] in
+            while let number = state.withLock({ $0.writer ?? $0.startWriting() }) {
+                try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
+            }
+        }
+        try await saving.value
+    }
+
+    /// The error of the last write to the store; `nil` if the last write succeeded, and without a write. The jar keeps the changes, and
+    /// tries again after the next change.
+    public var saveFailure: CookieJarError? { state.withLock(\.saveFailure) }
+
+    /// Starts a write, unless a write runs, or the store has all changes.
+    func writeInBackground() {
+        guard store != nil, let number = state.withLock({ $0.startWriting() }) else { return }
+        flights.begin(.write(number)) { [self] in try await write(number) }
+    }
+
+    /// Writes until the store has all changes. Does nothing if another write has replaced this write.
+    private func write(_ number: Int) async throws {
+        guard let store, state.withLock({ $0.writer == number }) else { return }
+        do {
+            try await load()
+            while let (changes, clearedAt) = state.withLock({ $0.takeChanges() }) {
+                do {
+                    let stored = try await store.apply(changed: changes.changed, removed: changes.removed)
+                    state.withLock { state in
+                        state.table.merge(stored, clearedAt: clearedAt, at: now())
+                        if state.clearedAt == clearedAt { state.clearedAt = nil }
+                    }
+                } catch {
+                    state.withLock { $0.table.restore(changes) }
+                    throw error is CookieJarError ? error : CookieJarError(.saveFailed, underlying: error)
+                }
+            }
+        } catch {
+            state.withLock { state in
+                state.writer = nil
+                state.saveFailure = error as? CookieJarError ?? CookieJarError(.saveFailed, underlying: error)
+            }
+            throw error
+        }
+    }
+}
+
+extension CookieJar.State {
+    /// Returns the number of a new write; `nil` if a write runs, or the store has all changes.
+    mutating func startWriting() -> Int? {
+        guard writer == nil, table.hasChanges else { return nil }
+        lastWriter += 1
+        writer = lastWriter
+        return writer
+    }
+
+    /// Returns the changes that the store lacks, and the date at which all cookies were removed. If there are no changes, ends the write
+    /// and returns `nil`.
+    mutating func takeChanges() -> (CookieTable.Changes, clearedAt: HTTPDate?)? {
+        guard table.hasChanges else {
+            (writer, saveFailure) = (nil, nil)
+            return nil
+        }
+        return (table.takeChanges(), clearedAt)
+    }
+}
+
+extension CookieJar: AccountBoundStore {
+    /// Removes all cookies if the jar belongs to the account, or if the jar is bound to no account. Waits until the store has the removal.
+    ///
+    /// Responses to requests that began earlier don't bring cookies back.
+    ///
+    /// ```swift
+    /// try await tokens.signOut(clearing: [jar])
+    /// ```
+    ///
+    /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed anyway.
+    public func forget(_ identity: CredentialIdentity) async throws {
+        if let account {
+            let isSame = account.canonicalOctets.map { $0 == identity.canonicalOctets } ?? (account == identity)
+            guard isSame else { return }
+        }
+        removeAll()
+        try await save()
+    }
+}
+
+/// The error for a ``CookieJar`` whose store can't be read or written.
+///
+/// ```
+/// GET https://a.example/: the cookies could not be loaded: cannot read …: … (not sent)
+/// ```
+public struct CookieJarError: RequestFailure, NumberedFailure {
+    /// The kind of a failure. An open set: new codes may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code in words.
+        public let description: String
+
+        private init(_ description: String) { self.description = description }
+
+        /// The cookies could not be loaded. The request was not sent without its cookies.
+        public static let loadFailed = Code("the cookies could not be loaded")
+        /// The changes could not be written.
+        public static let saveFailed = Code("the cookies could not be saved")
+    }
+
+    /// The kind of the failure.
+    public let code: Code
+    /// The error of the store.
+    public let underlying: any Error
+    public var request: Request?
+    public var attempts: [AttemptRecord] = []
+
+    init(_ code: Code, underlying: any Error, request: Request? = nil) {
+        (self.code, self.underlying, self.request) = (code, underlying, request)
+    }
+
+    public var phase: ExchangePhase { .queue }
+    public var delivery: Delivery { attempts.delivery }
+
+    public var description: String {
+        "\(shownRequest)\(code): \(SafeText.error(underlying))" + (request == nil ? "" : " (\(Delivery.notSent.phrase))") + shownAttempts
+    }
+
+    public var failureNumber: FailureNumber { .cookieStore }
+    public var failureReason: String? { SafeText.sentence("\(code): \(SafeText.error(underlying))") }
+    /// The suggestion of the store's error, if there is one.
+    public var recoverySuggestion: String? { (underlying as? any LocalizedError)?.recoverySuggestion }
+}
+#endif

@@ -1,0 +1,313 @@
+#if Auth
+public import ErrandCore
+public import ErrandFormats
+internal import Synchronization
+
+/// The cookies of an app or of an account ([RFC 6265bis](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis)).
+///
+/// ```swift
+/// let jar = CookieJar()
+/// let stack = HTTPStack.default.cookies(jar).server("https://shop.example")
+/// ```
+///
+/// The jar accepts the cookies that a browser accepts:
+/// - A cookie belongs to its host, or to a domain that includes the host. Domains that are public suffixes are refused: ``PublicSuffixes``.
+/// - `Secure` cookies belong to `https` and to the loopback host. An origin that is not secure can't replace or hide a `Secure` cookie.
+/// - The prefixes `__Secure-` and `__Host-`, and `SameSite`, are checked: ``/ErrandCore/SiteContext``.
+/// - A cookie lives for at most 400 days after the jar has received the cookie.
+/// - The attribute `Partitioned` is ignored, because a request of an app has no top-level site.
+///
+/// The numbers of cookies and octets are limited: ``Limits``. If a limit is exceeded, the jar evicts expired cookies first, then cookies
+/// without `Secure` of the domain that is full, and then the cookies that were used least recently.
+///
+/// **Store:** with a ``CookieStore``, such as ``FileCookieStore``, the first request loads the cookies. If the store can't be read,
+/// requests fail with ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are
+/// written together in the next write. Before the app ends, call ``save()``. Cookies of the session, without `Max-Age` and `Expires`, are
+/// not written.
+///
+/// Several stacks may share a jar. A separate jar for each account keeps the accounts apart. All methods may be called from any thread.
+/// Descriptions and mirrors show no cookie.
+public final class CookieJar: Sendable {
+    /// The limits of a jar.
+    public struct Limits: Sendable, Hashable {
+        /// The largest number of cookies with one domain, at least 1. Default: 50.
+        public var hostCount: Int
+        /// The largest number of cookies of a registrable domain, such as `example.co.uk`, and its subdomains; at least 1. Default: 180.
+        public var siteCount: Int
+        /// The largest number of cookies, at least 1. Default: 3,000.
+        public var totalCount: Int
+        /// The largest number of octets of all names, values, domains and paths, at least 1. Default: 4 MiB.
+        public var totalBytes: Int
+        /// The largest number of octets of the `Cookie` field of a request, at least 1. Default: 8 KiB. Cookies with longer paths have
+        /// priority. The event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` reports the number of cookies that were left out.
+        public var fieldBytes: Int
+
+        /// Creates limits.
+        ///
+        /// - Precondition: each limit is at least 1.
+        public init(
+            hostCount: Int = 50, siteCount: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
+        ) {
+            for (name, limit) in [
+                ("hostCount", hostCount), ("siteCount", siteCount), ("totalCount", totalCount), ("totalBytes", totalBytes),
+                ("fieldBytes", fieldBytes),
+            ] { precondition(limit >= 1, "\(name) must be at least 1 (is \(limit))") }
+            (self.hostCount, self.siteCount, self.totalCount) = (hostCount, siteCount, totalCount)
+            (self.totalBytes, self.fieldBytes) = (totalBytes, fieldBytes)
+        }
+    }
+
+    struct State: Sendable {
+        var table: CookieTable
+        /// The number of the use at which all cookies were removed.
+        var removalOfAll: UInt64 = 0
+        /// The numbers of the uses at which the cookies of a site were removed.
+        var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
+        /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
+        var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
+        /// The date at which all cookies were removed, until the store has the removal.
+        var clearedAt: HTTPDate?
+        /// The number of the running write; `nil` if no write runs.
+        var writer: Int?
+        var lastWriter = 0
+        /// The error of the last write.
+        var saveFailure: CookieJarError?
+
+        /// Returns whether the cookies of a site were removed after a use.
+        func wasRemoved(after use: UInt64, site: @autoclosure () -> String) -> Bool {
+            use < removalOfAll || !removalsOfSites.isEmpty && use < removalsOfSites[site()] ?? 0
+        }
+    }
+
+    enum Work: Hashable, Sendable {
+        case load
+        case write(Int)
+    }
+
+    let state: Mutex<State>
+    let flights = SingleFlight<Work, Void>()
+    let store: (any CookieStore)?
+    /// The account to which the cookies belong; `nil` if the jar is bound to no account.
+    public let account: CredentialIdentity?
+    private let limits: Limits
+    let now: @Sendable () -> HTTPDate
+
+    /// Creates a jar.
+    ///
+    /// - Parameters:
+    ///   - store: keeps the cookies between runs of the app. `nil`, the default: the cookies are only in memory.
+    ///   - account: the account to which the cookies belong. ``forget(_:)`` of another account then does nothing. Default: `nil`.
+    ///   - limits: the limits of the jar.
+    ///   - now: returns the current date.
+    public init(
+        store: (any CookieStore)? = nil, account: CredentialIdentity? = nil, limits: Limits = Limits(),
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        (self.store, self.account, self.limits, self.now) = (store, account, limits, { HTTPDate(now()) })
+        state = Mutex(State(table: CookieTable(limits: limits, hasStore: store != nil)))
+    }
+
+    // MARK: Cookies
+
+    /// The number of cookies. Some of the cookies may have expired.
+    public var count: Int { state.withLock(\.table.count) }
+
+    /// All cookies that have not expired, in the order in which the cookies were created.
+    ///
+    /// With a store, call ``load()`` first. Otherwise, only the cookies in memory are returned.
+    public var cookies: [Cookie] {
+        state.withLock { $0.table.unexpired(at: now()) }
+    }
+
+    /// Returns the cookies that a request of the app to a URL carries, in the order of sending: longer paths first, then older cookies.
+    /// The limit of the `Cookie` field does not apply.
+    ///
+    /// With a store, call ``load()`` first. Otherwise, only the cookies in memory are returned.
+    public func cookies(for url: HTTPURL) -> [Cookie] {
+        let request = CookieRequest(url)
+        return state.withLock { state in state.table.matches(request, at: now).compactMap { state.table[$0] } }
+    }
+
+    /// Stores a cookie in place of the cookie with the same ``Cookie/key``. A cookie that has expired only removes that cookie.
+    ///
+    /// The date of expiry is limited to 400 days from now. The cookie keeps the date of creation of the cookie that it replaces.
+    ///
+    /// - Throws: ``CookieRefusal`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
+    public func set(_ cookie: Cookie) throws(CookieRefusal) {
+        let now = now()
+        let cookie = cookie.with(expires: cookie.expires?.atMost(SetCookie.longestLifetime, after: now), created: cookie.created)
+        try CookiePolicy.check(cookie)
+        let hasRoom = state.withLock { $0.table.set(cookie, at: now) }
+        writeInBackground()
+        guard hasRoom else { throw CookieRefusal(.noRoom, cookie.name) }
+    }
+
+    /// Stores the cookie of a `Set-Cookie` field, as if a response to a request of the app had the field.
+    ///
+    /// - Parameters:
+    ///   - field: the value of the field.
+    ///   - url: the URL of the request.
+    /// - Throws: ``CookieRefusal``.
+    public func set(_ field: SetCookie, from url: HTTPURL) throws(CookieRefusal) {
+        let (request, now) = (CookieRequest(url), now())
+        let cookie = try CookiePolicy.cookie(field, of: request, at: now)
+        let refusal = state.withLock { $0.set(cookie, isSecureOrigin: request.isSecure, at: now) }
+        writeInBackground()
+        if let refusal { throw refusal }
+    }
+
+    /// Removes a cookie.
+    ///
+    /// - Returns: whether the jar had the cookie.
+    @discardableResult
+    public func remove(_ key: Cookie.Key) -> Bool {
+        defer { writeInBackground() }
+        return state.withLock { $0.table.remove(key) }
+    }
+
+    /// Removes all cookies. Responses to requests that began earlier don't bring cookies back.
+    public func removeAll() {
+        state.withLock { state in
+            state.table.lastUse += 1
+            state.removalOfAll = state.table.lastUse
+            state.table.removeAll { _ in true }
+            if store != nil {
+                state.clearedAt = now()
+                state.table.hasChanges = true
+            }
+        }
+        writeInBackground()
+    }
+
+    /// Removes all cookies of the registrable domain of a URL, such as `example.co.uk`. Responses to requests that began earlier don't
+    /// bring cookies back.
+    public func removeAll(ofSite url: HTTPURL) { removeAll(ofSite: CookieRequest.siteName(of: url.host)) }
+
+    func removeAll(ofSite site: String) {
+        state.withLock { state in
+            state.table.lastUse += 1
+            let use = state.table.lastUse
+            state.removalsOfSites.update(site, default: use) { $0 = use }
+            state.table.removeAll(ofSite: site)
+        }
+        writeInBackground()
+    }
+
+    /// Removes the cookies of the session: the cookies without a date of expiry.
+    public func removeSession() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
+}
+
+extension CookieJar.State {
+    /// Stores a cookie of a response.
+    ///
+    /// - Returns: the refusal; `nil` if the cookie was stored.
+    mutating func set(_ cookie: Cookie, isSecureOrigin: Bool, at now: HTTPDate) -> CookieRefusal? {
+        if !isSecureOrigin, !cookie.isSecure, table.hasSecureCookie(under: cookie, at: now) {
+            return CookieRefusal(.overlaysSecureCookie, cookie.name)
+        }
+        return table.set(cookie, at: now) ? nil : CookieRefusal(.noRoom, cookie.name)
+    }
+}
+
+// MARK: - The middleware
+
+extension CookieJar {
+    /// The cookies of a request.
+    struct Selection: Sendable {
+        /// The value of the `Cookie` field; empty if there is no cookie.
+        var octets: [UInt8] = []
+        /// The number of cookies in the field.
+        var sent = 0
+        /// The number of cookies that have no room in the field.
+        var leftOut = 0
+        /// The number of the last use before the request.
+        let use: UInt64
+    }
+
+    /// The selection of a request that carries no cookie of the jar.
+    var emptySelection: Selection { Selection(use: state.withLock(\.table.lastUse)) }
+
+    /// Returns the cookies that a request carries; `nil` if the store must be loaded first. Allocates nothing for a request without a
+    /// cookie.
+    func selection(for request: CookieRequest) -> Selection? {
+        state.withLock { state in
+            guard state.table.isLoaded else { return nil }
+            var selection = Selection(use: state.table.lastUse)
+            let found = state.table.matches(request, at: now)
+            if found.isEmpty { return selection }
+            var bytes = 0
+            for index in found {
+                if let cookie = state.table[index] { bytes += CookieFieldWriter.bytes(of: cookie.name, cookie.value) }
+            }
+            var writer = CookieFieldWriter(limitBytes: limits.fieldBytes, expectedBytes: bytes)
+            for index in found {
+                guard let cookie = state.table[index], writer.append(cookie.name, cookie.value) else { continue }
+                state.table.use(index)
+            }
+            (selection.octets, selection.sent, selection.leftOut) = (writer.octets, writer.count, found.count - writer.count)
+            return selection
+        }
+    }
+
+    /// Stores the cookies of a response.
+    ///
+    /// - Parameters:
+    ///   - fields: the fields of the response.
+    ///   - request: the request of the response.
+    ///   - use: the number of the last use before the request: ``Selection/use``.
+    ///   - sent: the request that was sent for the response.
+    ///   - isShared: whether the response belongs to the exchange of another request. The cookies of such a response are stored only if the
+    ///     jar did not get the exchange's cookies before.
+    /// - Returns: the number of all cookies in the fields, and the refused cookies.
+    func receive(
+        _ fields: HTTPFields, of request: CookieRequest, since use: UInt64, sent: RequestID, isShared: Bool
+    ) -> (count: Int, refused: [CookieRefusal]) {
+        let now = now()
+        var (received, refused, hasher): ([Cookie], [CookieRefusal], Hasher) = ([], [], Hasher())
+        var count = 0
+        for field in fields where field.name == .setCookie {
+            count += 1
+            field.withUnsafeBytesOfValue { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+            do throws(CookieRefusal) {
+                received.append(try CookiePolicy.cookie(try Self.read(field), of: request, at: now))
+            } catch {
+                refused.append(error)
+            }
+        }
+        let digest = hasher.finalize()
+        let isSecureOrigin = received.allSatisfy(\.isSecure) || request.isSecure
+        state.withLock { state in
+            if isShared, state.sharedExchanges[sent] == digest {
+                (count, refused) = (0, [])
+                return
+            }
+            state.sharedExchanges.update(sent, default: digest) { $0 = digest }
+            guard !state.wasRemoved(after: use, site: CookieRequest.siteName(of: request.origin.host)) else {
+                refused += received.map { CookieRefusal(.removed, $0.name) }
+                return
+            }
+            for cookie in received {
+                if let refusal = state.set(cookie, isSecureOrigin: isSecureOrigin, at: now) { refused.append(refusal) }
+            }
+        }
+        writeInBackground()
+        return (count, refused)
+    }
+
+    private static func read(_ field: HTTPField) throws(CookieRefusal) -> SetCookie {
+        do throws(SetCookie.Problem) {
+            return try field.withUnsafeBytesOfValue { octets throws(SetCookie.Problem) in try SetCookie(octets: octets) }
+        } catch {
+            throw CookieRefusal(error == .tooManyOctets ? .tooManyOctets : .invalid, "")
+        }
+    }
+}
+
+extension CookieJar: CustomStringConvertible, HidesStorage {
+    /// The number of cookies: `cookie jar, 12 cookies`.
+    public var description: String {
+        let count = count
+        return "cookie jar, \(count) cookie\(count == 1 ? "" : "s")"
+    }
+}
+#endif

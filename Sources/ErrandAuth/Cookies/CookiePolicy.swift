@@ -1,0 +1,120 @@
+#if Auth
+internal import ErrandCore
+internal import ErrandFormats
+
+/// Decides which cookies are valid, and which cookies a request carries
+/// ([RFC 6265bis, sections 5.1, 5.7 and 5.8](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.1)).
+enum CookiePolicy {
+    /// Returns the cookie that a field of a response sets.
+    ///
+    /// - Throws: ``CookieRefusal``.
+    static func cookie(_ field: SetCookie, of request: CookieRequest, at now: HTTPDate) throws(CookieRefusal) -> Cookie {
+        func refusal(_ code: CookieRefusal.Code) -> CookieRefusal { CookieRefusal(code, field.name) }
+        let host = request.origin.host
+        let domain = field.domain ?? host
+        guard isWithin(host, domain: domain) else { throw refusal(.otherDomain) }
+        // A host that is a public suffix may set a cookie for itself alone.
+        let isHostOnly = field.domain == nil || domain.isExactly(host) && PublicSuffixes.contains(domain)
+        let isSecure = field.isSecure
+        guard !isSecure || request.isSecure else { throw refusal(.insecureOrigin) }
+        guard request.site != .other || field.sameSite == SetCookie.SameSite.none else { throw refusal(.crossSite) }
+        let cookie = Cookie(
+            name: field.name, value: field.value, domain: domain, isHostOnly: isHostOnly, path: field.path ?? defaultPath(of: request.path),
+            expires: field.expiry(receivedAt: now), isSecure: isSecure, isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite, created: now
+        )
+        try check(cookie)
+        guard field.path != nil || !cookie.name.hasPrefixIgnoringCase("__Host-") else { throw refusal(.prefix) }
+        return cookie
+    }
+
+    /// Checks the parts of a cookie that do not depend on a request.
+    ///
+    /// - Throws: ``CookieRefusal``.
+    static func check(_ cookie: Cookie) throws(CookieRefusal) {
+        func refusal(_ code: CookieRefusal.Code) -> CookieRefusal { CookieRefusal(code, cookie.name) }
+        let (name, value) = (cookie.name.utf8, cookie.value.utf8)
+        guard name.count + value.count <= SetCookie.pairLimitBytes, cookie.domain.utf8.count <= SetCookie.attributeLimitBytes,
+            cookie.path.utf8.count <= SetCookie.attributeLimitBytes
+        else { throw refusal(.tooManyOctets) }
+        guard !name.isEmpty || !value.isEmpty, name.isCookieText, value.isCookieText, !name.contains(UInt8(ascii: "=")),
+            cookie.domain.utf8.isCookieDomain, cookie.path.utf8.first == UInt8(ascii: "/"), cookie.path.utf8.isCookieText
+        else { throw refusal(.invalid) }
+        if cookie.sameSite == SetCookie.SameSite.none, !cookie.isSecure { throw refusal(.sameSiteNeedsSecure) }
+        // Some servers read the value of a cookie without a name as a name and a value.
+        let shown = name.isEmpty ? cookie.value : cookie.name
+        let (isSecurePrefix, isHostPrefix) = (shown.hasPrefixIgnoringCase("__Secure-"), shown.hasPrefixIgnoringCase("__Host-"))
+        if isSecurePrefix || isHostPrefix {
+            guard !name.isEmpty, cookie.isSecure, !isHostPrefix || cookie.isHostOnly && cookie.path.isExactly("/") else {
+                throw refusal(.prefix)
+            }
+        }
+        if !cookie.isHostOnly, PublicSuffixes.contains(cookie.domain) { throw refusal(.publicSuffix) }
+    }
+
+    /// Returns whether the attributes `Secure` and `SameSite`, the path and the expiry of a cookie allow the request to carry the cookie.
+    /// The caller compares the host.
+    static func allows(_ cookie: Cookie, in request: CookieRequest, at now: () -> HTTPDate) -> Bool {
+        guard isWithin(request.path, path: cookie.path), isAllowed(cookie.sameSite, in: request) else { return false }
+        if cookie.isSecure, !request.isSecure { return false }
+        return cookie.expires == nil || !cookie.hasExpired(at: now())
+    }
+
+    private static func isAllowed(_ sameSite: Cookie.SameSite?, in request: CookieRequest) -> Bool {
+        switch request.site {
+        case .same: true
+        case .otherByNavigation: sameSite == SetCookie.SameSite.none || sameSite != .strict && request.isSafe
+        case .other: sameSite == SetCookie.SameSite.none
+        }
+    }
+
+    /// Returns whether a cookie with this `Domain` belongs to a host: the host is the domain, or a name below the domain.
+    static func isWithin(_ host: String, domain: String) -> Bool {
+        let (octets, suffix) = (host.utf8, domain.utf8)
+        guard octets.count > suffix.count else { return host.isExactly(domain) }
+        return host.hasOctetSuffix(domain) && octets[octets.index(octets.endIndex, offsetBy: -suffix.count - 1)] == UInt8(ascii: ".")
+            && !Origin.isAddress(host: host)
+    }
+
+    /// Returns whether a cookie with this path is sent to a path.
+    static func isWithin(_ path: Substring, path cookiePath: String) -> Bool {
+        let (octets, prefix) = (path.utf8, cookiePath.utf8)
+        guard octets.count >= prefix.count, octets.starts(with: prefix) else { return false }
+        if octets.count == prefix.count || prefix.last == UInt8(ascii: "/") { return true }
+        return octets[octets.index(octets.startIndex, offsetBy: prefix.count)] == UInt8(ascii: "/")
+    }
+
+    /// Returns the path of a cookie without the attribute `Path`: the request's path up to its last slash.
+    static func defaultPath(of path: Substring) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex else { return "/" }
+        return String(path[..<slash])
+    }
+}
+
+extension String {
+    fileprivate func hasPrefixIgnoringCase(_ prefix: String) -> Bool {
+        utf8.count >= prefix.utf8.count && zip(utf8, prefix.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+    }
+}
+
+extension String.UTF8View {
+    /// Whether the text can be a name, a value or a path: no control characters other than tabs, no semicolons, and no white space at the
+    /// ends.
+    fileprivate var isCookieText: Bool {
+        var text = String(self)
+        return text.withUTF8 { ByteScan.firstControl(in: $0).control == nil } && !contains(UInt8(ascii: ";"))
+            && first?.isOptionalSpace != true && last?.isOptionalSpace != true
+    }
+
+    /// Whether the text can be the domain of a cookie: visible ASCII characters of a host, in lower case, without a dot at the beginning.
+    fileprivate var isCookieDomain: Bool {
+        !isEmpty && first != UInt8(ascii: ".")
+            && allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "/"), UInt8(ascii: ";"), UInt8(ascii: ","): false
+                case 0x21...0x7E: true
+                default: false
+                }
+            }
+    }
+}
+#endif

@@ -1,0 +1,18 @@
+#if Auth
+/// A place in which a ``CookieJar`` keeps its cookies between runs of an app.
+public protocol CookieStore: Sendable {
+    /// Returns the stored cookies; an empty array if the store is empty.
+    ///
+    /// - Throws: any error if the cookies can't be read.
+    func load() async throws -> [Cookie]
+
+    /// Applies the changes since the last call to the store. When this function returns, the changes must be durable.
+    ///
+    /// - Parameters:
+    ///   - changed: the cookies that the jar has stored or changed since the last call, without cookies of the session.
+    ///   - removed: the keys that the jar has removed since the last call.
+    /// - Returns: all cookies of the store after the changes, including the cookies of other processes.
+    /// - Throws: any error if the changes can't be stored.
+    func apply(changed: [Cookie], removed: [Cookie.Key]) async throws -> [Cookie]
+}
+#endif

@@ -1,0 +1,172 @@
+#if Auth
+public import ErrandCore
+internal import ErrandFormats
+
+/// Sends the cookies of a ``CookieJar`` with each request, and stores the cookies of each response.
+///
+/// ```swift
+/// let jar = CookieJar()
+/// let stack = HTTPStack.default.cookies(jar).retry().server("https://shop.example")
+///
+/// _ = try await stack.send(Request(.post, "/login", body: .form(["user": "joe", "password": password])))
+/// let orders = try await stack.send(Request(.get, "/orders"))
+/// ```
+///
+/// The second request carries the cookies that the first response has set.
+///
+/// **Requests:** the cookies are in one `Cookie` field of at most 8 KiB (``CookieJar/Limits``). If a request already has a `Cookie`
+/// field, that field is sent unchanged, and the jar adds nothing.
+///
+/// **Responses:** the cookies of each `Set-Cookie` field are stored, with any status: also the cookies of a redirect and of a challenge.
+/// The following responses set no cookies:
+/// - an informational response (1xx)
+/// - a stored response of a cache
+/// - a response whose exchange is shared (`coalesce`), if the jar has stored the cookies of that exchange
+///
+/// Over `https`, `Clear-Site-Data: "cookies"` removes all cookies of the registrable domain, including the cookies of the same response
+/// ([Clear Site Data](https://www.w3.org/TR/clear-site-data/)).
+///
+/// If cookies are refused or have no room in the field, the event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` says why.
+///
+/// **Place:** inside `redirect`, `retry` and `authenticate`, so that the jar chooses the cookies of each hop and each attempt. A redirect
+/// takes no cookie along. The place is outside `cache` and `coalesce`, which compare the cookies.
+///
+/// **Per request:** with `request.options.cookies = .off`, the jar is not used. With `.use(other)`, another jar is used.
+/// `request.options.siteContext` says that another site has made the request: ``/ErrandCore/SiteContext``.
+public struct CookiesMiddleware: HTTPMiddleware {
+    private let jar: CookieJar
+
+    /// Creates the middleware.
+    ///
+    /// - Parameter jar: the jar for all requests without a jar of their own.
+    public init(_ jar: CookieJar) { self.jar = jar }
+
+    public var place: MiddlewarePlace { .cookies }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .inside(.server, because: "the jar would not know the URL"),
+            .inside(.validateStatus, because: "the cookies of a refused response would be lost"),
+            .inside(.authenticate, because: "the cookies of a challenge would not be sent with the credentials"),
+            .outside(.cache, because: "a response would be served to another session"),
+            .once(because: "the inner cookies would not add their cookies to a request that has cookies"),
+        ]
+    }
+
+    public var label: String { "cookies" }
+
+    /// Sends the request with its cookies, and stores the cookies of the response.
+    ///
+    /// - Throws: ``CookieJarError`` if the store of the jar can't be read; ``/ErrandCore/TransportError`` if the deadline passes while
+    ///   the store is read; the errors of `next`.
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard let jar = request.options.cookies.resolved(jar), let target = CookieRequest(request) else {
+            return try await next.send(request)
+        }
+        let selection = request.hasCookie ? jar.emptySelection : try await self.selection(of: jar, for: target, request)
+        if selection.leftOut > 0 { request.report(.cookieDecision, decision: .init(continues: true, selection.words)) }
+        let response: Response
+        if selection.octets.isEmpty {
+            response = try await next.send(request)
+        } else {
+            var carrying = request
+            // Setting the value by the name would split it into several fields.
+            carrying.head.headerFields.append(HTTPField(name: .cookie, value: selection.octets))
+            response = try await next.send(carrying)
+        }
+        if response.head.changesCookies { receive(response, of: target, request, jar, since: selection.use) }
+        return response
+    }
+
+    /// Returns the cookies of a request. The first call loads the store of the jar.
+    private func selection(of jar: CookieJar, for target: CookieRequest, _ request: Request) async throws -> CookieJar.Selection {
+        if let found = jar.selection(for: target) { return found }
+        do {
+            try await request.withinDeadline(.queue, delivery: .notSent, "while waiting for the cookies", discard: { _ in }) {
+                try await jar.load()
+            }
+        } catch var error as CookieJarError {
+            error.request = request
+            throw error
+        }
+        return jar.selection(for: target) ?? jar.emptySelection
+    }
+
+    private func receive(_ response: Response, of target: CookieRequest, _ request: Request, _ jar: CookieJar, since use: UInt64) {
+        guard response.head.status.code >= 200, response.metadata.cacheStatus?.isHit != true else { return }
+        let fields = response.head.headerFields
+        if target.origin.scheme.isExactly("https"), ClearSiteData.includesCookies(fields[values: .clearSiteData]) {
+            jar.removeAll(ofSite: CookieRequest.siteName(of: target.origin.host))
+            request.report(.cookieDecision, decision: .init(continues: true, "the server has removed its cookies"))
+            return
+        }
+        let shared = response.metadata.coalescedInto
+        let (count, refused) = jar.receive(fields, of: target, since: use, sent: shared ?? request.id, isShared: shared != nil)
+        guard let first = refused.first else { return }
+        request.report(
+            .cookieDecision,
+            decision: .init(continues: true, "refused \(refused.count) of \(count) cookies of the response; \(first.description)"))
+    }
+}
+
+extension CookieJar.Selection {
+    fileprivate var words: String { "sent \(sent) of \(sent + leftOut) cookies, because the others have no room in the field" }
+}
+
+extension HTTPField.Name {
+    fileprivate static let clearSiteData = known("Clear-Site-Data")
+}
+
+extension Request {
+    /// Whether the app has set a `Cookie` field.
+    fileprivate var hasCookie: Bool {
+        head.headerFields.contains { $0.name.canonicalName.utf8.count == 6 && $0.name == .cookie }
+    }
+}
+
+extension HTTPResponse {
+    /// Whether the response has a field that sets or removes cookies.
+    fileprivate var changesCookies: Bool {
+        headerFields.contains { field in
+            switch field.name.canonicalName.utf8.count {
+            case 10: field.name == .setCookie
+            case 15: field.name == .clearSiteData
+            default: false
+            }
+        }
+    }
+}
+
+private enum CookiesOptionKey: OptionKey {
+    static var defaultValue: OptionOverride<CookieJar> { .inherited }
+    static var requiredMiddleware: MiddlewarePlace { .cookies }
+    /// A jar chooses the cookies for each origin.
+    static var crossesOrigins: Bool { true }
+
+    /// Requests that share an exchange have the same jar, because the jar stores the cookies of the response.
+    static func identity(of value: OptionOverride<CookieJar>) -> OptionIdentity {
+        if case .use(let jar) = value { return .value(ObjectIdentifier(jar)) }
+        return .ofSwitch(value)
+    }
+}
+
+extension RequestOptions {
+    /// The cookie jar of this request, in place of the jar of the stack. `.off`: the request carries no cookies of a jar, and the cookies
+    /// of the response are not stored. Default: `.inherited`, the jar of the stack.
+    public var cookies: OptionOverride<CookieJar> {
+        get { self[CookiesOptionKey.self] }
+        set { self[CookiesOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Sends the cookies of a jar with each request, and stores the cookies of each response. See ``CookiesMiddleware``.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.default.cookies(CookieJar())
+    /// ```
+    ///
+    /// - Parameter jar: the jar. Several stacks may share a jar.
+    public func cookies(_ jar: CookieJar) -> HTTPStack { wrapped(by: CookiesMiddleware(jar)) }
+}
+#endif

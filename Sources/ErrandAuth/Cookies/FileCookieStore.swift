@@ -1,0 +1,86 @@
+#if Auth
+public import ErrandCore
+internal import ErrandFormats
+
+/// A cookie store in a file that only the file's owner can read (mode 0600).
+///
+/// ```swift
+/// let store = FileCookieStore(atPath: "/home/me/.notes/cookies.json")
+/// ```
+///
+/// The file contains the cookies as JSON, as ``CookieFile/json(of:)`` writes them. Cookies of the session are not stored, and expired
+/// cookies are left out. Anybody who can read the file can use the cookies.
+///
+/// Several processes may share the file. Each change is applied to the present content of the file: no process removes a cookie that
+/// another process has stored, unless both processes change the same cookie. In this case, the later change applies. The empty file
+/// `PATH.lock` beside the file is the lock, and is never removed.
+///
+/// The file is replaced as a whole: after a crash, the file has the cookies before or after the change. The new content is first in the
+/// file `PATH.part`, which only the file's owner can read. If a process is killed before the end, `PATH.part` remains, and the next change
+/// uses `PATH.part`.
+///
+/// If the file is not a file of cookies, or is damaged, each function throws a ``CookieFileError``, and the file stays unchanged.
+public struct FileCookieStore: CookieStore, CustomStringConvertible {
+    /// The maximum time for which a change waits for the changes of other processes.
+    private static let patience: Duration = .seconds(30)
+
+    /// The path of the file.
+    public let path: String
+
+    private let clock: any Clock<Duration>
+    private let now: @Sendable () -> Date
+
+    /// Creates a store.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the file. The file need not exist. Its folder must exist.
+    ///   - clock: measures the wait for other processes.
+    ///   - now: returns the current date, at which cookies expire.
+    public init(
+        atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        (self.path, self.clock, self.now) = (path, clock, now)
+    }
+
+    /// Returns the stored cookies, without expired cookies; an empty array if there is no file, or the file is empty.
+    ///
+    /// - Throws: ``/ErrandCore/FileReadError``, also if users other than the owner can read or write the file, and if the file has more
+    ///   than ``CookieFile/limitBytes``; ``CookieFileError`` if the file is not a file of cookies.
+    public func load() async throws -> [Cookie] { try await stored().stored(at: HTTPDate(now())) }
+
+    /// Applies the changes to the file, and forces the file to the disk. If nothing changes, the file is not written.
+    ///
+    /// - Parameters:
+    ///   - changed: the cookies to store. A cookie of the session only removes the cookie with the same key.
+    ///   - removed: the keys of the cookies to remove.
+    /// - Returns: all cookies of the file after the change, including the cookies of other processes.
+    /// - Throws: the errors of ``load()``; ``/ErrandCore/FileWriteError``, also if the changes of other processes or stores take more than
+    ///   30 s; ``CookieFileError`` with the code `tooLarge` if the file would have more than ``CookieFile/limitBytes``; `CancellationError`
+    ///   if the task is cancelled while the change waits.
+    public func apply(changed: [Cookie], removed: [Cookie.Key]) async throws -> [Cookie] {
+        try await PrivateFile.whileLocked(path + ".lock", within: Self.patience, clock: clock) {
+            let old = try await stored()
+            let new = old.applying(changed: changed, removed: removed, at: HTTPDate(now()))
+            if new != old {
+                let data = CookieFile.json(of: new)
+                guard data.count <= CookieFile.limitBytes else { throw CookieFileError(.tooLarge, path: path) }
+                try await PrivateFile.writeLocked(data, to: path)
+            }
+            return new
+        }
+    }
+
+    private func stored() async throws -> [Cookie] {
+        let path = path
+        guard let data = try await PrivateFile.read(path, limitBytes: CookieFile.limitBytes), !data.isEmpty else { return [] }
+        do throws(CookieFileError) {
+            return try CookieFile.cookies(fromJSON: data)
+        } catch {
+            throw CookieFileError(error.code, path: path)
+        }
+    }
+
+    /// `file PATH`.
+    public var description: String { "file \(path)" }
+}
+#endif

@@ -1,0 +1,197 @@
+#if Auth
+public import ErrandCore
+internal import ErrandFormats
+internal import Synchronization
+
+/// The hosts that demand `https`, as their servers have stated in `Strict-Transport-Security`
+/// ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
+///
+/// ```swift
+/// let hosts = HSTSHosts(store: FileHSTSStore(atPath: path))
+/// let stack = HTTPStack.default.hsts(hosts).server("https://api.example")
+/// ```
+///
+/// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts and looks them up.
+///
+/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The
+/// `preloaded` hosts do not count, and no server can remove them. The library has no list of hosts of its own.
+///
+/// **Store:** the first request by `http` loads the hosts, and waits for the store. New notes are written in the background, by one
+/// task. Notes that arrive during a write are written together afterwards. If a host states the same policy again, the new expiry is
+/// written when a tenth of the lifetime has passed, at the latest after a day. A failed write is tried again with the next new note,
+/// and by ``save()``. If the store can't be read, requests use the hosts that are known, and loading is tried again after a minute. The
+/// next call reports the failure of the store as an event (``/ErrandCore/ExchangeEvent/Kind/hstsDecision``), and does not fail.
+///
+/// The description shows only the number of hosts, because the names reveal which servers a person has used.
+public final class HSTSHosts: Sendable {
+    /// The largest number of noted hosts: 1,000.
+    public static let limit = 1_000
+    /// The time after a failed load before the store is read again, in seconds.
+    static let reloadSeconds: Int64 = 60
+
+    private enum Work: Hashable, Sendable {
+        case load
+        case save
+        case background(Int)
+    }
+
+    private let table: Mutex<HSTSTable>
+    private let preloaded: [String: HSTSHost]
+    private let store: (any HSTSStore)?
+    private let flights = SingleFlight<Work, Void>()
+    private let now: @Sendable () -> Date
+
+    /// Creates a list of hosts.
+    ///
+    /// - Parameters:
+    ///   - preloaded: the hosts that demand `https` from the beginning. Default: none.
+    ///   - store: keeps the noted hosts between runs. `nil`, the default: the hosts are kept in memory only.
+    ///   - now: returns the current date.
+    public init(preloaded: [HSTSHost] = [], store: (any HSTSStore)? = nil, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.preloaded = Dictionary(preloaded.map { ($0.name, $0) }) { _, last in last }
+        (self.store, self.now) = (store, now)
+        table = Mutex(HSTSTable(isStored: store != nil))
+    }
+
+    private var time: HTTPDate { HTTPDate(now()) }
+
+    // MARK: - Looking up
+
+    /// Returns whether requests to a host must use `https`: the host is known, or a known host above it includes its subdomains
+    /// ([RFC 6797, section 8.2](https://www.rfc-editor.org/rfc/rfc6797#section-8.2)).
+    ///
+    /// - Parameter origin: an origin of the host. Its scheme and port are ignored.
+    /// - Returns: false for an IP address, and for a host whose note has expired.
+    public func demandsHTTPS(_ origin: Origin) -> Bool {
+        if origin.isAddress { return false }
+        let (name, time) = (HSTSHost.name(of: origin), time)
+        return table.withLock { table in
+            var (rest, isWhole) = (name[...], true)
+            while true {
+                let key = String(rest)
+                for host in [table[key], preloaded[key]] {
+                    if let host, host.isKnown(at: time), isWhole || host.includesSubdomains { return true }
+                }
+                guard let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) else { return false }
+                (rest, isWhole) = (rest[rest.utf8.index(after: dot)...], false)
+            }
+        }
+    }
+
+    /// The hosts that now demand `https`, noted and preloaded, by name.
+    public var hosts: [HSTSHost] {
+        let time = time
+        let noted = table.withLock { table in table.hosts.filter { $0.isKnown(at: time) } }
+        let known = Set(noted.map { $0.name })
+        let others = preloaded.values.filter { $0.isKnown(at: time) && !known.contains($0.name) }
+        return (noted + others).sorted { $0.name < $1.name }
+    }
+
+    // MARK: - Noting
+
+    /// Notes the host of a response if the response has the field `Strict-Transport-Security`. ``HSTSMiddleware`` calls this function.
+    ///
+    /// The first field of the response counts. `max-age=0` removes the host. The field is ignored in these cases
+    /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)):
+    /// - The field is invalid.
+    /// - The response came by `http`, or its certificate is not trusted (``/ErrandCore/ResponseMetadata/serverIsUnverified``).
+    /// - The host is an IP address.
+    /// - The response comes from a cache of the app.
+    public func note(_ response: Response) {
+        guard let value = response.head.headerFields.single(.strictTransportSecurity), let origin = response.request.origin,
+            origin.scheme.isExactly("https"), !origin.isAddress, !response.metadata.serverIsUnverified,
+            response.metadata.cacheStatus?.isHit != true, let policy = StrictTransportSecurity(value)
+        else { return }
+        note(policy, of: HSTSHost.name(of: origin))
+    }
+
+    private func note(_ policy: StrictTransportSecurity, of name: String) {
+        let time = time
+        let lifetime = policy.maxAge.components.seconds
+        let host = HSTSHost(
+            checked: name, includesSubdomains: policy.includesSubdomains,
+            expires: HTTPDate(secondsSinceEpoch: time.secondsSinceEpoch + lifetime), noted: time)
+        if let number = table.withLock({ $0.note(host) ? $0.beginWriting() : nil }) { write(number) }
+    }
+
+    // MARK: - The store
+
+    /// Whether a lookup must wait for the store.
+    var mustLoad: Bool {
+        guard store != nil else { return false }
+        let time = time
+        return table.withLock { !$0.isLoaded && $0.mayLoad(at: time) }
+    }
+
+    /// Reads the hosts of the store, if they were not read yet. The first request by `http` calls this function.
+    ///
+    /// - Throws: the error of the store; `CancellationError` if the caller is cancelled.
+    public func load() async throws {
+        guard let store, table.withLock({ !$0.isLoaded }) else { return }
+        try await flights.run(.load, mustFinish: true) { [self] in
+            guard table.withLock({ !$0.isLoaded }) else { return }
+            do {
+                let hosts = try await store.load()
+                table.withLock { $0.adopt(hosts) }
+            } catch {
+                let next = HTTPDate(secondsSinceEpoch: time.secondsSinceEpoch + Self.reloadSeconds)
+                table.withLock { $0.fail(error, nextLoad: next) }
+                throw error
+            }
+        }
+    }
+
+    /// Writes the notes that the store does not have yet. Call this function before the app ends.
+    ///
+    /// If the caller is cancelled, the write continues.
+    ///
+    /// - Throws: the error of the store, and the notes are kept; `CancellationError` if the caller is cancelled.
+    public func save() async throws {
+        guard let store else { return }
+        while table.withLock(\.hasNews) {
+            try await flights.run(.save, mustFinish: true) { [self] in
+                let news = table.withLock(\.news)
+                guard !news.isEmpty else { return }
+                do {
+                    let hosts = try await store.apply(news)
+                    table.withLock { $0.finish(news, hosts) }
+                } catch {
+                    table.withLock { $0.fail(error) }
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Removes all noted hosts, here and in the store. The preloaded hosts stay.
+    ///
+    /// - Throws: the errors of ``load()`` and ``save()``. The hosts in memory are removed in any case.
+    public func removeAll() async throws {
+        let loading = await Result(of: { try await load() })
+        table.withLock { [time] in $0.removeAll(at: time) }
+        try await save()
+        try loading.get()
+    }
+
+    /// Writes in the background until no new notes arrive. A failed write is not tried again without a new note.
+    private func write(_ number: Int) {
+        flights.begin(.background(number)) { [self] in
+            while true {
+                let count = table.withLock(\.recordCount)
+                try? await save()  // the next call reports the failure
+                if table.withLock({ $0.endWriting(ifNothingSince: count) }) { return }
+            }
+        }
+    }
+
+    /// The failure of the store that was not reported yet; `nil` if there is none. Each failure is returned once.
+    func takeFailure() -> (any Error)? { table.withLock { $0.takeFailure() } }
+}
+
+extension HSTSHosts: HTTPSHosts {}
+
+extension HSTSHosts: CustomStringConvertible, HidesStorage {
+    /// The number of noted hosts: `HSTS hosts, noted: 3, preloaded: 1`.
+    public var description: String { "HSTS hosts, noted: \(table.withLock(\.count)), preloaded: \(preloaded.count)" }
+}
+#endif

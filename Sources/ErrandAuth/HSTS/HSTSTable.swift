@@ -1,0 +1,150 @@
+#if Auth
+internal import ErrandCore
+internal import ErrandFormats
+
+/// The noted hosts, and the notes that the store does not have yet. The owner provides the lock and the time.
+struct HSTSTable: Sendable {
+    private struct Entry: Sendable {
+        var host: HSTSHost
+        /// The time of the note that the store has, or will have after the next write.
+        var stored: HTTPDate
+    }
+
+    private let isStored: Bool
+    private var entries = BoundedTable<String, Entry>(limit: HSTSHosts.limit)
+    private var changes = BoundedTable<String, HSTSHost>(limit: HSTSHosts.limit)
+    /// Whether the hosts of the store are among the entries.
+    private(set) var isLoaded = false
+    private var nextLoad: HTTPDate?
+    private var failure: (any Error)?
+    private var isWriting = false
+    private var writeCount = 0
+    /// The number of notes for the store so far.
+    private(set) var recordCount = 0
+
+    init(isStored: Bool) { self.isStored = isStored }
+
+    /// The number of noted hosts, including hosts that have expired.
+    var count: Int { entries.count }
+
+    var hosts: [HSTSHost] { entries.entries.map(\.value.host) }
+
+    /// The note of a name, which may have expired.
+    subscript(name: String) -> HSTSHost? { entries[name]?.host }
+
+    // MARK: - Notes
+
+    /// Records a note. Returns whether the store needs the note.
+    ///
+    /// Most responses of a host repeat the same policy. The store needs such a repetition only if a tenth of the lifetime, or a day, has
+    /// passed since the last stored note. Otherwise each response would write the file.
+    mutating func note(_ host: HSTSHost) -> Bool {
+        let name = host.name
+        let known = entries[name]
+        if host.isRemoved {
+            // A store that was not read yet may have the host.
+            let wasKnown = entries.removeValue(forKey: name) != nil
+            let mayBeStored = isStored && !isLoaded && changes[name]?.isRemoved != true
+            return wasKnown || mayBeStored ? record(host) : false
+        }
+        let isRepetition = known.map { Self.isRepetition(host, of: $0) } ?? false
+        let entry = Entry(host: host, stored: isRepetition ? known?.stored ?? host.noted : host.noted)
+        entries.update(name, default: entry) { $0 = entry }
+        return isRepetition ? false : record(host)
+    }
+
+    private static func isRepetition(_ host: HSTSHost, of known: Entry) -> Bool {
+        guard known.host.isKnown(at: host.noted), known.host.includesSubdomains == host.includesSubdomains,
+            let lifetime = host.lifetime, lifetime == known.host.lifetime
+        else { return false }
+        return host.noted.secondsSinceEpoch - known.stored.secondsSinceEpoch < min(86_400, max(1, lifetime / 10))
+    }
+
+    private mutating func record(_ host: HSTSHost) -> Bool {
+        guard isStored else { return false }
+        changes.update(host.name, default: host) { $0 = host }
+        recordCount += 1
+        return true
+    }
+
+    /// Removes all hosts, and records the removals for the store.
+    mutating func removeAll(at now: HTTPDate) {
+        let hosts = hosts
+        entries = BoundedTable(limit: HSTSHosts.limit)
+        for host in hosts {
+            _ = record(HSTSHost(checked: host.name, includesSubdomains: host.includesSubdomains, expires: now, noted: now))
+        }
+    }
+
+    // MARK: - Loading
+
+    /// Whether the store may be read again after a failure.
+    func mayLoad(at now: HTTPDate) -> Bool { nextLoad.map { $0 <= now } ?? true }
+
+    /// Records a failure of the store.
+    ///
+    /// - Parameter nextLoad: the time when the store may be read again; `nil`, the default, for a failed write.
+    mutating func fail(_ error: any Error, nextLoad: HTTPDate? = nil) { (failure, self.nextLoad) = (error, nextLoad ?? self.nextLoad) }
+
+    mutating func takeFailure() -> (any Error)? {
+        defer { failure = nil }
+        return failure
+    }
+
+    /// Takes over the hosts of the store, unless a later note of the same host is known.
+    mutating func adopt(_ stored: [HSTSHost]) {
+        isLoaded = true
+        var hosts: [String: Entry] = [:]
+        var isChanged = false
+        for host in stored where changes[host.name] == nil {
+            let known = entries[host.name]?.host
+            if host == known || host.noted < known?.noted ?? host.noted || host.isRemoved && known == nil { continue }
+            hosts[host.name] = Entry(host: host, stored: host.noted)
+            isChanged = true
+        }
+        guard isChanged else { return }
+        // The entries are in the order of their notes, so that the host with the oldest note is dropped first.
+        let all = Dictionary(entries.entries.map { ($0.key, $0.value) }) { first, _ in first }.merging(hosts) { _, new in new }
+        entries = BoundedTable(limit: HSTSHosts.limit)
+        for entry in all.values.sorted(by: { $0.host.noted < $1.host.noted }) where !entry.host.isRemoved {
+            entries.update(entry.host.name, default: entry) { _ in }
+        }
+    }
+
+    // MARK: - Writing
+
+    /// Whether the store does not have all notes.
+    var hasNews: Bool { !changes.isEmpty }
+
+    /// The notes that the store does not have.
+    var news: [HSTSHost] { changes.entries.map(\.value) }
+
+    /// Begins to write in the background. Returns the number of the work; `nil` if such work is in progress, which will write these notes
+    /// too.
+    mutating func beginWriting() -> Int? {
+        if isWriting { return nil }
+        isWriting = true
+        writeCount += 1
+        return writeCount
+    }
+
+    /// Ends the work in the background, unless there are notes since `count` (``recordCount``). Returns whether the work has ended.
+    mutating func endWriting(ifNothingSince count: Int) -> Bool {
+        guard recordCount == count else { return false }
+        isWriting = false
+        return true
+    }
+
+    /// Records that the store has these notes, and takes over the hosts of the store.
+    mutating func finish(_ written: [HSTSHost], _ stored: [HSTSHost]) {
+        // A host may have a newer note by now.
+        for host in written where changes[host.name] == host { changes.removeValue(forKey: host.name) }
+        adopt(stored)
+    }
+}
+
+extension HSTSHost {
+    /// The seconds from the note to the expiry; `nil` without an expiry.
+    fileprivate var lifetime: Int64? { expires.map { $0.secondsSinceEpoch - noted.secondsSinceEpoch } }
+}
+#endif

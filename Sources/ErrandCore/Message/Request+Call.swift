@@ -1,0 +1,33 @@
+extension Request {
+    /// Returns this request as the next request of the call to which `earlier` belongs. Use this function in a middleware that lets
+    /// other code choose the next request.
+    ///
+    /// The head, the body and the options are those of this request, except for the following values of `earlier`:
+    ///
+    /// - the ID, and the limits and observers of the call
+    /// - the deadline, if it passes first
+    /// - the event sink and the number, if this request has none
+    /// - the names of sensitive values (``RequestOptions/sensitivity``), in addition to the names of this request
+    /// - the facts that determine which values may reach another origin
+    ///
+    /// - Parameter earlier: the request that the call would send otherwise, or the last request of the call.
+    public func continuingCall(of earlier: Request) -> Request {
+        var next = earlier
+        // The body comes first, because it may write the head.
+        next.body = body
+        next.head = head
+        next.knownTarget = knownTarget
+        next.deadline = Deadline.earlier(deadline, earlier.deadline)
+        next.options = options
+        next.options.call = earlier.options.call
+        next.options.eventSink = options.eventSink ?? earlier.options.eventSink
+        next.options.requestNumber = options.requestNumber ?? earlier.options.requestNumber
+        next.options.sensitivity.formUnion(earlier.options.sensitivity)
+        next.options.fieldsOfServer.formUnion(earlier.options.fieldsOfServer)
+        next.options.fieldsWithoutServer.formUnion(earlier.options.fieldsWithoutServer)
+        next.options.hasLeftOrigin = options.hasLeftOrigin || earlier.options.hasLeftOrigin
+        // The stamp must differ from every earlier stamp of the call, so that the outer layers restore the call.
+        next.options.callStamp = earlier.options.callStamp &+ 1
+        return next
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+@testable import ErrandCommand
+
+/// The option `--hsts`.
+@Suite(.timeLimit(.minutes(5)), .serialized) struct HSTSOptionTests {
+    private func withFile(_ text: String?, permissions: Int = 0o600, _ body: (String) async throws -> Void) async throws {
+        let path = NSTemporaryDirectory() + "errand-hsts-\(UUID().uuidString)"
+        defer { for end in ["", ".lock"] { try? FileManager.default.removeItem(atPath: path + end) } }
+        if let text {
+            #expect(FileManager.default.createFile(atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: permissions]))
+        }
+        try await body(path)
+    }
+
+    @Test func aKnownHostIsReachedByHTTPSAlone() async throws {
+        try await withFile("localhost \"unlimited\"\n") { path in
+            let server = try RawServer()
+            let port = server.port
+            // Nobody listens at the port any more.
+            server.stop()
+            let outcome = try await CommandProcess.run("get", "-v", "--hsts", path, "http://localhost:\(port)/x")
+            #expect(outcome.status == 6 && outcome.errors.contains("* HSTS: to https://localhost:\(port)/x"), "\(outcome.errors)")
+            #expect(outcome.errors.contains("GET https://localhost:\(port)/x: "), "\(outcome.errors)")
+        }
+    }
+
+    @Test(arguments: [nil, "", "other.example \"unlimited\"\n", "localhost \"20200101 00:00:00\"\n"])
+    func anUnknownHostIsReachedByHTTP(text: String?) async throws {
+        try await withFile(text) { path in
+            let server = try RawServer()
+            defer { server.stop() }
+            let outcome = try await CommandProcess.run("get", "--hsts", path, "http://localhost:\(server.port)/x")
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+            #expect(server.lastHead.first == "GET /x HTTP/1.1")
+        }
+    }
+
+    @Test(arguments: [("localhost \"unlimited\"", 0o644, "chmod 600"), ("no list", 0o600, "it is not a list of hosts")])
+    func anUnusableFileIsAWarning(text: String, permissions: Int, reason: String) async throws {
+        try await withFile(text, permissions: permissions) { path in
+            let server = try RawServer()
+            defer { server.stop() }
+            let outcome = try await CommandProcess.run("get", "--hsts", path, "http://localhost:\(server.port)/x")
+            #expect(outcome.status == 0 && server.requests.count == 1)
+            #expect(outcome.errors.hasPrefix("errand: warning: --hsts: cannot read '"), "\(outcome.errors)")
+            #expect(outcome.errors.contains(reason), "\(outcome.errors)")
+            let silent = try await CommandProcess.run("get", "-s", "--hsts", path, "http://localhost:\(server.port)/x")
+            #expect(silent.status == 0 && silent.errors.isEmpty, "\(silent.errors)")
+        }
+    }
+}
