@@ -146,10 +146,10 @@ internal import FoundationNetworking
     ]
 
     /// Returns the failure of a request over `NIOTransport`: the code and the delivery.
-    private func failure(at url: String) async throws -> String {
+    private func failure(at url: String, timeout: Duration = .seconds(30)) async throws -> String {
         try await withTransport(NIOTransport()) { transport in
             let error = await #expect(throws: TransportError.self) {
-                _ = try await HTTPStack(transport).timeout(.seconds(1)).send(Request(.get, url: url)).body.collect()
+                _ = try await HTTPStack(transport).timeout(timeout).send(Request(.get, url: url)).body.collect()
             }
             let failure = try #require(error)
             return "\(failure.code), \(failure.delivery.phrase)"
@@ -169,7 +169,7 @@ internal import FoundationNetworking
         }
         defer { for server in [silent, resetting, mail] { server.stop() } }
         var failures = Self.notCausedHere.mapValues { "\($0), \($1.phrase)" }
-        failures[-1001] = try await failure(at: silent.url())
+        failures[-1001] = try await failure(at: silent.url(), timeout: .seconds(1))
         failures[-1003] = try await failure(at: "http://nowhere.invalid/")
         failures[-1006] = failures[-1003]
         failures[-1004] = try await failure(at: "http://127.0.0.1:\(LoopbackPorts.refused())/")
