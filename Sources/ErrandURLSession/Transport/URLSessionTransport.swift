@@ -51,8 +51,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     ///   - idleTimeout: the longest time without a byte in either direction, more than zero; `nil`, the default, if only the deadlines
     ///     of requests apply.
     ///   - configure: changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The closure runs
-    ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, the event
-    ///     ``requestChanged`` is recorded.
+    ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, an event
+    ///     of the kind `requestChanged` is recorded.
     public init(
         _ configuration: URLSessionConfiguration = .ephemeral, idleTimeout: Duration? = nil,
         configure: (@Sendable (inout URLRequest) -> Void)? = nil
@@ -91,13 +91,6 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
             idleTimeout.map { $0 > .zero } ?? true, "idleTimeout must be more than zero, or nil (is \((idleTimeout ?? .zero).inWords))")
         sessions = Sessions(configuration, tls: tls, idleTimeout: idleTimeout, configure: configure)
     }
-
-    /// The event of a request whose URL or `Authorization` was changed by the closure `configure`.
-    public static let requestChanged = ExchangeEvent.Kind("requestChanged")
-
-    /// The event of a request that waits for a network: see ``/ErrandCore/RequestOptions/waitsForConnectivity``. `URLSession` does not
-    /// report the end of the wait.
-    public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
 
     /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
     /// networks, waits for a network, and lets a request decide about certificates.

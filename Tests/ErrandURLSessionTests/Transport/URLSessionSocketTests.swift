@@ -130,7 +130,7 @@ extension URLSessionTransportTests {
                 request.options.eventSink = recorder
                 let fields = try await text(transport.send(request))
                 #expect(fields.contains("authorization: Bearer other") && fields.contains("x-configured: 604800"))
-                #expect(recorder.kinds.prefix(2) == [.start, URLSessionTransport.requestChanged])
+                #expect(recorder.kinds.prefix(2) == [.start, .requestChanged])
                 #expect(EventGrammar.violations(recorder.events, isCall: false) == [])
             }
         }
@@ -142,7 +142,7 @@ extension URLSessionTransportTests {
                 var request = try Request(.get, url: origin + "/")
                 request.options.eventSink = recorder
                 #expect(try await text(transport.send(request)).contains("x-configured: 1"))
-                #expect(!recorder.kinds.contains(URLSessionTransport.requestChanged))
+                #expect(!recorder.kinds.contains(.requestChanged))
             }
         }
 
