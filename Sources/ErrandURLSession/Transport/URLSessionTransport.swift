@@ -101,19 +101,11 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///
-    /// - Throws: ``/ErrandCore/TransportError``; ``/ErrandCore/InvalidURLError``; `CancellationError`.
+    /// - Throws: ``/ErrandCore/TransportError``; ``/ErrandCore/InvalidURLError``; `CancellationError`;
+    ///   ``/ErrandCore/UnsupportedOptionError`` for an option that requires a capability that this transport does not have.
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        guard request.options.upgrade == nil else { throw request.notSupported("this transport can't change protocols") }
-        if !capabilities.contains(.networkAccess), request.options.networkAccess != .all {
-            throw request.notSupported("URLSession on Linux can't limit networkAccess")
-        }
-        if !capabilities.contains(.waitsForConnectivity), request.options.waitsForConnectivity {
-            throw request.notSupported("URLSession on Linux can't wait for connectivity")
-        }
-        if !capabilities.contains(.serverTrust), request.options.onServerTrust != nil {
-            throw request.notSupported("URLSession on Linux shows no certificates, so that onServerTrust can't decide")
-        }
+        try request.checkOptions(supportedBy: capabilities)
         if let problem = UnsafeFieldError(in: request.headers) {
             throw TransportError(
                 .invalidRequest, phase: .request, message: "\(problem)", underlying: problem, request: request, delivery: .notSent)

@@ -149,8 +149,9 @@ extension URLSessionTransportTests {
         @Test func anUpgradeIsRefused() async throws {
             var request = try Request(.get, url: "http://a.example/")
             request.options.upgrade = UpgradeRequest(protocolName: "websocket")
-            let failure = try await transportError { try await URLSessionTransport().send(request) }
-            #expect(failure.code == .unsupported && failure.delivery == .notSent)
+            let sent = request
+            let error = await #expect(throws: UnsupportedOptionError.self) { try await URLSessionTransport().send(sent) }
+            #expect(error?.missingCapabilities == .upgrades && error?.delivery == .notSent)
         }
 
         #if canImport(FoundationNetworking)
@@ -164,9 +165,10 @@ extension URLSessionTransportTests {
             for change in Self.options {
                 var request = try Request(.get, url: "http://a.invalid/")
                 change(&request.options)
-                let failure = try await transportError { try await URLSessionTransport().send(request) }
-                #expect(failure.code == .unsupported && failure.delivery == .notSent)
-                await #expect(throws: UnsupportedOptionError.self) { _ = try await HTTPStack(URLSessionTransport()).send(request) }
+                let sent = request
+                let alone = await #expect(throws: UnsupportedOptionError.self) { try await URLSessionTransport().send(sent) }
+                let stacked = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(URLSessionTransport()).send(sent) }
+                #expect(alone?.delivery == .notSent && alone?.option == stacked?.option && alone?.failureNumber == .unsupportedOption)
             }
         }
         #endif
