@@ -296,6 +296,16 @@ struct SignatureMiddleware: HTTPMiddleware {
     }
 }
 
+struct OrderLogMiddleware: OrderProblemReporter {
+    let write: @Sendable (String) -> Void
+
+    func reportOrderProblems(_ problems: [String]) {
+        for problem in problems { write("order: \(problem)") }
+    }
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
+}
+
 struct MeterMiddleware: HTTPMiddleware {
     let add: @Sendable (Int) -> Void
 

@@ -578,6 +578,9 @@ import Testing
 
         isShown(logged(stub, to: logger, clock: clock).description)
         isShown(stub.profile().retry().description)
+        let (warning, warnings) = recordingLogger()
+        _ = try await stub.profile().retry().log(to: warning).send(Request(.get, url: "https://a.example/notes/7")).data()
+        isShown(try #require(warnings.all.first { $0.text.hasPrefix("order: ") }).text)
         let failure = await Self.failure {
             let client = APIClient(stub.retry(clock: clock, random: { 0.999_999 }).server("https://api.example"))
             return try await clock.advancingToSleepers { try await client.get("/notes", as: [Note].self) }
@@ -602,6 +605,25 @@ import Testing
         } catch {
             return error
         }
+    }
+}
+
+/// The middleware of the guide that reports the order of its stack, written with public API alone.
+@Suite(.timeLimit(.minutes(5))) struct OwnOrderReportTests {
+    @Test func theLayerOfTheAppReportsEachProblemOnce() async throws {
+        let lines = RecordingList<String>()
+        let stub = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+        let stack = stub.timeout(.seconds(3)).retry().wrapped(by: OrderLogMiddleware { lines.record($0) })
+        for _ in 0..<3 { _ = try await stack.send(Request(.get, url: "https://a.example/")) }
+        #expect(lines.all == stack.orderProblems.map { "order: \($0)" } && lines.all.count == 1)
+    }
+
+    @Test func theSettingSilencesTheLayerOfTheApp() async throws {
+        let lines = RecordingList<String>()
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.timeout(.seconds(3)).retry().wrapped(by: OrderLogMiddleware { lines.record($0) }).ignoringOrderProblems()
+        _ = try await stack.send(Request(.get, url: "https://a.example/"))
+        #expect(lines.all.isEmpty && stack.orderProblems.count == 1)
     }
 }
 

@@ -1,4 +1,4 @@
-/// The error for a request with an option that the stack can't apply. Nothing was sent.
+/// The error for a request with an option that the stack or the transport can't apply. Nothing was sent.
 ///
 /// Either the stack lacks the middleware that the option requires, or the transport lacks a required capability.
 ///
@@ -8,9 +8,10 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, where a call enters its outermost ``HTTPStack``. An option that is `.off` requires no
+/// The options are checked once, where a call enters its outermost ``HTTPStack``. The transports of this library also check the
+/// capabilities for a request that is sent without a stack. An option that is `.off` requires no
 /// middleware and no capability. If a stack sends requests to a sender that is not a transport, the stack can't know the inner
-/// middleware and the transport. Such a stack never throws this error.
+/// middleware and the transport. Such a stack itself never throws this error.
 public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
@@ -58,7 +59,7 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     private var need: String {
         missingCapabilities.isEmpty
             ? "the middleware '\(missingMiddleware)', which the stack does not have"
-            : "a transport with '\(missingCapabilities)', which the stack's transport does not have"
+            : "a transport with '\(missingCapabilities)', which this transport does not have"
     }
 
     private var remedy: String {

@@ -35,15 +35,16 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     public let isSatisfied: Bool
     /// The kinds of the interfaces that new connections use; empty if the path is not satisfied, or if the kinds are not known.
     public let interfaces: Set<Interface>
-    /// Whether the network is expensive, such as a cellular network or a personal hotspot.
+    /// Whether the network is expensive, such as a cellular network or a personal hotspot. False if the path is not satisfied.
     public let isExpensive: Bool
-    /// Whether the user asks apps to use less data. Always false on Linux.
+    /// Whether the user asks apps to use less data. False if the path is not satisfied, and always false on Linux.
     public let isConstrained: Bool
 
     /// Whether new connections use a cellular network.
     public var usesCellular: Bool { interfaces.contains(.cellular) }
 
-    /// Creates a path.
+    /// Creates a path. If the path is not satisfied, there is no network: the other parameters have no effect, and the new path equals
+    /// ``unsatisfied``.
     ///
     /// - Parameters:
     ///   - isSatisfied: whether the device has a route to other networks.
@@ -51,8 +52,10 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     ///   - isExpensive: whether the network is expensive. With `nil`, the default, only a cellular network is expensive.
     ///   - isConstrained: whether the user asks apps to use less data. Default: `false`.
     public init(isSatisfied: Bool, interfaces: Set<Interface> = [], isExpensive: Bool? = nil, isConstrained: Bool = false) {
-        (self.isSatisfied, self.interfaces, self.isConstrained) = (isSatisfied, interfaces, isConstrained)
-        self.isExpensive = isExpensive ?? interfaces.contains(.cellular)
+        self.isSatisfied = isSatisfied
+        self.interfaces = isSatisfied ? interfaces : []
+        self.isExpensive = isSatisfied && (isExpensive ?? interfaces.contains(.cellular))
+        self.isConstrained = isSatisfied && isConstrained
     }
 
     /// A path without a route to other networks.

@@ -6,9 +6,8 @@
 /// }
 /// ```
 ///
-/// The monitor of the system is `NetlinkPathMonitor` on Linux, and `ApplePathMonitor` of the module `ErrandURLSession` on Apple's
-/// platforms. Where a monitor is expected, write `.system`: a new monitor of the platform. For tests, `ErrandTesting` has
-/// `ScriptedPathMonitor`.
+/// Where a monitor is expected, write `.system`: the monitor of the platform, which all users in the process share. The monitor uses
+/// netlink on Linux, and `NWPathMonitor` on Apple's platforms. For tests, write a monitor whose paths the test sets.
 public protocol NetworkPathMonitor: Sendable {
     /// The current path. The property must be quick and must not block, because layers read the path for each call.
     var current: NetworkPath { get }

@@ -12,7 +12,7 @@ internal import Musl
 /// ([rtnetlink](https://man7.org/linux/man-pages/man7/rtnetlink.7.html)).
 ///
 /// ```swift
-/// let monitor = NetlinkPathMonitor()
+/// let monitor = SystemPathMonitor.system
 /// print(monitor.current)          // satisfied, wired
 /// ```
 ///
@@ -26,19 +26,20 @@ internal import Musl
 /// within 100 ms. A change that lasts less than 100 ms may not be reported. If the kernel drops notifications, the state is read again.
 ///
 /// The monitor belongs to the network namespace of the thread that creates the monitor. The monitor has two sockets, which are closed when
-/// the monitor is released. Share one monitor in a process.
+/// the monitor is released. `NetworkPathMonitor.system` is one monitor for the whole process.
 ///
 /// If the kernel gives no information, for example in a sandbox, ``unavailableReason`` has the reason, and the path is always
 /// ``NetworkPath/unknown``, which is satisfied.
 public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertible {
     private static let queue = DispatchQueue(label: "errand.network-path")
+    fileprivate static let shared = SharedObject { NetlinkPathMonitor() }
 
     private let latest: CurrentValue<NetworkPath>
     /// The reason why the kernel gives no information; `nil` if the monitor works.
     public let unavailableReason: String?
     private let source: NotificationSource?
 
-    /// Creates a monitor, and reads the current path. The initializer makes a few short system calls.
+    /// Creates a monitor of its own, with two sockets, and reads the current path. The initializer makes a few short system calls.
     ///
     /// - Parameter requiresDefaultRoute: whether a satisfied path needs a default route. Default: `true`. If false, a route to any other
     ///   network is enough. Pass false in a data center without a route to the Internet.
@@ -87,8 +88,9 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
 public typealias SystemPathMonitor = NetlinkPathMonitor
 
 extension NetworkPathMonitor where Self == NetlinkPathMonitor {
-    /// A new monitor of this machine's network path.
-    public static var system: NetlinkPathMonitor { NetlinkPathMonitor() }
+    /// The monitor of this machine's network path, which all users in the process share. The monitor is created at the first use, and
+    /// is released with its last user.
+    public static var system: NetlinkPathMonitor { NetlinkPathMonitor.shared.object }
 }
 
 /// Reads notifications while the monitor exists.

@@ -82,8 +82,9 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// Returns the same stack, which does not report ``orderProblems``.
     ///
-    /// At the first request, a stack with order problems reports the problems once: its `log` writes a warning for each problem. In debug
-    /// builds, a stack without a log writes the problems to standard error. An order problem never makes a request fail.
+    /// At the first request, a stack with order problems reports the problems once: its `log` writes a warning for each problem. Your own
+    /// layer reports the problems as an ``OrderProblemReporter``. In debug builds, a stack without such a layer writes the problems to
+    /// standard error. An order problem never makes a request fail.
     ///
     /// A stack that is derived from another stack, such as the stack of an `APIClient`, reports only problems that the other stack has not
     /// reported. Together, these stacks report at most 64 problems. This setting also applies to the stacks that are derived from the

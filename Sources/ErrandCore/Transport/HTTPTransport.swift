@@ -2,7 +2,8 @@
 ///
 /// A transport declares its abilities in ``capabilities``. If possible, the stack replaces missing abilities. A transport that
 /// encodes HTTP/2 must mark secret fields as never indexed, with
-/// `request.headers.markingSensitive(by: request.options.sensitivity)`.
+/// `request.headers.markingSensitive(by: request.options.sensitivity)`. Call ``Request/checkOptions(supportedBy:)`` first in `send(_:)`,
+/// so that a request without a stack does not lose an option.
 public protocol HTTPTransport: HTTPSender {
     /// The abilities that the transport has itself, so that the stack needs no replacement.
     var capabilities: TransportCapabilities { get }

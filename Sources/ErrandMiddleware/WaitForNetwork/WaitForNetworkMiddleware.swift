@@ -16,9 +16,12 @@ public import ErrandCore
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
 /// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's deadline
 /// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the
-/// number ``/ErrandCore/FailureNumber/networkTimedOut``. ``/ErrandCore/RequestOptions/waitsForConnectivity`` is another wait, inside
-/// `URLSession` on Apple's platforms. A request does not wait if the path is satisfied, or if the host is this machine itself
-/// (`localhost`, `127.0.0.1`).
+/// number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if the path is satisfied, or if the host is this
+/// machine itself (`localhost`, `127.0.0.1`).
+///
+/// ``/ErrandCore/RequestOptions/waitsForConnectivity`` is another wait, inside `URLSession` on Apple's platforms. Choose
+/// `waitForNetwork`, which works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if
+/// `URLSession` must decide when a network is usable.
 ///
 /// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///
@@ -96,7 +99,8 @@ private enum WaitForNetworkOptionKey: CrossOriginOptionKey {
 
 extension RequestOptions {
     /// Replaces the stack's longest wait for a network. `.off`: the request is sent without a wait. Default: `.inherited`: the stack's
-    /// longest wait applies.
+    /// longest wait applies. The option ``/ErrandCore/RequestOptions/waitsForConnectivity`` belongs to `URLSession`, and does not change
+    /// this wait.
     public var waitForNetwork: OptionOverride<Duration> {
         get { self[WaitForNetworkOptionKey.self] }
         set { self[WaitForNetworkOptionKey.self] = newValue }

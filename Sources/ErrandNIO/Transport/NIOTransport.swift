@@ -103,17 +103,14 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///
-    /// - Throws: ``ErrandCore/TransportError``; `CancellationError`.
+    /// - Throws: ``ErrandCore/TransportError``; `CancellationError`; ``/ErrandCore/UnsupportedOptionError`` for an option that requires a
+    ///   capability that this transport does not have.
     public func send(_ request: Request) async throws -> Response {
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
         let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
         if owner.isDraining.load(ordering: .relaxed) { throw exchange.failure(.shutDown, phase: .request, delivery: .notSent) }
-        // A stack refuses the option itself. A request that is sent without a stack must not ignore the option either.
-        if request.options.onServerTrust != nil {
-            throw exchange.failure(
-                .unsupported, phase: .request, message: "NIOTransport shares its connections, so that onServerTrust can't decide",
-                delivery: .notSent)
-        }
+        // A stack refuses such an option itself. A request that is sent without a stack must not ignore an option either.
+        try request.checkOptions(supportedBy: capabilities)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
         }

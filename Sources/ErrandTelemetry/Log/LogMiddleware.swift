@@ -124,8 +124,9 @@ public struct LogMiddleware: HTTPMiddleware {
 }
 
 extension LogMiddleware: OrderProblemReporter {
-    package func report(orderProblems: [String]) {
-        for problem in orderProblems { logger.warning("order: \(problem)") }
+    /// Writes a warning for each problem, with the setting that hides the warnings.
+    public func reportOrderProblems(_ problems: [String]) {
+        for problem in problems { logger.warning("\(HTTPStack.orderLine(for: problem))") }
     }
 }
 

@@ -157,7 +157,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     /// Records that the session waits for a network.
     func waitsForConnectivity() -> [Action] {
-        if case .waiting = state { [.record(URLSessionTransport.waitingForConnectivity)] } else { [] }
+        if case .waiting = state { [.record(.waitingForConnectivity)] } else { [] }
     }
 
     enum ResponseReply: Sendable, Equatable {

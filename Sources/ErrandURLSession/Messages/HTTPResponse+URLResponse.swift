@@ -10,8 +10,9 @@ public import Foundation
 extension HTTPResponse {
     /// Creates the head of a response of `URLSession`. `nil` if the status is not from 100 to 999.
     ///
-    /// `URLSession` keeps neither the order of the fields nor their number: it joins fields of one name with `, `. This initializer orders
-    /// the fields by name, and separates the values of `Set-Cookie`. Invalid names are left out.
+    /// `URLSession` keeps neither the order of the fields nor their number: `URLSession` joins fields of one name with `, `. This
+    /// initializer orders the fields by name, and separates the values of `Set-Cookie`. Invalid names are left out. The inverse is
+    /// `HTTPURLResponse(_:url:)`.
     public init?(_ response: HTTPURLResponse) {
         guard (100...999).contains(response.statusCode) else { return nil }
         var fields = HTTPFields()

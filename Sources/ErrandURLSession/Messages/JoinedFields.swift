@@ -1,13 +1,13 @@
-package import ErrandCore
+internal import ErrandCore
 
 /// Header fields as Foundation keeps them: one value for each name.
-package struct JoinedFields: Sendable {
+struct JoinedFields: Sendable {
     private var fields: [String: (name: String, values: [String])] = [:]
 
-    package init() {}
+    init() {}
 
     /// All fields of one name get the spelling of the first field.
-    package mutating func append(_ field: HTTPField) {
+    mutating func append(_ field: HTTPField) {
         fields[field.name.canonicalName, default: (field.name.rawName, [])].values.append(field.value)
     }
 
@@ -18,7 +18,7 @@ package struct JoinedFields: Sendable {
     mutating func remove(_ name: String) { fields[name] = nil }
 
     /// The names and the values. Several values of one name are joined with `, `.
-    package var joined: [String: String] {
+    var joined: [String: String] {
         Dictionary(uniqueKeysWithValues: fields.values.map { ($0.name, $0.values.joined(separator: ", ")) })
     }
 }

@@ -11,12 +11,14 @@ internal import Synchronization
 /// ```
 ///
 /// Until the system has reported a path, the path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied. A path that first needs a
-/// connection, such as a VPN on demand, is satisfied too, because only a request opens this connection. Share one monitor in a process.
+/// connection, such as a VPN on demand, is satisfied too, because only a request opens this connection.
 public final class ApplePathMonitor: NetworkPathMonitor, CustomStringConvertible {
+    fileprivate static let shared = SharedObject { ApplePathMonitor() }
+
     private let latest: CurrentValue<NetworkPath>
     private let monitor: Mutex<NWPathMonitor>
 
-    /// Creates a monitor. The system reports the current path a moment later.
+    /// Creates a monitor of its own. The system reports the current path a moment later.
     public init() {
         let (latest, monitor) = (CurrentValue(NetworkPath.unknown), NWPathMonitor())
         monitor.pathUpdateHandler = { latest.set(NetworkPath($0)) }
@@ -41,8 +43,9 @@ public final class ApplePathMonitor: NetworkPathMonitor, CustomStringConvertible
 public typealias SystemPathMonitor = ApplePathMonitor
 
 extension NetworkPathMonitor where Self == ApplePathMonitor {
-    /// A new monitor of this device's network path.
-    public static var system: ApplePathMonitor { ApplePathMonitor() }
+    /// The monitor of this device's network path, which all users in the process share. The monitor is created at the first use, and is
+    /// released with its last user.
+    public static var system: ApplePathMonitor { ApplePathMonitor.shared.object }
 }
 
 extension NetworkPath {

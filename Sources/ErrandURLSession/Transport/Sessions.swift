@@ -73,7 +73,7 @@ final class Sessions: Sendable {
         PlatformSettings.limit(&urlRequest, to: request.options.networkAccess)
         let upload = attachBody(of: request, to: &urlRequest)
         var rules = Exchange.Machine.Rules(for: request, tls)
-        if runConfigure(on: &urlRequest) { rules.notes = [URLSessionTransport.requestChanged] }
+        if runConfigure(on: &urlRequest) { rules.notes = [.requestChanged] }
         rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
         let ownsSession = rules.needsOwnSession || upload != nil && SessionAbilities.current.streamNeedsOwnSession
         if let upload { urlRequest.httpBodyStream = upload.open() }

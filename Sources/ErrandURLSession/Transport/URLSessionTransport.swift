@@ -51,8 +51,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     ///   - idleTimeout: the longest time without a byte in either direction, more than zero; `nil`, the default, if only the deadlines
     ///     of requests apply.
     ///   - configure: changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The closure runs
-    ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, the event
-    ///     ``requestChanged`` is recorded.
+    ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, an event
+    ///     of the kind `requestChanged` is recorded.
     public init(
         _ configuration: URLSessionConfiguration = .ephemeral, idleTimeout: Duration? = nil,
         configure: (@Sendable (inout URLRequest) -> Void)? = nil
@@ -92,13 +92,6 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         sessions = Sessions(configuration, tls: tls, idleTimeout: idleTimeout, configure: configure)
     }
 
-    /// The event of a request whose URL or `Authorization` was changed by the closure `configure`.
-    public static let requestChanged = ExchangeEvent.Kind("requestChanged")
-
-    /// The event of a request that waits for a network: see ``/ErrandCore/RequestOptions/waitsForConnectivity``. `URLSession` does not
-    /// report the end of the wait.
-    public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
-
     /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
     /// networks, waits for a network, and lets a request decide about certificates.
     public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
@@ -108,19 +101,11 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
 
     /// Sends a request, and returns its response as soon as the head has been received.
     ///
-    /// - Throws: ``/ErrandCore/TransportError``; ``/ErrandCore/InvalidURLError``; `CancellationError`.
+    /// - Throws: ``/ErrandCore/TransportError``; ``/ErrandCore/InvalidURLError``; `CancellationError`;
+    ///   ``/ErrandCore/UnsupportedOptionError`` for an option that requires a capability that this transport does not have.
     public func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
-        guard request.options.upgrade == nil else { throw request.notSupported("this transport can't change protocols") }
-        if !capabilities.contains(.networkAccess), request.options.networkAccess != .all {
-            throw request.notSupported("URLSession on Linux can't limit networkAccess")
-        }
-        if !capabilities.contains(.waitsForConnectivity), request.options.waitsForConnectivity {
-            throw request.notSupported("URLSession on Linux can't wait for connectivity")
-        }
-        if !capabilities.contains(.serverTrust), request.options.onServerTrust != nil {
-            throw request.notSupported("URLSession on Linux shows no certificates, so that onServerTrust can't decide")
-        }
+        try request.checkOptions(supportedBy: capabilities)
         if let problem = UnsafeFieldError(in: request.headers) {
             throw TransportError(
                 .invalidRequest, phase: .request, message: "\(problem)", underlying: problem, request: request, delivery: .notSent)

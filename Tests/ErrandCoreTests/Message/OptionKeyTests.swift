@@ -171,7 +171,7 @@ import Testing
         #expect(error?.missingCapabilities == [.networkAccess, .waitsForConnectivity] && error?.delivery == .notSent)
         #expect(
             error?.description
-                == "GET https://a.example/: the option 'greedy' needs a transport with 'waitsForConnectivity, networkAccess', which the stack's "
+                == "GET https://a.example/: the option 'greedy' needs a transport with 'waitsForConnectivity, networkAccess', which this "
                 + "transport does not have: use a transport that has it, or do not set the option (not sent)")
         #expect(stub.requests.isEmpty)
         // The default value asks for nothing, and what is below a sender is unknown.

@@ -11,6 +11,12 @@ import Testing
         #expect(NetworkPath(isSatisfied: true, interfaces: [.wifi], isExpensive: true).isExpensive)
     }
 
+    @Test func anUnsatisfiedPathHasNoNetwork() {
+        #expect(NetworkPath(isSatisfied: false, interfaces: [.wifi]) == .unsatisfied)
+        let path = NetworkPath(isSatisfied: false, interfaces: [.cellular], isExpensive: true, isConstrained: true)
+        #expect(path == .unsatisfied && path.interfaces.isEmpty && !path.isExpensive && !path.isConstrained && !path.usesCellular)
+    }
+
     @Test(arguments: [
         (NetworkPath.unsatisfied, "unsatisfied"), (.unknown, "satisfied"), (.cellular, "satisfied, cellular, expensive"),
         (NetworkPath(isSatisfied: true, interfaces: [.wired, .other], isConstrained: true), "satisfied, other, wired, constrained"),

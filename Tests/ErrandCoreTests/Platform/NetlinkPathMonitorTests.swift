@@ -122,4 +122,14 @@ struct NetlinkPathMonitorTests {
         #expect(seen == [.unsatisfied], "the sequence has ended")
     }
 }
+
+@Suite(.timeLimit(.minutes(5))) struct SystemPathMonitorTests {
+    private func taking(_ monitor: some NetworkPathMonitor) -> any NetworkPathMonitor { monitor }
+
+    @Test func theMonitorOfTheSystemIsShared() {
+        let first = SystemPathMonitor.system
+        #expect(taking(.system) as? SystemPathMonitor === first)
+        #expect(NetlinkPathMonitor() !== first, "an initializer makes another monitor")
+    }
+}
 #endif

@@ -18,7 +18,8 @@ import Testing
         #expect(stack.orderProblems.count == 1)
         try await send(stack)
         let warnings = lines.all.filter { $0.level == .warning }
-        #expect(warnings.map(\.text) == stack.orderProblems.map { "order: \($0)" })
+        let remedy = "To hide this line, add .ignoringOrderProblems() to the stack."
+        #expect(warnings.map(\.text) == stack.orderProblems.map { "order: \($0). \(remedy)" })
     }
 
     @Test func aStackWithoutProblemsSaysNothing() async throws {

@@ -199,6 +199,25 @@ internal import FoundationNetworking
         #expect(ReceivedHead(URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil), to: nil) == nil)
     }
 
+    @Test func bothDirectionsKeepTheHeadOfAResponse() throws {
+        let url = try #require(URL(string: "https://a.example/x"))
+        var fields: HTTPFields = [.contentType: "text/plain", .eTag: "\"7\""]
+        for cookie in ["a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT", "b=2"] { fields.append(HTTPField(name: .setCookie, value: cookie)) }
+        let head = HTTPResponse(status: .created, headerFields: fields)
+        let response = try #require(HTTPURLResponse(head, url: url))
+        #expect(response.statusCode == 201 && response.url == url)
+        let again = try #require(HTTPResponse(response))
+        #expect(again.status == head.status && again.headerFields == head.headerFields)
+    }
+
+    @Test func theFieldsOfOneNameAreJoinedInTheirOrder() throws {
+        var fields = HTTPFields()
+        for value in ["a", "b", "c"] { fields.append(HTTPField(name: .vary, value: value)) }
+        let url = try #require(URL(string: "https://a.example/"))
+        let response = try #require(HTTPURLResponse(HTTPResponse(status: .ok, headerFields: fields), url: url))
+        #expect(response.value(forHTTPHeaderField: "Vary") == "a, b, c")
+    }
+
     @Test(arguments: [0, 99, 1_000]) func aStatusOutsideOfHTTPIsNoHead(status: Int) throws {
         let url = try #require(URL(string: "https://a.example/"))
         let response = try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: nil, headerFields: nil))

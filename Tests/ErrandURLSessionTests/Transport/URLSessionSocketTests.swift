@@ -168,7 +168,7 @@ extension URLSessionTransportTests {
                 request.options.eventSink = recorder
                 let fields = try await text(transport.send(request))
                 #expect(fields.contains("authorization: Bearer other") && fields.contains("x-configured: 604800"))
-                #expect(recorder.kinds.prefix(2) == [.start, URLSessionTransport.requestChanged])
+                #expect(recorder.kinds.prefix(2) == [.start, .requestChanged])
                 #expect(EventGrammar.violations(recorder.events, isCall: false) == [])
             }
         }
@@ -180,15 +180,16 @@ extension URLSessionTransportTests {
                 var request = try Request(.get, url: origin + "/")
                 request.options.eventSink = recorder
                 #expect(try await text(transport.send(request)).contains("x-configured: 1"))
-                #expect(!recorder.kinds.contains(URLSessionTransport.requestChanged))
+                #expect(!recorder.kinds.contains(.requestChanged))
             }
         }
 
         @Test func anUpgradeIsRefused() async throws {
             var request = try Request(.get, url: "http://a.example/")
             request.options.upgrade = UpgradeRequest(protocolName: "websocket")
-            let failure = try await transportError { try await URLSessionTransport().send(request) }
-            #expect(failure.code == .unsupported && failure.delivery == .notSent)
+            let sent = request
+            let error = await #expect(throws: UnsupportedOptionError.self) { try await URLSessionTransport().send(sent) }
+            #expect(error?.missingCapabilities == .upgrades && error?.delivery == .notSent)
         }
 
         #if canImport(FoundationNetworking)
@@ -202,9 +203,10 @@ extension URLSessionTransportTests {
             for change in Self.options {
                 var request = try Request(.get, url: "http://a.invalid/")
                 change(&request.options)
-                let failure = try await transportError { try await URLSessionTransport().send(request) }
-                #expect(failure.code == .unsupported && failure.delivery == .notSent)
-                await #expect(throws: UnsupportedOptionError.self) { _ = try await HTTPStack(URLSessionTransport()).send(request) }
+                let sent = request
+                let alone = await #expect(throws: UnsupportedOptionError.self) { try await URLSessionTransport().send(sent) }
+                let stacked = await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(URLSessionTransport()).send(sent) }
+                #expect(alone?.delivery == .notSent && alone?.option == stacked?.option && alone?.failureNumber == .unsupportedOption)
             }
         }
         #endif
