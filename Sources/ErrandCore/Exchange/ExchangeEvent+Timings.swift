@@ -1,6 +1,6 @@
 extension ExchangeEvent {
     /// The instants of an exchange's steps, for a transport that reports all instants together at the end of the exchange
-    /// (``ExchangeEvent/Kind/timings``). `URLSession` is such a transport.
+    /// (``ExchangeEvent/Kind/timings``).
     ///
     /// An instant is `nil` if the step was not needed or its instant is not known. The steps happen in the order of the properties.
     public struct Timings: Sendable, Hashable {

@@ -24,11 +24,12 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///
-        /// Over SwiftNIO, a failure has this code only if each address of the host has failed for this reason, and one of the addresses
-        /// is an IPv4 address. If the lookup of the host name fails because the device is offline, the code is ``cannotFindHost``.
+        /// If a transport looks up the host itself, a failure has this code only if each address of the host has failed for this reason,
+        /// and one of the addresses is an IPv4 address. If the lookup fails because the device is offline, the code is
+        /// ``cannotFindHost``.
         public static let notConnected = Code("not connected")
         /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was
-        /// sent. The transport over SwiftNIO never uses this code.
+        /// sent. Only a transport over the system's own HTTP client uses this code.
         public static let blockedByPolicy = Code("blocked by policy")
         /// The connection broke off.
         public static let connectionLost = Code("connection lost")

@@ -2,10 +2,10 @@
 /// transport uses.
 ///
 /// ```swift
-/// var configuration = NIOTransport.Configuration()
-/// configuration.tls.minimumVersion = .tls13
-/// configuration.tls.extraRootsPEMFiles = ["/etc/my-company/authority.pem"]
-/// configuration.tls.pins = try CertificatePins([
+/// var tls = TLSSettings()
+/// tls.minimumVersion = .tls13
+/// tls.extraRootsPEMFiles = ["/etc/my-company/authority.pem"]
+/// tls.pins = try CertificatePins([
 ///     "**.a.example": [
 ///         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha256/AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
 ///     ]

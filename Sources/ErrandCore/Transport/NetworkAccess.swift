@@ -52,14 +52,14 @@ extension RequestOptions {
         set { self[NetworkAccessKey.self] = newValue }
     }
 
-    /// Whether the request waits for a network inside `URLSession` if the device is offline, instead of failing; false by default.
+    /// Whether the request waits for a network inside the transport if the device is offline, instead of failing; false by default.
     ///
     /// The wait ends at the deadline of the request. Set a ``timeout``: without a deadline, the transport decides how long a request waits.
     /// `true` requires a transport with the capability ``TransportCapabilities/waitsForConnectivity``. If the connection is lost later, the
     /// request fails, as it does without this option.
     ///
     /// Choose the layer `waitForNetwork` instead, which works with every transport, has a limit, and shows the waiting calls. This option
-    /// is for requests for which `URLSession` must decide when a network is usable.
+    /// is for requests for which the transport must decide when a network is usable.
     ///
     /// If the deadline passes during the wait, the request fails with the number ``FailureNumber/networkTimedOut``, and `isOffline` is
     /// true.
