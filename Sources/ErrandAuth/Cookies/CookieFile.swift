@@ -1,6 +1,6 @@
 #if Auth
 public import ErrandCore
-public import ErrandFormats
+internal import ErrandFormats
 
 /// The file formats of cookies: the format of Netscape, which `curl` reads and writes, and JSON.
 ///
