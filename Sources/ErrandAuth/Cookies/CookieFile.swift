@@ -11,6 +11,9 @@ internal import ErrandFormats
 ///
 /// The texts contain the values of the cookies, which are secrets. ``FileCookieStore`` keeps cookies in a private file.
 public enum CookieFile {
+    /// The maximum length of a file: 16 MiB.
+    public static let limitBytes = 16 << 20
+
     /// The cookies of a file in the format of Netscape, and the lines that are not cookies.
     public struct Netscape: Sendable {
         /// The cookies in the order of the lines. Some of the cookies may have expired.
@@ -31,9 +34,6 @@ public enum CookieFile {
         /// The line and the reason: `line 7: the path does not begin with a slash`.
         public var description: String { "line \(line): \(reason)" }
     }
-
-    /// The maximum length of a file: 16 MiB.
-    public static let limitBytes = 16 << 20
 
     // MARK: Netscape
 

@@ -44,7 +44,10 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
         let key = String(describing: key)
         let suffix = ["OptionKey", "Option", "Key"].first { key.hasSuffix($0) && key != $0 } ?? ""
         let name = key.dropLast(suffix.count)
-        return name.prefix(1).lowercased() + name.dropFirst()
+        // An acronym is lowercased as a whole: `HSTSOptionKey` is the key of `hsts`.
+        let capitals = name.prefix(while: \.isUppercase).count
+        let count = capitals == name.count || capitals < 2 ? capitals : capitals - 1
+        return name.prefix(count).lowercased() + name.dropFirst(count)
     }
 
     /// The option, what the option needs, and what to do.

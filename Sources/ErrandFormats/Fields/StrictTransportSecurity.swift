@@ -9,11 +9,11 @@
 ///
 /// The description is a value of the field: `max-age=31536000; includeSubDomains`.
 public struct StrictTransportSecurity: Sendable, Hashable, CustomStringConvertible {
-    /// The longest ``maxAge``: 2^31 seconds, about 68 years. A longer duration never ends in practice.
-    public static let longestMaxAge = Duration.seconds(1 << 31)
+    /// A longer duration never ends in practice.
+    fileprivate static let longestMaxAge = Duration.seconds(1 << 31)
 
-    /// The time after the response during which the host demands `https`, in whole seconds: from 0 to ``longestMaxAge``. With 0, the host
-    /// no longer demands `https`.
+    /// The time after the response during which the host demands `https`, in whole seconds: from 0 to 2^31 seconds,
+    /// about 68 years. With 0, the host no longer demands `https`.
     public let maxAge: Duration
     /// Whether the subdomains of the host demand `https` too.
     public let includesSubdomains: Bool
@@ -22,7 +22,7 @@ public struct StrictTransportSecurity: Sendable, Hashable, CustomStringConvertib
     ///
     /// - Parameters:
     ///   - maxAge: the time for which the host demands `https`. A fraction of a second is dropped. A negative time counts as 0, and a
-    ///     time above ``longestMaxAge`` as ``longestMaxAge``.
+    ///     time above 2^31 seconds as 2^31 seconds.
     ///   - includesSubdomains: whether the subdomains of the host demand `https` too. Default: `false`.
     public init(maxAge: Duration, includesSubdomains: Bool = false) {
         let bounded = min(max(maxAge, .zero), Self.longestMaxAge)

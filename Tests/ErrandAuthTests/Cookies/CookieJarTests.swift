@@ -25,7 +25,7 @@ import Testing
                 "https://www.a.example/", ".A.Example",
                 [
                     "https://a.example/", "https://www.a.example/", "http://www.a.example:81/", "https://x.www.a.example/",
-                    "https://b.a.example/",
+                    "https://b.a.example/", "https://xwww.a.example/",
                 ]
             ),
             ("https://127.0.0.1/", nil, ["https://127.0.0.1/"]), ("https://127.0.0.1/", "127.0.0.1", ["https://127.0.0.1/"]),

@@ -126,7 +126,7 @@ import Testing
                     return (HTTPResponse(status: next.isEmpty ? .ok : .found, headerFields: fields), Data())
                 }))
         let jar = CookieJar()
-        let response = try await stub.cookies(jar).redirect().send(try request("https://a.example/"))
+        let response = try await stub.cookies(jar).redirect(RedirectPolicy(allowsDowngrade: true)).send(try request("https://a.example/"))
         #expect(sent(stub) == [nil, nil, "a=1; s=a", "a=1"])
         #expect(response.metadata.redirects.count == 3)
         #expect(response.request.headers[.cookie] == "a=1")
@@ -241,7 +241,7 @@ import Testing
         }
         var request = try request("https://www.a.example/")
         request.options.siteContext = .sameSite
-        _ = try await stub.cookies(jar).redirect().send(request)
+        _ = try await stub.cookies(jar).redirect(RedirectPolicy(allowsDowngrade: true)).send(request)
         #expect(sent(stub) == ["s=1", cookie])
     }
 
