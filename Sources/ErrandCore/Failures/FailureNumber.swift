@@ -24,7 +24,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     /// The number.
     public let rawValue: Int
 
-    /// Creates a number. For your own failures, from 100,000.
+    /// Creates a number. For your own failures, use numbers from 100,000.
     ///
     /// - Parameter rawValue: the number.
     public init(rawValue: Int) { self.rawValue = rawValue }

@@ -83,8 +83,8 @@ public struct StatusError: RequestFailure {
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
         guard let end = response.metadata.callEnd else { return }
-        // Until the exchange ends, it refers to the observers of the call. Therefore, an observer must not refer to the
-        // exchange.
+        // An exchange in progress refers to the observers of the call. If an observer also referred to the exchange, both would stay in
+        // memory until the exchange ends.
         var reported = self
         reported.refused = Response(
             head: head, body: ResponseBody(), request: refused.request, exchange: ExchangeLifetime(outcome: .complete))

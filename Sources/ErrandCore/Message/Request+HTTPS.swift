@@ -46,7 +46,7 @@ extension Request {
         if let target {
             try setTarget(secured, checkedPath: target.path)
         } else {
-            // The transport's boundary parses a head that was written by hand.
+            // The target of this head is not known. The transport's boundary parses the head later.
             (head.scheme, head.authority) = (secured.scheme, secured.authority)
         }
         var change = options.httpsChange ?? HTTPSChange()
