@@ -4,7 +4,7 @@ internal import ErrandFormats
 
 /// The error for a cookie that a ``CookieJar`` does not accept.
 public struct CookieRefusal: NumberedFailure, SafelyDescribedError, Sendable, Hashable {
-    /// The reason for a refusal. An open set: new codes may be added.
+    /// The reason for a refusal. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
         public let description: String
