@@ -18,7 +18,7 @@ public struct CallTimings: Sendable, Hashable {
 
 /// The times of one request and its response: the time of each step, counted from the beginning of the call.
 ///
-/// If a step was not reached, or the transport does not report it, its time is `nil`.
+/// If a step was not reached, or the transport does not report the step, its time is `nil`.
 public struct ExchangeTimings: Sendable, Hashable {
     /// The URL, without secrets.
     public let url: String

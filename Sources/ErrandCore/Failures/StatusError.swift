@@ -133,8 +133,8 @@ public struct StatusError: RequestFailure {
     /// The title of the problem in parentheses; empty if ``safeProblem`` is `nil`.
     package var shownProblem: String { safeProblem.map { " (\($0))" } ?? "" }
 
-    /// The title and the type of the problem. `nil` if the server does not describe the problem, or if the text seems to contain a secret:
-    /// a sensitive name with its value, a URL with a secret, or a secret of the request.
+    /// The title and the type of the problem. `nil` if the server does not describe the problem, or if the text seems to contain a secret.
+    /// The signs of a secret are a sensitive name with its value, a URL with a secret, and a secret of the request.
     private var safeProblem: String? {
         guard let text = problem?.description, !text.isEmpty else { return nil }
         let sensitivity = refused.request.options.sensitivity

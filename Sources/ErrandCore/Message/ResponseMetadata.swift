@@ -68,7 +68,7 @@ extension ResponseMetadata {
         set { self[EncodedFieldsKey.self] = newValue }
     }
 
-    /// The number of bytes of the encoded body, as the server declared it in `Content-Length`; `nil` if the server declared no
-    /// length, or if the body was not decoded. The number of received bytes may differ.
+    /// The number of bytes of the encoded body, from the server's `Content-Length`. `nil` if the server declared no length, or if the body
+    /// was not decoded. The number of received bytes may differ.
     public var encodedLength: Int64? { encodedFields[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } }
 }

@@ -26,8 +26,8 @@ public struct PhaseTimeouts: Sendable {
     /// The limit for waiting for the next chunk of the response's body, while the reader asks for a chunk. The limit starts again
     /// with each chunk.
     public var idleRead: Duration?
-    /// The limit for the time in which the connection accepts no byte of the request's body although a byte is available. The
-    /// limit does not include the time that the body takes to produce bytes. The limit starts again with each chunk.
+    /// The limit for the time in which the connection accepts no byte of the request's body, although a byte is ready to be sent. The limit
+    /// does not include the time that the body takes to produce bytes. The limit starts again with each chunk.
     public var idleWrite: Duration?
     /// The clock that measures the limits.
     public var clock: any Clock<Duration>
