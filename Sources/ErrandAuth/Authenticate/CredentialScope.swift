@@ -7,8 +7,8 @@ struct CredentialScope: Sendable {
     let origins: Set<Origin>?
 
     /// Returns whether a request may carry credentials. With a list, the origin must be in the list. Without a list, the origin must not
-    /// come from a redirect or from a foreign URL. If `hsts` has changed the scheme to `https`, a list with the `http` origin also allows
-    /// the request, because `https` to the same host is safer.
+    /// come from a redirect or from a foreign URL. If `hsts` has changed the scheme to `https`, an `http` origin in the list also allows
+    /// the request, because `https` is safer.
     func includes(_ request: Request) -> Bool {
         guard let origins else { return !request.options.hasLeftOrigin }
         func isListed(_ origin: Origin?) -> Bool { origin.map { origins.contains($0) } ?? false }

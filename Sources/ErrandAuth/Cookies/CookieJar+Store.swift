@@ -133,7 +133,7 @@ public struct CookieJarError: RequestFailure, NumberedFailure {
 
         private init(_ description: String) { self.description = description }
 
-        /// The cookies could not be loaded. The request was not sent without its cookies.
+        /// The cookies could not be loaded. Therefore the request was not sent.
         public static let loadFailed = Code("the cookies could not be loaded")
         /// The changes could not be written.
         public static let saveFailed = Code("the cookies could not be saved")

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// The jar accepts the cookies that a browser accepts:
 /// - A cookie belongs to its host, or to a domain that includes the host. Domains that are public suffixes are refused: ``PublicSuffixes``.
-/// - `Secure` cookies belong to `https` and to the loopback host. An origin that is not secure can't replace or hide a `Secure` cookie.
+/// - `Secure` cookies belong to `https` and to the loopback host. An insecure origin can't replace or hide a `Secure` cookie.
 /// - The prefixes `__Secure-` and `__Host-`, and `SameSite`, are checked: ``/ErrandCore/SiteContext``.
 /// - A cookie lives for at most 400 days after the jar has received the cookie.
 /// - The attribute `Partitioned` is ignored, because a request of an app has no top-level site.
@@ -65,7 +65,7 @@ public final class CookieJar: Sendable {
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
         /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
-        /// The date at which all cookies were removed, until the store has the removal.
+        /// The date at which all cookies were removed; `nil` if no such removal waits for the store.
         var clearedAt: HTTPDate?
         /// The number of the running write; `nil` if no write runs.
         var writer: Int?
@@ -256,7 +256,7 @@ extension CookieJar {
     ///   - fields: the fields of the response.
     ///   - request: the request of the response.
     ///   - use: the number of the last use before the request: ``Selection/use``.
-    ///   - sent: the request that was sent for the response.
+    ///   - sent: the ID of the request that was sent on the wire.
     ///   - isShared: whether the response belongs to the exchange of another request. The cookies of such a response are stored only if the
     ///     jar did not get the exchange's cookies before.
     /// - Returns: the number of all cookies in the fields, and the refused cookies.

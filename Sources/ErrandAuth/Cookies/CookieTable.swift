@@ -150,8 +150,8 @@ struct CookieTable: Sendable {
         return nil
     }
 
-    /// Returns whether the table has a `Secure` cookie that a cookie of an origin that is not secure would replace or hide
-    /// ([RFC 6265bis, section 5.7](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.7)).
+    /// Returns whether the table has a `Secure` cookie that a cookie of an insecure origin would replace or hide ([RFC 6265bis, section
+    /// 5.7](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.7)).
     func hasSecureCookie(under cookie: Cookie, at now: HTTPDate) -> Bool {
         guard let site = sites[domains[cookie.domain[...]]?.site ?? CookieRequest.siteName(of: cookie.domain)] else { return false }
         return site.domains.contains { name in
@@ -379,7 +379,7 @@ struct CookieTable: Sendable {
     private func isFull(site: String) -> Bool { sites[site]?.count ?? 0 > limits.siteCount }
     private var isFull: Bool { count > limits.totalCount || totalBytes > limits.totalBytes }
 
-    /// Returns the cookie of a domain to evict, or `other` if that cookie is evicted earlier.
+    /// Returns the cookie to evict first: a cookie of the domain, or `other`.
     private func victim(of domain: Substring, _ other: Int?) -> Int? {
         var victim = other
         var found = other.flatMap { slots[$0] }

@@ -27,8 +27,8 @@ enum HSTSFile {
 
     // MARK: - Reading
 
-    /// Returns the hosts of a file. Invalid lines are ignored. `nil` if the text has invalid lines only, because the file then has
-    /// another purpose.
+    /// Returns the hosts of a file. Invalid lines are ignored. `nil` if the text has invalid lines and no host: the file then has another
+    /// purpose.
     static func hosts(in text: String) -> [HSTSHost]? {
         var hosts: [HSTSHost] = []
         var isInvalid = false

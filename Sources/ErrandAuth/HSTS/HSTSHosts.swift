@@ -173,7 +173,7 @@ public final class HSTSHosts: Sendable {
         try loading.get()
     }
 
-    /// Writes in the background until no new notes arrive. A failed write is not tried again without a new note.
+    /// Writes in the background until no new notes arrive. A failed write is tried again only after a new note.
     private func write(_ number: Int) {
         flights.begin(.background(number)) { [self] in
             while true {
