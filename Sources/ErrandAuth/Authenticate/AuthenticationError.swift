@@ -8,7 +8,7 @@ public import ErrandCore
 /// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure, NumberedFailure {
-    /// The kind of a failure. An open set: new codes may be added.
+    /// The kind of a failure. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The name of the code. Codes with equal names are equal.
         private let name: String
@@ -24,7 +24,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
 
         /// The user, the password, the key or the token can't be sent.
         public static func invalidCredentials(_ why: String) -> Code { Code("invalidCredentials", why) }
-        /// Nobody is signed in: there is no token, and none can be obtained without a person.
+        /// Nobody is signed in: there is no token, and only a sign-in by a person can obtain a token.
         public static let signedOut = Code("signedOut", "nobody is signed in")
         /// The authorization server has refused to refresh the token: a person must sign in again.
         public static let refreshRefused = Code("refreshRefused", "the token is not valid any more, and the server gives no new token")

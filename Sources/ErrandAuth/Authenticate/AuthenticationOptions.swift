@@ -3,7 +3,7 @@ public import ErrandCore
 
 /// A decision about a challenge: the result of a request's own handler.
 public enum ChallengeDisposition: Sendable {
-    /// The scheme of the stack responds, as without a handler.
+    /// The scheme of the stack responds, as for a request without a handler.
     case useScheme
     /// This scheme responds, but only to this challenge.
     case use(any AuthenticationScheme)

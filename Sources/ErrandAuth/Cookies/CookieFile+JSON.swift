@@ -24,8 +24,8 @@ extension CookieFile {
     ///     "format": "errand-cookies", "version": 1}
     /// ```
     ///
-    /// Dates are seconds since 1970. The members `expires` and `sameSite` may be missing. A text with octets other than visible ASCII
-    /// characters and spaces is an object with the text in base64: `{"base64": "w6k="}`.
+    /// Dates are seconds since 1970. The members `expires` and `sameSite` may be missing. If a text has octets other than visible ASCII
+    /// characters and spaces, the file has an object with the text in base64: `{"base64": "w6k="}`.
     public static func json(of cookies: some Sequence<Cookie>) -> Data {
         let body = Body(format: format, version: version, cookies: cookies.map(Record.init))
         do {

@@ -3,7 +3,7 @@ public import ErrandCore
 
 /// The error for a file of cookies that can't be used. The file is unchanged.
 public struct CookieFileError: NumberedFailure, Hashable, CustomStringConvertible {
-    /// The kind of a problem. An open set: new codes may be added.
+    /// The kind of a problem. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
         public let description: String

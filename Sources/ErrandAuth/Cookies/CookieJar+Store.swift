@@ -4,8 +4,8 @@ internal import ErrandFormats
 internal import Synchronization
 
 extension CookieJar {
-    /// Loads the cookies from the store, unless the cookies are loaded. The first request of a stack loads them too. Cookies that the app
-    /// has set before stay.
+    /// Loads the cookies from the store, unless the cookies are loaded. The first request of a stack loads the cookies too. Cookies that
+    /// the app has already set stay.
     ///
     /// If the loading fails, the next call or the next request tries again.
     ///
@@ -43,8 +43,8 @@ extension CookieJar {
         try await saving.value
     }
 
-    /// The error of the last write to the store; `nil` if the last write succeeded, and without a write. The jar keeps the changes, and
-    /// tries again after the next change.
+    /// The error of the last write to the store; `nil` if the last write succeeded, or if there was no write. The jar keeps the changes,
+    /// and tries again after the next change.
     public var saveFailure: CookieJarError? { state.withLock(\.saveFailure) }
 
     /// Starts a write, unless a write runs, or the store has all changes.
@@ -126,14 +126,14 @@ extension CookieJar: AccountBoundStore {
 /// GET https://a.example/: the cookies could not be loaded: cannot read …: … (not sent)
 /// ```
 public struct CookieJarError: RequestFailure, NumberedFailure {
-    /// The kind of a failure. An open set: new codes may be added.
+    /// The kind of a failure. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
         public let description: String
 
         private init(_ description: String) { self.description = description }
 
-        /// The cookies could not be loaded. The request was not sent without its cookies.
+        /// The cookies could not be loaded. Therefore the request was not sent.
         public static let loadFailed = Code("the cookies could not be loaded")
         /// The changes could not be written.
         public static let saveFailed = Code("the cookies could not be saved")

@@ -12,13 +12,13 @@ internal import Synchronization
 ///
 /// The jar accepts the cookies that a browser accepts:
 /// - A cookie belongs to its host, or to a domain that includes the host. Domains that are public suffixes are refused: ``PublicSuffixes``.
-/// - `Secure` cookies belong to `https` and to the loopback host. An origin that is not secure can't replace or hide a `Secure` cookie.
+/// - `Secure` cookies belong to `https` and to the loopback host. An insecure origin can't replace or hide a `Secure` cookie.
 /// - The prefixes `__Secure-` and `__Host-`, and `SameSite`, are checked: ``/ErrandCore/SiteContext``.
 /// - A cookie lives for at most 400 days after the jar has received the cookie.
 /// - The attribute `Partitioned` is ignored, because a request of an app has no top-level site.
 ///
-/// The numbers of cookies and octets are limited: ``Limits``. If a limit is exceeded, the jar evicts expired cookies first, then cookies
-/// without `Secure` of the domain that is full, and then the cookies that were used least recently.
+/// The numbers of cookies and octets are limited: ``Limits``. If a limit is exceeded, the jar evicts cookies in this order: expired
+/// cookies, then the full domain's cookies without `Secure`, then the least recently used cookies.
 ///
 /// **Store:** with a ``CookieStore``, such as ``FileCookieStore``, the first request loads the cookies. If the store can't be read,
 /// requests fail with ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are
@@ -59,13 +59,13 @@ public final class CookieJar: Sendable {
 
     struct State: Sendable {
         var table: CookieTable
-        /// The number of the use at which all cookies were removed.
+        /// The number of the last removal of all cookies. Uses and removals are counted together.
         var removalOfAll: UInt64 = 0
-        /// The numbers of the uses at which the cookies of a site were removed.
+        /// For each site, the number of the last removal of the site's cookies.
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
         /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
-        /// The date at which all cookies were removed, until the store has the removal.
+        /// The date at which all cookies were removed; `nil` if no such removal waits for the store.
         var clearedAt: HTTPDate?
         /// The number of the running write; `nil` if no write runs.
         var writer: Int?
@@ -128,9 +128,10 @@ public final class CookieJar: Sendable {
         return state.withLock { state in state.table.matches(request, at: now).compactMap { state.table[$0] } }
     }
 
-    /// Stores a cookie in place of the cookie with the same ``Cookie/key``. A cookie that has expired only removes that cookie.
+    /// Stores a cookie in place of the cookie with the same ``Cookie/key``. An expired cookie is not stored, and only removes the stored
+    /// cookie.
     ///
-    /// The date of expiry is limited to 400 days from now. The cookie keeps the date of creation of the cookie that it replaces.
+    /// The date of expiry is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
     ///
     /// - Throws: ``CookieRefusal`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
     public func set(_ cookie: Cookie) throws(CookieRefusal) {
@@ -255,7 +256,7 @@ extension CookieJar {
     ///   - fields: the fields of the response.
     ///   - request: the request of the response.
     ///   - use: the number of the last use before the request: ``Selection/use``.
-    ///   - sent: the request that was sent for the response.
+    ///   - sent: the ID of the request that was sent on the wire.
     ///   - isShared: whether the response belongs to the exchange of another request. The cookies of such a response are stored only if the
     ///     jar did not get the exchange's cookies before.
     /// - Returns: the number of all cookies in the fields, and the refused cookies.

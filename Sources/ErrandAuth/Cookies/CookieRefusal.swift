@@ -4,15 +4,14 @@ internal import ErrandFormats
 
 /// The error for a cookie that a ``CookieJar`` does not accept.
 public struct CookieRefusal: NumberedFailure, SafelyDescribedError, Sendable, Hashable {
-    /// The reason for a refusal. An open set: new codes may be added.
+    /// The reason for a refusal. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
         public let description: String
 
         private init(_ description: String) { self.description = description }
 
-        /// The field or the cookie is not a cookie that can be sent: a part has a character that is not allowed, or both name and value are
-        /// empty.
+        /// The field or the cookie is invalid: a part has a character that is not allowed, or the name and the value are both empty.
         public static let invalid = Code("it is not a valid cookie")
         /// The name and the value have more than 4,096 octets together, or the path or the domain has more than 1,024.
         public static let tooManyOctets = Code("it has too many octets")
@@ -22,14 +21,14 @@ public struct CookieRefusal: NumberedFailure, SafelyDescribedError, Sendable, Ha
         public static let otherDomain = Code("its domain does not include the host")
         /// The cookie has the attribute `Secure`, and the origin is not secure.
         public static let insecureOrigin = Code("it is Secure, and its origin is not secure")
-        /// The jar has a `Secure` cookie of the same name, which an origin that is not secure must not replace or hide.
+        /// The jar has a `Secure` cookie of the same name, which an insecure origin must not replace or hide.
         public static let overlaysSecureCookie = Code("its origin is not secure, and the jar has a Secure cookie of that name")
         /// The cookie has `SameSite=None`, but not `Secure`.
         public static let sameSiteNeedsSecure = Code("it has SameSite=None without Secure")
         /// Another site has made the request, and the cookie does not have `SameSite=None`: ``/ErrandCore/SiteContext``.
         public static let crossSite = Code("another site has made the request")
-        /// The name, or the value of a cookie without a name, begins with `__Secure-` or `__Host-`, and the attributes do not fulfil the
-        /// requirements of the prefix.
+        /// The attributes do not meet the requirements of the prefix `__Secure-` or `__Host-`. The name has the prefix, or the value of a
+        /// cookie without a name.
         public static let prefix = Code("its attributes do not fit the prefix of its name")
         /// The jar has no room for the cookie, because cookies that have priority fill a limit.
         public static let noRoom = Code("the jar is full of cookies with priority")

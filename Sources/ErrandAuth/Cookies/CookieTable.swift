@@ -5,8 +5,7 @@ internal import ErrandFormats
 /// The cookies of a jar, found by their domain.
 ///
 /// The time of a search depends on the number of cookies of the host and its domains, and not on the number of all cookies. Each limit
-/// evicts cookies in this order: expired cookies, cookies without `Secure` of the domain that is full, cookies that were used least
-/// recently.
+/// evicts cookies in this order: expired cookies, then the full domain's cookies without `Secure`, then the least recently used cookies.
 struct CookieTable: Sendable {
     /// The parts of a cookie that decisions need. Copying this value changes no reference count.
     struct Slot: Sendable {
@@ -151,8 +150,8 @@ struct CookieTable: Sendable {
         return nil
     }
 
-    /// Returns whether the table has a `Secure` cookie that a cookie of an origin that is not secure would replace or hide
-    /// ([RFC 6265bis, section 5.7](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.7)).
+    /// Returns whether the table has a `Secure` cookie that a cookie of an insecure origin would replace or hide ([RFC 6265bis, section
+    /// 5.7](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.7)).
     func hasSecureCookie(under cookie: Cookie, at now: HTTPDate) -> Bool {
         guard let site = sites[domains[cookie.domain[...]]?.site ?? CookieRequest.siteName(of: cookie.domain)] else { return false }
         return site.domains.contains { name in
@@ -380,7 +379,7 @@ struct CookieTable: Sendable {
     private func isFull(site: String) -> Bool { sites[site]?.count ?? 0 > limits.siteCount }
     private var isFull: Bool { count > limits.totalCount || totalBytes > limits.totalBytes }
 
-    /// Returns the cookie of a domain to evict, or `other` if that cookie is evicted earlier.
+    /// Returns the cookie to evict first: a cookie of the domain, or `other`.
     private func victim(of domain: Substring, _ other: Int?) -> Int? {
         var victim = other
         var found = other.flatMap { slots[$0] }
@@ -415,7 +414,7 @@ extension CookieTable {
         var removed: [Cookie.Key] = []
     }
 
-    /// Takes all changes. The store is assumed to have the changes.
+    /// Takes all changes. From now on, the table assumes that the store has these changes.
     mutating func takeChanges() -> Changes {
         var changes = Changes()
         for index in slots.indices where slots[index]?.isChanged == true {
@@ -441,7 +440,7 @@ extension CookieTable {
         hasChanges = true
     }
 
-    /// Takes over the cookies that the store has. Changes that the store lacks stay.
+    /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
     ///   - clearedAt: the date at which all cookies were removed; `nil` if the cookies were not removed since the last call. Cookies that
@@ -450,7 +449,7 @@ extension CookieTable {
         isLoaded = true
         var seen: Set<Int> = []
         for cookie in stored {
-            // A clock that was wrong may have made a date that is too late.
+            // A wrong clock may have caused a date that is too late.
             let cookie = cookie.with(expires: cookie.expires?.atMost(SetCookie.longestLifetime, after: now), created: cookie.created)
             let key = cookie.key
             guard !cookie.hasExpired(at: now), removals?.contains(key) != true, (try? CookiePolicy.check(cookie)) != nil else { continue }

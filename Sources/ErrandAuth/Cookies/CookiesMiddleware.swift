@@ -29,7 +29,7 @@ internal import ErrandFormats
 /// If cookies are refused or have no room in the field, the event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` says why.
 ///
 /// **Place:** inside `redirect`, `retry` and `authenticate`, so that the jar chooses the cookies of each hop and each attempt. A redirect
-/// takes no cookie along. The place is outside `cache` and `coalesce`, which compare the cookies.
+/// does not forward cookies. The place is outside `cache` and `coalesce`, which compare the cookies.
 ///
 /// **Per request:** with `request.options.cookies = .off`, the jar is not used. With `.use(other)`, another jar is used.
 /// `request.options.siteContext` says that another site has made the request: ``/ErrandCore/SiteContext``.

@@ -11,9 +11,9 @@ internal import ErrandFormats
 /// The file contains the cookies as JSON, as ``CookieFile/json(of:)`` writes them. Cookies of the session are not stored, and expired
 /// cookies are left out. Anybody who can read the file can use the cookies.
 ///
-/// Several processes may share the file. Each change is applied to the present content of the file: no process removes a cookie that
-/// another process has stored, unless both processes change the same cookie. In this case, the later change applies. The empty file
-/// `PATH.lock` beside the file is the lock, and is never removed.
+/// Several processes may share the file. Each change is applied to the present content of the file. Therefore no process removes a cookie
+/// that another process has stored. If two processes change the same cookie, the later change applies. The empty file `PATH.lock` beside
+/// the file is the lock, and is never removed.
 ///
 /// The file is replaced as a whole: after a crash, the file has the cookies before or after the change. The new content is first in the
 /// file `PATH.part`, which only the file's owner can read. If a process is killed before the end, `PATH.part` remains, and the next change

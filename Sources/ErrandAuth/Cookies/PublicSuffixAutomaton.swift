@@ -1,7 +1,7 @@
 #if Auth
 internal import ErrandFormats
 
-/// The rules of public suffixes as an automaton, which lookups read directly from a text of the program.
+/// The rules of public suffixes as an automaton. Lookups read the automaton directly from a text literal of the program.
 ///
 /// The automaton reads a host from its end to its beginning. `scripts/update-public-suffixes` writes the text, and its help describes the
 /// form.
@@ -107,7 +107,8 @@ struct PublicSuffixAutomaton: Sendable {
             return nil
         }
 
-        /// Returns the child of a node for the label `*`; `nil` if no rule has this label here. The symbol is the first of the node.
+        /// Returns the child of a node for the label `*`; `nil` if no rule has this label here. The symbol `*` is the first symbol of its
+        /// node.
         func wildcard(of node: Int) -> Int? {
             var place = node
             while true {
@@ -122,7 +123,7 @@ struct PublicSuffixAutomaton: Sendable {
             }
         }
 
-        /// Returns the kinds of the rules that end at a node. They are the first entries of the node.
+        /// Returns the kinds of the rules that end at a node. The kinds are the first entries of the node.
         func kinds(of node: Int) -> Kinds {
             var (place, found) = (node, Kinds())
             while true {

@@ -30,7 +30,8 @@ public enum PublicSuffixes {
         suffix(String(host), includesPrivate)
     }
 
-    /// Returns the public suffix of a host and the label in front, such as `example.co.uk` of `www.example.co.uk`.
+    /// Returns the registrable domain of a host: the public suffix and the label before the suffix. For `www.example.co.uk`, the domain is
+    /// `example.co.uk`.
     ///
     /// - Parameters:
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
@@ -81,7 +82,7 @@ public enum PublicSuffixes {
 
     /// Returns the ASCII form of a host in another script; `nil` if the host has no such form.
     private static func asciiForm(of host: String) -> String? {
-        // The URL has no other parts than the host.
+        // The text must be only a host: other characters would become other parts of the URL.
         guard host.utf8.allSatisfy({ $0 >= 0x80 || $0.isHostOctet }) else { return nil }
         return (try? HTTPURL("https://\(host)/"))?.origin.host
     }

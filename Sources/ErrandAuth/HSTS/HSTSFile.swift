@@ -27,8 +27,8 @@ enum HSTSFile {
 
     // MARK: - Reading
 
-    /// Returns the hosts of a file. Invalid lines are ignored. `nil` if the text has invalid lines only, because the file then has
-    /// another purpose.
+    /// Returns the hosts of a file. Invalid lines are ignored. `nil` if the text has invalid lines and no host: the file then has another
+    /// purpose.
     static func hosts(in text: String) -> [HSTSHost]? {
         var hosts: [HSTSHost] = []
         var isInvalid = false
@@ -91,8 +91,8 @@ enum HSTSFile {
 
     // MARK: - Merging
 
-    /// Merges notes into the stored hosts. The later note of a host stays; if both notes have the same time, the new note. Hosts that
-    /// expired or were removed more than an hour ago are dropped.
+    /// Merges notes into the stored hosts. Of two notes of a host, the later note stays. If both notes have the same time, the new note
+    /// stays. Hosts that expired or were removed more than an hour ago are dropped.
     ///
     /// - Returns: the hosts by name. If there are more than ``HSTSHosts/limit`` hosts, the hosts with the oldest notes are dropped.
     static func merged(_ stored: [HSTSHost], with notes: [HSTSHost], at now: HTTPDate) -> [HSTSHost] {

@@ -145,7 +145,7 @@ public final class HSTSHosts: Sendable {
     ///
     /// If the caller is cancelled, the write continues.
     ///
-    /// - Throws: the error of the store, and the notes are kept; `CancellationError` if the caller is cancelled.
+    /// - Throws: the error of the store (the notes are kept); `CancellationError` if the caller is cancelled.
     public func save() async throws {
         guard let store else { return }
         while table.withLock(\.hasNews) {
@@ -173,7 +173,7 @@ public final class HSTSHosts: Sendable {
         try loading.get()
     }
 
-    /// Writes in the background until no new notes arrive. A failed write is not tried again without a new note.
+    /// Writes in the background until no new notes arrive. A failed write is tried again only after a new note.
     private func write(_ number: Int) {
         flights.begin(.background(number)) { [self] in
             while true {
@@ -184,7 +184,7 @@ public final class HSTSHosts: Sendable {
         }
     }
 
-    /// The failure of the store that was not reported yet; `nil` if there is none. Each failure is returned once.
+    /// The failure of the store that was not reported yet; `nil` if there is no such failure. Each failure is returned once.
     func takeFailure() -> (any Error)? { table.withLock { $0.takeFailure() } }
 }
 

@@ -76,7 +76,7 @@ public struct HSTSMiddleware: HTTPMiddleware {
         return secured
     }
 
-    /// Reads the store. A failure of the store is reported, and is no failure of the call.
+    /// Reads the store. A failure of the store is reported, and does not fail the call.
     private func load(_ hosts: HSTSHosts, for request: Request) async throws {
         let loading = try await request.withinDeadline(
             .request, delivery: .notSent, "while the hosts of HSTS were loaded", discard: { _ in },

@@ -3,8 +3,8 @@ public import ErrandCore
 
 /// A place in which ``HSTSHosts`` keeps its hosts between runs of an app.
 public protocol HSTSStore: Sendable {
-    /// Returns the stored hosts, also the hosts that were removed in the last hour (``HSTSHost/isRemoved``). An empty array if the store
-    /// is empty.
+    /// Returns the stored hosts, including the hosts that were removed in the last hour (``HSTSHost/isRemoved``). An empty array if the
+    /// store is empty.
     ///
     /// - Throws: any error if the hosts can't be read.
     func load() async throws -> [HSTSHost]
@@ -19,8 +19,8 @@ public protocol HSTSStore: Sendable {
 
 /// A store in a file that only the file's owner can read (mode 0600), in the format of `curl --hsts`.
 ///
-/// Several processes may share the file. They write one after the other, and the later note of a host applies. The empty file
-/// `PATH.lock` beside the file is the lock. It is never removed. The file is replaced as a whole: after a crash, the file has the old
+/// Several processes may share the file. The processes write one after the other. The later note of a host applies. The empty file
+/// `PATH.lock` beside the file is the lock, and is never removed. The file is replaced as a whole: after a crash, the file has the old
 /// hosts or the new hosts. If a process is killed during a write, the file `PATH.part` remains, and the next write uses `PATH.part`.
 ///
 /// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest notes are dropped. curl reads the file, and may

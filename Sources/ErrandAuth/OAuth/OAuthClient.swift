@@ -331,8 +331,8 @@ public struct OAuthClient: Sendable {
         return divided.contains { part in scopes.contains { $0.isExactly(part) } } ? divided : parts
     }
 
-    /// Runs work that sends an assertion. Runs the work once more if the server refuses the assertion, and the response changes
-    /// the measured clock difference by at least 30 s.
+    /// Runs work that sends an assertion. If the server refuses the assertion, and the response changes the measured clock difference by at
+    /// least 30 s, runs the work once more.
     private func withCorrectedClock<Result>(after refusal: OAuthError.Code, _ work: () async throws -> Result) async throws -> Result {
         let before = skew.seconds
         do {

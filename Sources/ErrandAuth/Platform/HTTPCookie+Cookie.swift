@@ -18,7 +18,7 @@ extension HTTPCookie {
         static let sameSite = HTTPCookiePropertyKey(rawValue: "SameSite")
     }
 
-    /// Creates a cookie of Foundation, for example to hand a login to a web view with `WKHTTPCookieStore.setCookie(_:)`.
+    /// Creates a cookie of Foundation, for example to pass a sign-in to a web view with `WKHTTPCookieStore.setCookie(_:)`.
     ///
     /// - Parameter cookie: a cookie of a ``CookieJar``.
     /// - Returns: `nil` if Foundation does not accept the cookie.

@@ -21,8 +21,7 @@ internal import ErrandFormats
 /// let stack = HTTPStack.default.authenticate(TicketScheme(tickets: tickets))
 /// ```
 public protocol AuthenticationScheme: Sendable {
-    /// The text, without any secret, that shows this scheme in the description of a stack: `digest`. By default, the text is
-    /// the name of the type.
+    /// The name of this scheme in the description of a stack, without secrets: `digest`. By default, the name of the type.
     var label: String { get }
 
     /// Returns the proof that a request carries before any challenge; `nil` to send the request without a proof and wait for a

@@ -16,8 +16,7 @@ public import ErrandCore
 /// }
 /// ```
 public protocol RequestSigner: Sendable {
-    /// The text, without any secret, that shows this signer in the description of a stack: `awsV4`. By default, the text is the
-    /// name of the type.
+    /// The name of this signer in the description of a stack, without secrets: `awsV4`. By default, the name of the type.
     var label: String { get }
     /// Adds the signature.
     ///

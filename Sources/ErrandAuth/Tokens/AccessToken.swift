@@ -11,7 +11,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     public var value: String
     /// The date when the access token expires; `nil` if the date is not known.
     public var expiresAt: Date?
-    /// The token that gets the next access token; `nil` if the server sent no refresh token. An empty text is `nil`.
+    /// The token that gets the next access token; `nil` if the server sent no refresh token. An empty text becomes `nil`.
     public var refreshToken: String? { didSet { refreshToken = Self.present(refreshToken) } }
     /// The scopes of the access token; empty if the scopes are not known.
     ///
@@ -19,7 +19,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// separates scopes by commas. An ``OAuthClient`` separates at commas if the response has no space and names a requested
     /// scope.
     public var scopes: [String]
-    /// The ID token of OpenID Connect; `nil` if the server sent no ID token. An empty text is `nil`.
+    /// The ID token of OpenID Connect; `nil` if the server sent no ID token. An empty text becomes `nil`.
     public var idToken: String? { didSet { idToken = Self.present(idToken) } }
     /// The date when the access token was obtained; `nil` if the date is not known.
     public var obtainedAt: Date?

@@ -11,8 +11,8 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// With zero, no token is refreshed before a server refuses the token or the token expires. Use zero for a program that may end
     /// at any moment: if the program ended during a refresh, the new token would be lost.
     public var leadTime: Duration
-    /// The largest part of the lead time by which a refresh randomly begins earlier: 0 to 1, 0.5 by default. The jitter keeps the
-    /// processes of a service from refreshing at the same time.
+    /// The jitter, from 0 to 1; 0.5 by default. A refresh begins earlier by a random time, at most this fraction of the lead time. The
+    /// jitter keeps the processes of a service from refreshing at the same time.
     public var jitter: Double
     /// The maximum number of refreshes within ``window``, successful or not: at least 1, 5 by default. If a request needs another
     /// refresh, the request fails with ``AuthenticationError`` and the code `tooManyRefreshes`.

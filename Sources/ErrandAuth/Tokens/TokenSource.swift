@@ -90,7 +90,7 @@ public final class TokenSource: Sendable {
 
     let state: Mutex<State>
     let flights: SingleFlight<Work, Void>
-    /// An observer that does not read keeps the 16 newest changes.
+    /// For an observer that does not read, the 16 newest changes are kept.
     let observers = StreamReaders<TokenChange>(keptElements: 16)
     let store: (any TokenStore)?
     let obtainToken: @Sendable (AccessToken?) async throws -> AccessToken

@@ -6,10 +6,10 @@ internal import ErrandHashing
 /// The rules by which a ``TokenSource`` uses its store, which other processes may share. The type is a pure value, without a
 /// store, a clock or a task.
 ///
-/// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text, which
-/// each sign-in makes anew and each refresh keeps. If the identifiers of two tokens are equal, the tokens belong to the same
-/// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token,
-/// so that all processes that load the token compute the same identifier.
+/// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text. Each sign-in
+/// makes a new identifier, and each refresh keeps the identifier. If the identifiers of two tokens are equal, the tokens belong to the same
+/// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token, so that
+/// all processes that load the token compute the same identifier.
 ///
 /// **The locks.** The lock of `exclusively` is held for a whole refresh, so that one process refreshes at a time. The lock of
 /// `atomically` is held for a comparison and a write, and never while a request is sent. Therefore a sign-in and a sign-out do
@@ -35,8 +35,8 @@ internal import ErrandHashing
 /// - A refresh never undoes a sign-out.
 /// - When the locks are released, the store has the new refresh token, unless the save fails.
 /// - If the save fails, the source keeps the new token in memory, and begins no refresh until the token is saved.
-/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the
-///   server can refuse it.
+/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the server can
+///   refuse that token.
 struct TokenStorePolicy: Sendable, Hashable {
     /// The sign-in of a source.
     struct SignIn: Sendable, Hashable {

@@ -1,4 +1,4 @@
-/// A source of a body's bytes. The reader pulls one chunk at a time, so a source produces no more than is read.
+/// A source of a body's bytes. The reader pulls one chunk at a time, so a source produces only the chunks that are read.
 ///
 /// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as a
 /// source. The owner of a source releases the source after ``abandon()`` or after the end.

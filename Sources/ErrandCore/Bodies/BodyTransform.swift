@@ -15,9 +15,9 @@
 /// of a response, it must remove or replace the fields that describe the old bytes: `Content-Length`, `Content-Encoding`, `ETag`
 /// and digests.
 ///
-/// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not
-/// share a mutable reference. Bytes in memory are first transformed by one copy as a trial. A request's body uses another copy
-/// each time it is sent. The output of a transform is delivered before more input is read.
+/// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not share a
+/// mutable reference. If a body is in memory, one copy first tries to transform all bytes. Another copy transforms a request's body each
+/// time the body is sent. The output of a transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
     /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
     ///

@@ -25,7 +25,7 @@ struct BodyTransformation: Sendable {
     /// Returns the next output; `nil` if the transform needs more input, and after the end.
     mutating func output() throws -> Data? {
         if !rest.isEmpty { return firstOfRest() }
-        // The transform is moved out of the property, so that it is changed in place.
+        // While the property holds the transform, each change would copy its buffers. So the transform is moved out of the property.
         guard !isOver, var transform = transform.take() else { return nil }
         defer { self.transform = transform }
         while true {

@@ -20,10 +20,9 @@ package struct CheckedBody: Sendable {
         }
     }
 
-    /// Returns `read`, or a body with the same bytes if `read` is this body and was read to its end.
+    /// Returns the body for the next reader. If `read` is this body and was read to its end, returns a new body with the same bytes.
     ///
-    /// If only a part of the body was read, this function returns `read`. A second reading of that body throws
-    /// ``BodyAlreadyUsedError``.
+    /// In all other cases, this function returns `read`. If a part of `read` was read, reading it again throws ``BodyAlreadyUsedError``.
     package func next(after read: ResponseBody) -> ResponseBody {
         switch (read.storage, body.storage) {
         case (.buffered(let bytes), _) where bytes.isRead && !bytes.data.isEmpty: ResponseBody(bytes.data, trailers: bytes.trailers)

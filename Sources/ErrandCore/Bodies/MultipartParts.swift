@@ -107,7 +107,7 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // From now on, reading the last part throws an error, as for each earlier part.
+            // The new number matches no part. So reading the last part now throws an error, like reading an earlier part.
             number += 1
             return nil
         }

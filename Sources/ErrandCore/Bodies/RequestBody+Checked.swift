@@ -14,7 +14,7 @@ extension RequestBody {
         return LengthCheckedSource(source, length: max(0, length - offset))
     }
 
-    /// Opens the body, and reads the body to its end. Each chunk is read after `write` has returned for the chunk before.
+    /// Opens the body, and reads the body to its end. Each chunk is read after `write` has returned for the previous chunk.
     ///
     /// - Returns: the trailers of the body.
     /// - Throws: the error of the body, or of `write`; ``RequestBodyLengthError``; `CancellationError` if the task is cancelled.

@@ -9,10 +9,10 @@ internal import Synchronization
 /// RequestBody.stream(chunks, length: 4096)
 /// ```
 ///
-/// A body declares its length, if the length is known, and how it can be sent again. Retry, redirects, authentication and resumed
+/// A body declares its length, if the length is known, and its ability to be sent again. Retry, redirects, authentication and resumed
 /// uploads check this declaration before they send the body again. Files and streams are never loaded completely.
 public struct RequestBody: Sendable {
-    /// How a body can be sent again.
+    /// The ability of a body to be sent again.
     public struct Replay: Sendable, Hashable, CustomStringConvertible {
         private let rawValue: Int
         /// The body can be sent only once.
@@ -45,7 +45,7 @@ public struct RequestBody: Sendable {
     private let storage: Storage
     /// The length in bytes; `nil` if the length is unknown before the end. A body of unknown length is sent in chunks.
     public let length: Int64?
-    /// How the body can be sent again.
+    /// The ability of the body to be sent again.
     public let replay: Replay
     private let opened: OpenedOnce?
 
@@ -206,8 +206,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Returns this body, and reports to `watch` when a source of the body is being read, and when a chunk is being sent.
-    /// Returns bytes in memory unchanged.
+    /// Returns this body, and reports to `watch` when a source of the body is being read, and when a chunk is being sent. A body in memory
+    /// is returned unchanged.
     func watched(by watch: PhaseWatch) -> RequestBody {
         guard bufferedData == nil else { return self }
         let body = self

@@ -41,8 +41,8 @@ extension ResponseBody {
 }
 
 extension Response {
-    /// How long ``release(within:on:)`` and ``bufferBody(within:on:)`` wait for a body by default: 100 ms, which is about the cost of a
-    /// new connection.
+    /// The default time that ``release(within:on:)`` and ``bufferBody(within:on:)`` wait for a body: 100 ms. Opening a new connection takes
+    /// about as long.
     public static let releaseLimit: Duration = .milliseconds(100)
 
     /// Reads the body into memory, so that the connection is free while the call does other work.

@@ -69,7 +69,7 @@ extension ResponseBody {
             }
             return written
         } catch {
-            // The temporary file is gone before the caller looks at the folder.
+            // The function waits for the removal, so that the caller never finds the temporary file.
             try? await BlockingWork.run { file.discard() }
             throw error
         }

@@ -25,7 +25,7 @@ extension ResponseBody {
 
     /// Returns a body with the same bytes, and reports the chunks and the end of that body to `observe`.
     ///
-    /// Use the returned body; this body can't be read any more. The end is one of:
+    /// Use the returned body; this body can't be read any more. The end event is one of:
     /// - `.complete`, after the last chunk was delivered
     /// - `.failed`, if the body ends early, or an outer transform fails before the end
     /// - `.abandoned`, if the body is not read to its end
@@ -63,7 +63,7 @@ extension ResponseBody {
         }
     }
 
-    /// Returns a body that reads the source that `wrap` makes from this body's source. Returns bytes in memory unchanged.
+    /// Returns this body with the source that `wrap` makes from the present source. A body in memory is returned unchanged.
     consuming func replacingSource(_ wrap: (any BodySource) -> some BodySource) -> ResponseBody {
         guard case .stream(let owner, let stages) = storage else { return self }
         guard let source = owner.move() else { return ResponseBody(usedUp: owner.request) }

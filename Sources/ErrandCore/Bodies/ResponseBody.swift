@@ -16,7 +16,7 @@ internal import Synchronization
 /// - the iterator was released (`break` is enough)
 /// - the last reference to the body was released
 ///
-/// Swift releases a local reference at the end of its scope or earlier. If your code possibly leaves a large body unread, use
+/// Swift releases a local reference at the end of its scope or earlier. If your code may leave a large body unread, use
 /// `withResponse(to:)`.
 public struct ResponseBody: Sendable, AsyncSequence {
     public typealias Element = Data
@@ -230,11 +230,12 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard var pipeline, reader.claimRead(readCount) else { throw BodyAlreadyUsedError() }
             readCount += 1
             if try reader.pull.isOver { return nil }
-            // The pipeline is moved out of the property, so that it is changed in place.
+            // While the property holds the pipeline, each change would copy its buffers. So the pipeline is moved out of the property.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
-                // Without this call, a chunk that a stage already has would be returned without the check.
+                // A stage may already have a chunk. Without this call, that chunk would be returned after a cancellation or a passed
+                // deadline.
                 try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader.pull) { return chunk }
             } catch {

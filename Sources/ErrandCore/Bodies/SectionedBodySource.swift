@@ -3,7 +3,7 @@ internal import Synchronization
 /// One of several consecutive parts of a body.
 struct BodySection: Sendable {
     let body: RequestBody
-    /// The path of the file if the body is a whole file; otherwise `nil`. The length of the file must not change while it is sent.
+    /// The path of the file if the body is a whole file; otherwise `nil`. The length of the file must not change while the file is sent.
     let wholeFile: String?
 }
 

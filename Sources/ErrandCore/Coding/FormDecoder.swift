@@ -35,8 +35,8 @@ struct FormDecoder: Decoder {
 
     func singleValueContainer() -> any SingleValueDecodingContainer { WholeForm(form: self) }
 
-    /// Returns the texts of a member by the name of its key, or by the name that the coding writes for the key; `nil` if there is
-    /// no such member.
+    /// Returns the texts of the member for `key`; `nil` if there is no such member. The member has the name of the key, or the name that
+    /// the coding writes for the key.
     func texts(of key: some CodingKey) -> [String]? {
         if let texts = members[key.stringValue] { return texts }
         return keepsNames ? nil : (try? coding.name(of: key)).flatMap { members[$0] }
@@ -123,8 +123,8 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
 
     func decodeNil() -> Bool { texts.allSatisfy(\.isEmpty) }
 
-    /// Decodes a value. Types of Foundation and the standard library are decoded here, because some of them expect numbers or
-    /// nested values. Any other type decodes itself.
+    /// Decodes a value. Types of Foundation and the standard library are decoded here, because some of these types expect numbers or nested
+    /// values. Any other type decodes itself.
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         let plain: Any? =
             switch type {

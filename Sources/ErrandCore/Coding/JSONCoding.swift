@@ -263,7 +263,7 @@ extension JSONCoding.Dates {
         }
     }
 
-    /// Reads the text of a date. The error has no part of the text.
+    /// Reads the text of a date. The error contains no part of the text.
     private static func read(_ decoder: any Decoder, as name: String, _ read: (String) throws -> Date?) throws -> Date {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -288,7 +288,7 @@ extension JSONEncoder.DateEncodingStrategy {
             var container = encoder.singleValueContainer()
             guard let text = try text(date) else {
                 let problem = "the date has no text of this form, which needs a year from 0000 to 9999"
-                // The seconds, because the description of some dates ends the process.
+                // The error shows the seconds, because describing some dates ends the process.
                 let seconds = date.timeIntervalSince1970
                 throw EncodingError.invalidValue(seconds, .init(codingPath: container.codingPath, debugDescription: problem))
             }

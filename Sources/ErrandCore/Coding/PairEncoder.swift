@@ -3,9 +3,8 @@ internal import ErrandFormats
 /// A name and its texts, encoded from a member of an `Encodable` value. Queries and forms, which have no nesting, use this
 /// type.
 ///
-/// A `nil` member is left out. Property names, dates and data are written as in a ``JSONCoding``, and everything else as in a
-/// ``QueryValue``. The members are in the order in which the value encodes them, and the members of a dictionary are sorted by
-/// name.
+/// A `nil` member is left out. Property names, dates and data are written as in a ``JSONCoding``. All other values are written as in a
+/// ``QueryValue``. The members are in the order in which the value encodes them. The members of a dictionary are sorted by name.
 struct EncodedPair: Sendable, Hashable {
     let name: String
     /// One text for a plain value, or one text for each element of an array.
@@ -43,7 +42,8 @@ private final class PairStorage {
     }
 
     var pairs: [EncodedPair] = []
-    /// The indices of the pairs that are members of a dictionary. The order of a dictionary is different in each process.
+    /// The indices of the pairs that are members of a dictionary. These pairs must be sorted, because the order of a dictionary differs
+    /// between processes.
     private var ofDictionaries: [Int] = []
     /// The type of the keys of the last container.
     private(set) var keyType: ObjectIdentifier?

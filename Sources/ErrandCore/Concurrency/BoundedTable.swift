@@ -1,8 +1,8 @@
 /// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
-/// All state that is stored by key (such as an origin) uses this type, so that one eviction rule applies everywhere. The bound is a
-/// number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry stays, even
-/// if its weight alone exceeds the bound. The next use of another entry evicts it.
+/// All state that is stored by key (such as an origin) uses this type, so that one eviction rule applies everywhere. The bound is a number
+/// of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry stays, even if its weight
+/// alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
 ///
 /// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned if it has a
 /// setting of the app or work in progress.

@@ -98,10 +98,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         if isNew { start(work, flight: number, of: key) }
     }
 
-    /// Begins a run that is cancelled if another task no longer needs the run when the run is registered.
+    /// Begins a run. If `isNeeded` returns false when the run is registered, the run is cancelled.
     ///
-    /// Such a task first changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``, which cannot find a run that is
-    /// not registered yet.
+    /// A task that no longer needs the run changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``. That call cannot
+    /// find a run that is not registered yet.
     package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
         begin(key, work)
         if !isNeeded() { cancelAll { $0 == key } }

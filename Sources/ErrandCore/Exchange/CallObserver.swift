@@ -111,11 +111,11 @@ extension CallOutcome {
         /// For developers, `String(reflecting:)` of this error has the first bytes of the body, without secrets.
         /// ``StatusError/bodyPrefix`` has all bytes that were read.
         ///
-        /// An outer `validateStatus` reads the body after the head has arrived. An untyped call ends before this `validateStatus` creates
-        /// the error, unless the client has an envelope. For such an untyped call, `error` is `nil`.
+        /// An outer `validateStatus` reads the body after the head has arrived. If the client has no envelope, an untyped call ends before
+        /// this `validateStatus` creates the error. Then `error` is `nil`.
         public let error: StatusError?
-        /// The error that the body describes in the envelope of the client; `nil` if the body describes no error, or if the call failed
-        /// before the body was read.
+        /// The error that the body describes in the client's envelope. `nil` if the body describes no error, or if the call failed before
+        /// the body was read.
         public let serviceError: ServiceError?
         /// Whether a layer inside the observer has refused the response. This layer is `validateStatus`, or a middleware that throws an
         /// error of the app: see ``Request/reportRefusal(of:with:)``.

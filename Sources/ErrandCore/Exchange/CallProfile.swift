@@ -135,7 +135,7 @@ public final class CallProfile: Sendable {
     public struct Layer: Sendable, Hashable {
         /// The label of the layer, as in the stack's description.
         public let name: String
-        /// When the request reached the layer, counted from the beginning of the call.
+        /// The time when the request reached the layer, counted from the beginning of the call.
         public let start: Duration
         /// The time from ``start`` to the layer's response or failure; `nil` while the layer is in progress.
         public let duration: Duration?

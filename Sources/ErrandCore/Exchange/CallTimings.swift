@@ -18,38 +18,38 @@ public struct CallTimings: Sendable, Hashable {
 
 /// The times of one request and its response: the time of each step, counted from the beginning of the call.
 ///
-/// If a step was not reached, or the transport does not report it, its time is `nil`.
+/// If a step was not reached, or the transport does not report the step, its time is `nil`.
 public struct ExchangeTimings: Sendable, Hashable {
     /// The URL, without secrets.
     public let url: String
     /// The method.
     public let method: String
-    /// When the transport took the request.
+    /// The time when the transport took the request.
     public let start: Duration
-    /// When the lookup of the host began, for a connection that was opened for this request. This time and the next five times
+    /// The time when the lookup of the host began, for a connection that was opened for this request. This time and the next five times
     /// belong to the last attempt to connect.
     public internal(set) var dnsStart: Duration?
-    /// When the lookup of the host ended.
+    /// The time when the lookup of the host ended.
     public internal(set) var dnsEnd: Duration?
-    /// When opening the connection began.
+    /// The time when opening the connection began.
     public internal(set) var connectStart: Duration?
-    /// When the connection was open (before TLS), or when opening the connection had failed.
+    /// The time when the connection was open (before TLS), or when opening the connection had failed.
     public internal(set) var connectEnd: Duration?
-    /// When the TLS handshake began.
+    /// The time when the TLS handshake began.
     public internal(set) var tlsStart: Duration?
-    /// When the TLS handshake ended.
+    /// The time when the TLS handshake ended.
     public internal(set) var tlsEnd: Duration?
-    /// When the exchange got a connection.
+    /// The time when the exchange got a connection.
     public internal(set) var connected: Duration?
-    /// When the head of the request was sent.
+    /// The time when the head of the request was sent.
     public internal(set) var requestHeadSent: Duration?
-    /// When the last byte of the request was sent.
+    /// The time when the last byte of the request was sent.
     public internal(set) var requestSent: Duration?
-    /// When the head of the response was received.
+    /// The time when the head of the response was received.
     public internal(set) var responseHead: Duration?
-    /// When the first bytes of the response's body were received.
+    /// The time when the first bytes of the response's body were received.
     public internal(set) var firstByte: Duration?
-    /// When the exchange ended on the wire.
+    /// The time when the exchange ended on the wire.
     public internal(set) var end: Duration?
     /// The number of bytes of the request's body that were sent.
     public internal(set) var sentBytes: Int64 = 0

@@ -6,7 +6,7 @@ internal import Synchronization
 /// While the sink is busy, new events wait. Two rules bound the number of waiting events:
 /// - A progress event replaces the previous waiting event if both events have the same kind and exchange. The new event has the
 ///   total number of bytes.
-/// - If ``ExchangeEvent/waitingLimit`` events wait, progress and informational responses are left out.
+/// - If ``ExchangeEvent/waitingLimit`` events wait, progress events and informational responses are left out.
 ///
 /// All other events are kept: an exchange has about ten such events. The first response with the status 104 of an exchange is also
 /// kept, because it has the URL for resuming an upload
@@ -26,7 +26,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 
         init(progress: Progress) { self.progress = progress }
 
-        /// Ensures that no event has an earlier instant than the event before it.
+        /// Ensures that no event has an earlier instant than the previous event.
         mutating func stamp(_ event: inout ExchangeEvent?) {
             guard let instant = event?.instant else { return }
             if let last, instant < last { event?.instant = last } else { last = instant }
@@ -93,7 +93,7 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
 }
 
 extension ExchangeEvent {
-    /// The number of events that may wait for a busy sink. Beyond this number, progress and informational responses are left out.
+    /// The number of events that may wait for a busy sink. Beyond this number, progress events and informational responses are left out.
     static let waitingLimit = 4096
 }
 

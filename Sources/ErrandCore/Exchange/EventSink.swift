@@ -108,7 +108,7 @@ public struct ExchangeEvent: Sendable {
 
     /// The kind of the event.
     public let kind: Kind
-    /// When the event happened. Within a call, an event is never earlier than the previous event.
+    /// The instant when the event happened. Within a call, an event is never earlier than the previous event.
     public package(set) var instant: ContinuousClock.Instant
     /// The ID of the request.
     public let request: RequestID

@@ -4,25 +4,25 @@ extension ExchangeEvent {
     ///
     /// An instant is `nil` if the step was not needed or its instant is not known. The steps happen in the order of the properties.
     public struct Timings: Sendable, Hashable {
-        /// When the lookup of the host began.
+        /// The instant when the lookup of the host began.
         public var dnsStart: ContinuousClock.Instant?
-        /// When the lookup of the host ended.
+        /// The instant when the lookup of the host ended.
         public var dnsEnd: ContinuousClock.Instant?
-        /// When opening the connection began.
+        /// The instant when opening the connection began.
         public var connectStart: ContinuousClock.Instant?
-        /// When the connection was open (before TLS).
+        /// The instant when the connection was open (before TLS).
         public var connectEnd: ContinuousClock.Instant?
-        /// When the TLS handshake began.
+        /// The instant when the TLS handshake began.
         public var tlsStart: ContinuousClock.Instant?
-        /// When the TLS handshake ended.
+        /// The instant when the TLS handshake ended.
         public var tlsEnd: ContinuousClock.Instant?
-        /// When the exchange got a connection.
+        /// The instant when the exchange got a connection.
         public var connected: ContinuousClock.Instant?
-        /// When the head of the request was sent.
+        /// The instant when the head of the request was sent.
         public var requestHeadSent: ContinuousClock.Instant?
-        /// When the last byte of the request was sent.
+        /// The instant when the last byte of the request was sent.
         public var requestSent: ContinuousClock.Instant?
-        /// When the head of the response was received.
+        /// The instant when the head of the response was received.
         public var responseHead: ContinuousClock.Instant?
 
         /// The connection of the exchange; `nil` if it is not known.

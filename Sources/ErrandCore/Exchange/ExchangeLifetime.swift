@@ -46,8 +46,8 @@ public struct ExchangeLifetime: Sendable {
 
     private let storage: Storage
 
-    /// Creates the lifetime of an exchange that is in progress until ``end(_:sizes:)`` is called, or until the last reference to it
-    /// is released.
+    /// Creates the lifetime of an exchange that is in progress until ``end(_:sizes:)`` is called, or until the last reference to the
+    /// lifetime is released.
     public init() { storage = .running(Running()) }
 
     /// Creates the lifetime of an exchange that is already over, such as the exchange of a response from memory.

@@ -36,8 +36,7 @@ public enum Delivery: String, Sendable, Hashable, Comparable {
 }
 
 extension Sequence<AttemptRecord> {
-    /// Whether a server got the request in any of these attempts: the highest delivery among all attempts. `notSent` for an
-    /// empty sequence.
+    /// The highest delivery among these attempts: whether a server got the request in any attempt. `notSent` for an empty sequence.
     public var delivery: Delivery { map(\.outcome.delivery).max() ?? .notSent }
 }
 

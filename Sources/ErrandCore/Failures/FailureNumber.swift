@@ -24,7 +24,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     /// The number.
     public let rawValue: Int
 
-    /// Creates a number. For your own failures, from 100,000.
+    /// Creates a number. For your own failures, use numbers from 100,000.
     ///
     /// - Parameter rawValue: the number.
     public init(rawValue: Int) { self.rawValue = rawValue }
@@ -268,7 +268,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let redirectDowngrade = FailureNumber(5013)
     /// Redirects lead to the same request again and again.
     public static let redirectLoop = FailureNumber(5014)
-    /// The app keeps credentials for a redirect to another origin that does not use https.
+    /// The app keeps credentials for a redirect, but the redirect leads to another origin by http.
     public static let redirectNeedsHTTPS = FailureNumber(5015)
     /// A caller read a shared body too slowly.
     public static let slowReader = FailureNumber(5020)

@@ -11,11 +11,11 @@ public struct InvalidFieldError: NumberedFailure, Sendable, Hashable, CustomStri
         /// The name of the code.
         public let description: String
 
-        /// The name is empty, or has an octet that a name can't have, such as a space or a colon
-        /// ([RFC 9110, section 5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)).
+        /// The name is empty, or has a forbidden octet, such as a space or a colon ([RFC 9110, section
+        /// 5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)).
         public static let invalidName = Code(description: "invalidName")
-        /// The value has an octet that a value can't have, such as a line break, or begins or ends with a space or a tab
-        /// ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+        /// The value has a forbidden octet, such as a line break, or a space or a tab at its beginning or end ([RFC 9110, section
+        /// 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
         public static let invalidValue = Code(description: "invalidValue")
     }
 

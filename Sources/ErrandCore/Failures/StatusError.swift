@@ -83,8 +83,8 @@ public struct StatusError: RequestFailure {
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
         guard let end = response.metadata.callEnd else { return }
-        // Until the exchange ends, it refers to the observers of the call. Therefore, an observer must not refer to the
-        // exchange.
+        // An exchange in progress refers to the observers of the call. If an observer also referred to the exchange, both would stay in
+        // memory until the exchange ends.
         var reported = self
         reported.refused = Response(
             head: head, body: ResponseBody(), request: refused.request, exchange: ExchangeLifetime(outcome: .complete))
@@ -133,8 +133,8 @@ public struct StatusError: RequestFailure {
     /// The title of the problem in parentheses; empty if ``safeProblem`` is `nil`.
     package var shownProblem: String { safeProblem.map { " (\($0))" } ?? "" }
 
-    /// The title and the type of the problem. `nil` if the server does not describe the problem, or if the text seems to contain a secret:
-    /// a sensitive name with its value, a URL with a secret, or a secret of the request.
+    /// The title and the type of the problem. `nil` if the server does not describe the problem, or if the text seems to contain a secret.
+    /// The signs of a secret are a sensitive name with its value, a URL with a secret, and a secret of the request.
     private var safeProblem: String? {
         guard let text = problem?.description, !text.isEmpty else { return nil }
         let sensitivity = refused.request.options.sensitivity

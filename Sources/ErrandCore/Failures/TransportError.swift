@@ -15,7 +15,7 @@ public struct TransportError: RequestFailure {
         public let description: String
         /// Creates a code.
         ///
-        /// - Parameter description: the code in words; it begins the description of the error.
+        /// - Parameter description: the code in words, with which the description of the error begins.
         public init(_ description: String) { self.description = description }
 
         /// The host's name could not be resolved.
@@ -24,8 +24,8 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///
-        /// If a transport looks up the host itself, a failure has this code only if each address of the host has failed for this reason,
-        /// and one of the addresses is an IPv4 address. If the lookup fails because the device is offline, the code is
+        /// Some transports look up the host themselves. Their failures have this code only if every address of the host has failed for this
+        /// reason, and at least one address is an IPv4 address. If the lookup fails because the device is offline, the code is
         /// ``cannotFindHost``.
         public static let notConnected = Code("not connected")
         /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was

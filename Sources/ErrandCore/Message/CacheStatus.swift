@@ -1,5 +1,5 @@
-/// How a cache of the app handled a request, in the terms of the field `Cache-Status`
-/// ([RFC 9211, section 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
+/// The way in which a cache of the app handled a request, in the terms of the field `Cache-Status` ([RFC 9211, section
+/// 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
 package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// The reason why a cache sent a request to the server
     /// ([RFC 9211, section 2.2](https://www.rfc-editor.org/rfc/rfc9211#section-2.2)).
@@ -86,7 +86,7 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus? { nil } }
 
 extension ResponseMetadata {
-    /// How a cache of the stack handled the request; `nil` if the stack has no cache. Your own cache sets this property.
+    /// The way in which a cache of the stack handled the request; `nil` if the stack has no cache. Your own cache sets this property.
     package var cacheStatus: CacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }

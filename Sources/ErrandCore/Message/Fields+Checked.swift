@@ -86,8 +86,8 @@ extension InvalidFieldError {
         throw InvalidFieldError(.invalidValue, of: name, in: value, at: position ?? 0)
     }
 
-    /// Returns the position of the first octet that is not allowed, or of a space or a tab at the beginning or the end; `nil` if there
-    /// is no such octet.
+    /// Returns the position of the first invalid octet; `nil` if there is no such octet. A space or a tab at the beginning or the end is
+    /// invalid too.
     static func invalidPosition(in octets: [UInt8], isAllowed: (UInt8) -> Bool) -> Int? {
         if octets.first?.isOptionalSpace == true { return 0 }
         return octets.firstIndex { !isAllowed($0) } ?? (octets.last?.isOptionalSpace == true ? octets.count - 1 : nil)

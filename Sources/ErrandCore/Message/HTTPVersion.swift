@@ -1,5 +1,5 @@
-/// A version of HTTP, as the protocol writes it ([RFC 9110, section 2.5](https://www.rfc-editor.org/rfc/rfc9110#section-2.5)):
-/// `HTTP/1.1`, `HTTP/2`. An open set.
+/// A version of HTTP, as the protocol writes it ([RFC 9110, section 2.5](https://www.rfc-editor.org/rfc/rfc9110#section-2.5)): `HTTP/1.1`,
+/// `HTTP/2`. Other versions may be added.
 ///
 /// ```swift
 /// if response.metadata.httpVersion == .http2 { print("over HTTP/2") }
@@ -27,8 +27,8 @@ public struct HTTPVersion: RawRepresentable, Sendable, Hashable, Codable, Custom
         (self.major, self.minor) = (UInt8(major), UInt8(minor))
     }
 
-    /// Creates a version from its text: `HTTP/`, a digit, and optionally a point and a digit. Upper and lower case are
-    /// distinguished. `HTTP/2.0` is equal to `HTTP/2`. Returns `nil` for any other text.
+    /// Creates a version from its text: `HTTP/`, a digit, and optionally a point and a digit. The text is case-sensitive. `HTTP/2.0` is
+    /// equal to `HTTP/2`. Returns `nil` for any other text.
     public init?(rawValue: String) {
         let text = Array(rawValue.utf8)
         guard text.starts(with: "HTTP/".utf8) else { return nil }

@@ -1,4 +1,4 @@
-/// How the value of an option determines which requests may share an exchange.
+/// The rule by which an option's value decides which requests may share an exchange.
 public enum OptionIdentity: Sendable {
     /// The value is ignored: requests with different values may share an exchange.
     case ignored

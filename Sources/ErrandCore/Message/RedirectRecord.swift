@@ -6,7 +6,7 @@
 /// }
 /// ```
 public struct RedirectRecord: Sendable, Hashable {
-    /// The reason for a change of the URL. An open set: new reasons may be added.
+    /// The reason for a change of the URL. New reasons may be added.
     public struct Reason: Sendable, Hashable, CustomStringConvertible {
         /// The reason in words.
         public let description: String

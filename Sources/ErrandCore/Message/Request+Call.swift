@@ -2,18 +2,18 @@ extension Request {
     /// Returns this request as the next request of the call to which `earlier` belongs. Use this function in a middleware that lets
     /// other code choose the next request.
     ///
-    /// The head, the body and the options are those of this request, except for the following values of `earlier`:
+    /// The result has the head, the body and the options of this request. These values come from `earlier`:
     ///
     /// - the ID, and the limits and observers of the call
     /// - the deadline, if it passes first
-    /// - the event sink and the number, if this request has none
+    /// - the event sink and the number, if this request has no such value
     /// - the names of sensitive values (``RequestOptions/sensitivity``), in addition to the names of this request
     /// - the facts that determine which values may reach another origin
     ///
     /// - Parameter earlier: the request that the call would send otherwise, or the last request of the call.
     public func continuingCall(of earlier: Request) -> Request {
         var next = earlier
-        // The body comes first, because it may write the head.
+        // The body is set first, because setting the body may change the head.
         next.body = body
         next.head = head
         next.knownTarget = knownTarget

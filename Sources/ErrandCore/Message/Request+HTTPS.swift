@@ -37,7 +37,7 @@ extension Request {
     /// ([RFC 6797, section 8.3](https://www.rfc-editor.org/rfc/rfc6797#section-8.3)). Any other request stays unchanged.
     ///
     /// The host stays the same, and the new origin is safer than the old origin. Therefore all fields and options stay, also the options
-    /// that are bound to the origin. ``move(to:from:)`` would remove them.
+    /// that are bound to the origin. ``move(to:from:)`` would remove these fields and options.
     ///
     /// - Throws: ``InvalidURLError`` if the whole URL becomes longer than 65,535 octets.
     public mutating func changeToHTTPS() throws(InvalidURLError) {
@@ -46,7 +46,7 @@ extension Request {
         if let target {
             try setTarget(secured, checkedPath: target.path)
         } else {
-            // The transport's boundary parses a head that was written by hand.
+            // The target of this head is not known. The transport's boundary parses the head later.
             (head.scheme, head.authority) = (secured.scheme, secured.authority)
         }
         var change = options.httpsChange ?? HTTPSChange()
@@ -73,8 +73,8 @@ extension Request {
         if let before = change.origin, before == origin { try? changeToHTTPS() }
     }
 
-    /// The origin that the request had before the change from `http` to `https`; `nil` if the request was not changed, or has moved to
-    /// another origin since.
+    /// The origin of the request before its change from `http` to `https`. `nil` if the request was not changed, or has since moved to
+    /// another origin.
     public var originBeforeHTTPS: Origin? {
         guard let before = options.httpsChange?.origin, before.withHTTPS == origin else { return nil }
         return before

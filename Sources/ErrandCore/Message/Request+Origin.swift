@@ -25,8 +25,8 @@ extension Request {
 
     private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
-    /// The origin of the call to which this request belongs; `nil` if a redirect has led to another origin, because the origin of
-    /// the call is then not known.
+    /// The origin of the call to which this request belongs. `nil` if a redirect has led to another origin: the origin of the call is then
+    /// not known.
     public var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
     /// Returns the URL that the response to this request names, such as the URL of the next page, if the URL may be requested.

@@ -5,8 +5,7 @@
 /// comparison of the texts shows whether the target is still valid. The comparison is cheap, because head and target share their
 /// storage. Therefore writing the head costs nothing, and no code that writes the head has to invalidate the target.
 ///
-/// A target stores a text and a reference to its origin, and allocates nothing: all targets of a `server` share the origin of
-/// the base URL.
+/// A target stores a text and a reference to its origin, and allocates nothing. All targets of a `server` share the origin of the base URL.
 package struct RequestTarget: Sendable {
     /// The origin; `nil` for a path below a base URL that `server` will add.
     package let origin: Origin?

@@ -47,9 +47,9 @@ private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { 
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
-    /// Whether the response comes from a server whose certificate is not trusted: because of ``TLSSettings/uncheckedHostsForTesting``, or
-    /// because the closure of the request has accepted the server (``RequestOptions/onServerTrust``). A transport that accepts such a
-    /// certificate must set this property. Such a server can't change the list of `hsts`.
+    /// Whether the response comes from a server whose certificate is not trusted. Such a server was accepted by
+    /// ``TLSSettings/uncheckedHostsForTesting``, or by the closure of the request (``RequestOptions/onServerTrust``). A transport that
+    /// accepts such a certificate must set this property. Such a server can't change the list of `hsts`.
     public var serverIsUnverified: Bool {
         get { self[ServerIsUnverifiedKey.self] }
         set { self[ServerIsUnverifiedKey.self] = newValue }
@@ -68,7 +68,7 @@ extension ResponseMetadata {
         set { self[EncodedFieldsKey.self] = newValue }
     }
 
-    /// The number of bytes of the encoded body, as the server declared it in `Content-Length`; `nil` if the server declared no
-    /// length, or if the body was not decoded. The number of received bytes may differ.
+    /// The number of bytes of the encoded body, from the server's `Content-Length`. `nil` if the server declared no length, or if the body
+    /// was not decoded. The number of received bytes may differ.
     public var encodedLength: Int64? { encodedFields[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } }
 }

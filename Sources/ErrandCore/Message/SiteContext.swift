@@ -25,7 +25,7 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
     case crossSiteNavigation
 }
 
-/// Without the context, a redirect to another site would be treated as a same-site request.
+/// The context crosses origins. Otherwise, a redirect to another site would be treated as a same-site request.
 private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
 }
@@ -44,8 +44,8 @@ extension RequestOptions {
         set { self[SiteContextKey.self] = newValue }
     }
 
-    /// The origin that a request of the context ``SiteContext/sameSite`` had before a response led to another origin; `nil` if the request
-    /// still has its first origin.
+    /// The first origin of a request with the context ``SiteContext/sameSite``, if a response has led to another origin. `nil` if the
+    /// request still has its first origin.
     package var originOfPage: Origin? {
         get { self[OriginOfPageKey.self] }
         set { self[OriginOfPageKey.self] = newValue }

@@ -244,7 +244,7 @@ private final class NetlinkSocket: Sendable {
     }
 
     private static let family: UInt16 = 16
-    /// The kernel sends dumps in datagrams of at most 32 KiB.
+    /// The length of the receive buffer. The kernel sends dumps in datagrams of at most 32 KiB.
     private static let bufferBytes = 64 * 1024
     /// The longest wait for a part of a dump. The kernel has no reason to delay a part.
     private static let timeoutSeconds = 2

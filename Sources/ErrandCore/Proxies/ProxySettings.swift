@@ -8,7 +8,7 @@
 /// Descriptions and mirrors show the host and the port, never the credentials. A ``ProxyPolicy`` decides which requests go
 /// through which proxy.
 public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesStorage {
-    /// The protocol of a proxy. An open set.
+    /// The protocol of a proxy. Other protocols may be added.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         /// An HTTP proxy ([RFC 9110, section 3.7](https://www.rfc-editor.org/rfc/rfc9110#section-3.7)).
         public static let http = Kind(description: "HTTP")

@@ -14,9 +14,9 @@
 /// The resolver of the system is ``SystemHostResolver``. ``cached(for:maxHosts:clock:)`` keeps the addresses of any resolver for
 /// a time, and ``HostOverrides`` replaces the addresses of some hosts.
 ///
-/// A transport asks its resolver once for each connection that it opens. A transport asks no resolver for an IP address or a
-/// Unix domain socket. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task of
-/// the transport, without the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
+/// A transport asks its resolver once for each connection that it opens. For an IP address or a Unix domain socket, a transport asks no
+/// resolver. The time of the lookup counts toward the transport's limit for connecting. The lookup runs in a task of the transport, without
+/// the task-local values of the caller. When the connection is no longer needed, the task is cancelled.
 public protocol HostResolver: Sendable {
     /// Returns the addresses of a host, in the order of preference. The transport alternates between IPv6 and IPv4, and begins
     /// with the address family of the first address ([RFC 8305, section 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)).

@@ -16,9 +16,8 @@ public struct IPAddress: Sendable, Hashable {
     private let high: UInt64
     private let low: UInt64
 
-    /// Creates an address from text: four decimal numbers, `192.0.2.1`, or an IPv6 address without brackets, `2001:db8::1`
-    /// ([RFC 4291, section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2)), with or without the number of an interface,
-    /// `fe80::1%2`.
+    /// Creates an address from text: four decimal numbers, `192.0.2.1`, or an IPv6 address without brackets, `2001:db8::1` ([RFC 4291,
+    /// section 2.2](https://www.rfc-editor.org/rfc/rfc4291#section-2.2)). An IPv6 address may have the number of an interface: `fe80::1%2`.
     ///
     /// - Throws: ``InvalidIPAddressError`` for any other text, such as a host name, an address with a port, and the short forms `127.1` and
     ///   `0x7f000001`.

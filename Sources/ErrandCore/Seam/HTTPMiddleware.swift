@@ -39,9 +39,8 @@ public protocol HTTPMiddleware: Sendable {
 
     /// The rules for the order of this middleware relative to other middleware; no rules by default.
     ///
-    /// A stack that sorts its layers finds the place of this layer by the rules of the layer: see
-    /// ``HTTPStack/sorted(around:defaults:)``. The description of any stack reports an order that breaks a rule: see
-    /// ``HTTPStack/orderProblems``.
+    /// A stack that sorts its layers uses these rules to place the layer: see ``HTTPStack/sorted(around:defaults:)``. The description of
+    /// any stack reports an order that breaks a rule: see ``HTTPStack/orderProblems``.
     ///
     /// ```swift
     /// let place = MiddlewarePlace("com.example.signature")

@@ -57,8 +57,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// from its own rules (``HTTPMiddleware/neighbors``) about places in that order:
     ///
     /// - If the layer must be inside some places, it is directly inside the innermost of these places.
-    /// - If the rules name only places that the layer must be outside, the layer is directly outside the outermost of these
-    ///   places.
+    /// - If the layer must be outside some places and inside no place, it is directly outside the outermost of these places.
     ///
     /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
     /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status. To choose

@@ -26,8 +26,8 @@ struct MiddlewareOrder {
         var first: [MiddlewarePlace: Int] = [:]
         for (index, layer) in layers.enumerated() where layer.place != .unplaced && first[layer.place] == nil { first[layer.place] = index }
         var rules: [Rule] = []
-        // If two layers have the same place, only the rule of the outermost layer applies: `events` around a call and around each
-        // of its attempts is valid.
+        // If two layers have the same place, only the rule of the outermost layer applies. For example, `events` around a call and around
+        // each attempt is valid.
         var declared: Set<MiddlewareRule> = []
         for (index, layer) in layers.enumerated() {
             for neighbor in layer.neighbors {

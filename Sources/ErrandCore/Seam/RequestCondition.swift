@@ -27,8 +27,8 @@ public struct RequestCondition: Sendable, CustomStringConvertible {
     /// Returns a condition that holds for these hosts: at the given port (`localhost:8080`), or at any port if the text has no
     /// port.
     ///
-    /// `*.example.com` matches every name below `example.com`, but not `example.com` itself. Case does not matter. An IPv6
-    /// address may be written with or without brackets, and a name in Unicode or in its ASCII form.
+    /// `*.example.com` matches every name below `example.com`, but not `example.com` itself. Case does not matter. An IPv6 address may have
+    /// brackets. A name may be in Unicode or in its ASCII form.
     ///
     /// - Precondition: each text is a host name or an address, with or without a port.
     public static func host(_ hosts: String...) -> RequestCondition {

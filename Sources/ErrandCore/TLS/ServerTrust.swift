@@ -16,8 +16,8 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     public let port: Int
     /// The chain of certificates in DER ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)). The server's own certificate is first.
     ///
-    /// Only if the verdict is ``Verdict/trusted``, the signatures of the chain are verified. Otherwise, anybody can have added the other
-    /// certificates. Then only the first certificate certainly belongs to the server.
+    /// If the verdict is ``Verdict/trusted``, the signatures of the chain are verified. With any other verdict, only the first certificate
+    /// certainly belongs to the server: an attacker may have added the other certificates.
     public let certificates: [Data]
     /// The judgment of the system.
     public let verdict: Verdict
@@ -41,7 +41,7 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
 
 /// The decision of a request about the certificates of its server: see ``RequestOptions/onServerTrust``.
 public enum TrustDecision: Sendable, Hashable {
-    /// The system and the settings of the transport decide, as without a decision of the request.
+    /// The system and the settings of the transport decide, as for a request without this closure.
     case systemVerdict
     /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible.**
     ///
@@ -55,7 +55,7 @@ public enum TrustDecision: Sendable, Hashable {
 /// Decides about the certificates of a server.
 public typealias ServerTrustHandler = @Sendable (ServerTrust) async throws -> TrustDecision
 
-// The option does not cross origins: a decision about one server is no decision about another server.
+// The option does not cross origins: a decision about one server must not apply to another server.
 private enum OnServerTrustKey: OptionKey {
     static var defaultValue: ServerTrustHandler? { nil }
     static var requiredCapabilities: TransportCapabilities { .serverTrust }

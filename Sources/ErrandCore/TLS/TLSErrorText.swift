@@ -33,5 +33,5 @@ package func tlsErrorText(_ text: String) -> String {
     return name.map { $0.lowercased().split(separator: "_").joined(separator: " ") } ?? text
 }
 
-/// Returns whether a text of this file is, or may be, about the dates of a certificate.
+/// Returns whether an error text of this file may be about the dates of a certificate.
 func isOfCertificateDates(_ text: String) -> Bool { text.contains("expired") || text.contains("valid") }

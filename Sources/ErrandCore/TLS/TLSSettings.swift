@@ -49,8 +49,8 @@ public struct TLSSettings: Sendable, Hashable {
     /// Creates settings that trust the system's authorities and present no certificate.
     public init() {}
 
-    /// A version of TLS. An open set. Versions before 1.2 are not available, because they must not be used
-    /// ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)).
+    /// A version of TLS. Later versions may be added. Versions before 1.2 are not available, because they must not be used ([RFC
+    /// 8996](https://www.rfc-editor.org/rfc/rfc8996)).
     public struct Version: Sendable, Hashable, CustomStringConvertible {
         /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
         public static let tls12 = Version(description: "TLS 1.2")

@@ -5,7 +5,7 @@
 /// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; the pattern has 1
 /// ```
 public struct TLSSettingsError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of problem. An open set.
+    /// The kind of problem. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code as a short phrase: `invalid host pattern`.
         public let description: String

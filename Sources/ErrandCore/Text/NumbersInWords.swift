@@ -1,6 +1,5 @@
 extension Duration {
-    /// This duration in the form of all texts, such as labels, errors, logs and profiles: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2
-    /// ms`.
+    /// The duration in the form that labels, errors, logs and profiles show: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
     ///
     /// - A whole number of hours or minutes is shown in hours or minutes.
     /// - Any other duration of at least 1 s is shown in seconds, to the millisecond.

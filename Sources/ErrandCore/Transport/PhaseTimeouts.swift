@@ -10,10 +10,10 @@
 /// every transport. If a phase takes longer than its limit, the exchange is cancelled. The exchange fails with a
 /// ``TransportError`` that has the code `timedOut` and names the phase.
 ///
-/// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts`` measures the
-/// phases itself on a `ContinuousClock`. With such a transport, `delivery` is `notSent` if the limit is exceeded in the queue or
-/// while connecting. Otherwise `delivery` is `unknown`, also while connecting, because the request may be sent at the moment when
-/// the limit is exceeded.
+/// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts`` measures the phases
+/// itself on a `ContinuousClock`. With such a transport, `delivery` is `notSent` if the limit is exceeded in the queue or while connecting.
+/// In later phases, `delivery` is `unknown`. With any other transport, `delivery` is always `unknown`, because the request may be sent at
+/// the moment when the limit is exceeded.
 public struct PhaseTimeouts: Sendable {
     /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a
     /// transport, both are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue`` and
@@ -26,8 +26,8 @@ public struct PhaseTimeouts: Sendable {
     /// The limit for waiting for the next chunk of the response's body, while the reader asks for a chunk. The limit starts again
     /// with each chunk.
     public var idleRead: Duration?
-    /// The limit for the time in which the connection accepts no byte of the request's body although a byte is available. The
-    /// limit does not include the time that the body takes to produce bytes. The limit starts again with each chunk.
+    /// The limit for the time in which the connection accepts no byte of the request's body, although a byte is ready to be sent. The limit
+    /// does not include the time that the body takes to produce bytes. The limit starts again with each chunk.
     public var idleWrite: Duration?
     /// The clock that measures the limits.
     public var clock: any Clock<Duration>

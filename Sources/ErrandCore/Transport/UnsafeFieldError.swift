@@ -3,7 +3,8 @@ internal import ErrandFormats
 /// The reason why a transport refuses a header field of a request: its value has a control character other than the horizontal tab
 /// ([RFC 9110, section 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
 ///
-/// HTTPTypes replaces CR, LF and NUL in a value by spaces. A lenient value may still have other control characters.
+/// HTTPTypes replaces CR, LF and NUL in a value by spaces. A value that was created with `lenientValue` may still have other control
+/// characters.
 package struct UnsafeFieldError: SafelyDescribedError, Hashable {
     /// The name of the field, without control characters.
     package let name: String

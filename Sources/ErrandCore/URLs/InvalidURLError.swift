@@ -4,7 +4,7 @@
 /// The description shows the text, in which secrets are replaced, and says what to do: `invalid URL '/users': it has no host; give a
 /// whole URL, or add .server("https://…") to the stack`.
 public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of problem. An open set: new codes may be added.
+    /// The kind of problem. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The problem, and the remedy for the developer.
         public var description: String { problem + (remedy.map { "; \($0)" } ?? "") }

@@ -13,8 +13,7 @@
 ///
 /// The origin of a request is ``Request/origin``. The origin of a URL is ``HTTPURL/origin``.
 public struct Origin: Sendable {
-    /// The storage is a class, because an origin is a part of every request. To copy an origin, only one reference count
-    /// changes.
+    /// The storage is a class, because an origin is a part of every request. Copying an origin changes only one reference count.
     private final class Parts: Sendable {
         let scheme: String
         let host: String

@@ -9,7 +9,7 @@ extension JSONValue {
         get { if case .object(let members) = self { members[name] ?? .null } else { .null } }
         set {
             var members = objectValue ?? [:]
-            self = .null  // the only owner changes its members in place
+            self = .null  // with a single owner, the members are changed without a copy
             members[name] = newValue
             self = .object(members)
         }
@@ -57,8 +57,8 @@ extension JSONValue {
     /// The number with all its digits; `nil` for a value that is not a number.
     public var numberValue: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
-    /// The number as an `Int`; `nil` for a value that is not a number, for a fraction, and for a number out of the range of `Int`.
-    /// 7.0 is 7.
+    /// The number as an `Int`; `nil` for a value that is not a number, for a fraction, and for a number out of the range of `Int`. The
+    /// result for 7.0 is 7.
     public var intValue: Int? { numberValue?.intValue }
 
     /// The `Double` that is nearest to the number; `nil` for a value that is not a number.

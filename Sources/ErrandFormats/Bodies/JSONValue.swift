@@ -21,9 +21,8 @@
 /// For variables, use ``init(_:)-(String)`` and the other initializers without a label:
 /// `["name": JSONValue(name), "age": JSONValue(age)]`.
 ///
-/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. A value that is made in
-/// code has no limit. Keep also such a value within this limit. Describing, comparing and encoding the value use stack for each
-/// level.
+/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. A value that is made in code has
+/// no limit. Keep such a value within this limit, too. Describing, comparing and encoding the value use stack for each level.
 ///
 /// A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
 @dynamicMemberLookup

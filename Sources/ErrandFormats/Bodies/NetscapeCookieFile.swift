@@ -59,7 +59,7 @@ package struct NetscapeCookieFile: Sendable {
 
     /// The longest line, in octets, without its end: 8,192.
     package static let lineLimitBytes = 8192
-    /// The largest number of cookies of a file: 10,000. At the next cookie, the reading stops with ``Problem/count``.
+    /// The largest number of cookies of a file: 10,000. If there are more cookies, the reading stops with ``Problem/count``.
     package static let entryLimit = 10_000
     /// The largest number of bad lines that are kept: 100.
     package static let badLineLimit = 100
@@ -183,7 +183,7 @@ extension NetscapeCookieFile.Entry {
     /// - a cookie whose line is longer than 8,192 octets, or whose domain or path is invalid
     package var line: String? {
         var written = self
-        // An expiry of 0 means a cookie of the session. Therefore, a cookie that has expired gets a later date, which is also in the past.
+        // An expiry of 0 means a cookie of the session. Therefore, an expiry before 1 is written as 1, which is also in the past.
         written.expires = expires.map { max(1, min($0, Self.latestExpiry)) }
         let isAddress = domain.hasOctetPrefix("[") && domain.hasOctetSuffix("]")
         let fields = [

@@ -25,7 +25,7 @@ package enum PropertyListCheck {
     static let longName = "a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
 }
 
-/// A property list in XML. Refuses a text if Foundation could find a tag in the text that this check does not find.
+/// A property list in XML. Refuses a text in which Foundation could find a tag that this check does not find.
 private struct XMLList {
     let bytes: UnsafeRawBufferPointer
     private var offset = 0

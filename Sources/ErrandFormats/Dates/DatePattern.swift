@@ -9,8 +9,8 @@
 /// | `XXX` | offset from UTC: `Z`, `+01:00` |
 /// | `'T'` | the text between the quotation marks; `''` is one quotation mark |
 ///
-/// Any other character that is not a letter must occur in the date unchanged. The pattern must have a year, a month and a day.
-/// If the pattern has no time, the time is 00:00.
+/// All other characters except letters, such as hyphens and spaces, must occur in the date unchanged. The pattern must have a year, a month
+/// and a day. If the pattern has no time, the time is 00:00.
 package struct DatePattern: Sendable {
     /// The problem of a pattern.
     package enum PatternProblem: Error, Sendable, Hashable, CustomStringConvertible {

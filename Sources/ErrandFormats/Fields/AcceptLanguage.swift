@@ -25,8 +25,8 @@ public struct AcceptLanguage: Sendable, Hashable {
 
     /// Creates a value from a list of languages.
     ///
-    /// An entry is a language range ([RFC 4647, section 2.1](https://www.rfc-editor.org/rfc/rfc4647#section-2.1)). It is a language tag,
-    /// such as `de`, `pt-BR` or `zh-Hant-TW`, or it is `*` for any language. An underscore counts as a hyphen, because identifiers of a
+    /// An entry is a language range ([RFC 4647, section 2.1](https://www.rfc-editor.org/rfc/rfc4647#section-2.1)). The range is a language
+    /// tag, such as `de`, `pt-BR` or `zh-Hant-TW`, or `*` for any language. An underscore counts as a hyphen, because identifiers of a
     /// `Locale` have underscores: `en_US`. The comparison of languages ignores case.
     ///
     /// - Parameter preferred: the languages, the best language first. Some entries are left out: see ``ignored``.

@@ -33,7 +33,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - protocolID: the ALPN identifier of the protocol, as in ``protocolID``.
-    ///   - host: the host of the service. Default: With `nil`, the host of the origin is used.
+    ///   - host: the host of the service. `nil`, the default: the host of the origin is used.
     ///   - port: the port of the service, from 1 to 65535.
     ///   - maxAge: the lifetime, in whole seconds. Default: ``defaultMaxAge``.
     ///   - isPersistent: whether the service may still be used after the network has changed. Default: `false`.

@@ -10,7 +10,7 @@
 /// Two tags are equal (`==`) if they have the same octets, and if both are weak or both are strong. To decide whether a
 /// representation has changed, use ``matches(_:by:)``.
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
-    /// How two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
+    /// The way in which two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
         /// The tags are the same, and neither tag is weak. The representations then have the same octets. This comparison is
         /// for ranges and `If-Match`.

@@ -3,8 +3,8 @@ public import HTTPTypes
 /// The rule for a response field that must occur once, but occurs several times with different values.
 ///
 /// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and
-/// frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join different
-/// values by commas. No server sent such a joined value.
+/// frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join different values by
+/// commas. The result would be a value that no server sent.
 package enum RepeatedFieldRule: Sendable {
     /// The first value is used.
     case first

@@ -7,8 +7,8 @@
 /// cookie?.maxAge       // 3600
 /// ```
 ///
-/// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last one counts. Unknown
-/// attributes, attributes with invalid values, and attributes with values of more than 1,024 octets are ignored.
+/// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts.
+/// Unknown attributes, attributes with invalid values, and attributes with values of more than 1,024 octets are ignored.
 ///
 /// The description and the mirror show the name and the attributes. They never show the value.
 public struct SetCookie: Sendable {
@@ -33,13 +33,13 @@ public struct SetCookie: Sendable {
     public private(set) var name: String
     /// The value, which is secret. Quotation marks belong to the value.
     public private(set) var value: String
-    /// The attribute `Domain` in lower case, without one leading dot; `nil` if the attribute is missing or empty. The text may be any text,
-    /// such as a domain of another server.
+    /// The attribute `Domain` in lower case, without one leading dot; `nil` if the attribute is missing or empty. A server can send any
+    /// text, such as the domain of another server.
     public private(set) var domain: String?
     /// The attribute `Path`; `nil` if the attribute is missing, or does not begin with a slash.
     public private(set) var path: String?
-    /// The attribute `Max-Age`, in seconds; `nil` without the attribute. A number that is out of the range of `Int64` is the nearest
-    /// number of the range.
+    /// The attribute `Max-Age`, in seconds; `nil` without the attribute. A number outside the range of `Int64` becomes the nearest number
+    /// of the range.
     public private(set) var maxAge: Int64?
     /// The attribute `Expires`; `nil` without the attribute. `Max-Age` has priority: ``expiry(receivedAt:)``.
     public private(set) var expires: HTTPDate?
@@ -63,7 +63,7 @@ public struct SetCookie: Sendable {
         self = cookie
     }
 
-    /// Why a field's value is not a cookie.
+    /// The reason why a field's value is not a cookie.
     package enum Problem: Error, Sendable, Hashable {
         case controlCharacter
         case isEmpty
@@ -189,7 +189,7 @@ extension UnsafeBufferPointer<UInt8> {
     /// Returns the end of the piece that begins at `start`: the index of the next semicolon, or the end of the octets.
     fileprivate func end(ofPieceAt start: Int) -> Int { self[start...].firstIndex(of: UInt8(ascii: ";")) ?? count }
 
-    /// Returns whether the octets are `name`. Letters in the other case are equal.
+    /// Returns whether the octets are `name`. The comparison ignores case.
     fileprivate func isName(_ name: String) -> Bool {
         name.utf8.count == count && name.utf8.elementsEqual(self) { $0.asciiLowercased == $1.asciiLowercased }
     }

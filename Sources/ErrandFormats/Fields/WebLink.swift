@@ -46,8 +46,8 @@ public struct WebLink: Sendable, Hashable {
     /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is true
     /// ```
     ///
-    /// Some values that do not follow the grammar are also read. They have relations in single quotation marks, or several
-    /// relations without quotation marks.
+    /// Some values that do not follow the grammar are also read. Such values have relations in single quotation marks, or several relations
+    /// without quotation marks.
     ///
     /// - Returns: the links in order. `isComplete` is false if a malformed link, a value of more than 8 KiB, or a link after the
     ///   first 128 was left out. `isComplete` is also false if a link has more than 32 parameters, and no relation is among the

@@ -23,7 +23,7 @@ package enum MarkRun {
 
     /// Returns whether `text` has a run of more than ``limit`` marks, in linear time. Octets that are not UTF-8 end a run.
     package static func isTooLong(in text: UnsafeRawBufferPointer, _ syntax: Syntax = .plain) -> Bool {
-        // A mark has two octets, or more.
+        // A mark has at least two octets.
         guard text.count > 2 * limit else { return false }
         return Scanner(text: text, syntax: syntax).findsLongRun()
     }
@@ -65,10 +65,10 @@ private struct Scanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax
 
-    /// The content at a stop of the scanner.
+    /// The kind of text at a position where the scanner stops.
     private enum Found {
         case scalar(UInt32)
-        /// The octets are removed from the text by a reader.
+        /// A reader of the text removes these octets.
         case nothing
     }
 

@@ -10,8 +10,7 @@ extension StringProtocol {
         utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 
-    /// Returns whether this text has the same octets as `other`. An ASCII letter equals the same letter in the other case. The
-    /// lengths are compared first.
+    /// Returns whether this text has the same octets as `other`. The case of ASCII letters is ignored. The lengths are compared first.
     package func isExactlyIgnoringCase(_ other: some StringProtocol) -> Bool {
         utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) { $0.asciiLowercased == $1.asciiLowercased }
     }

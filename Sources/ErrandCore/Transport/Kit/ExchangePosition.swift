@@ -5,7 +5,7 @@ package struct ExchangePosition: Sendable, Equatable {
         /// No byte was sent.
         case unsent
         case inProgress
-        /// The whole request was sent, or the rest is not sent.
+        /// The whole request was sent, or the rest will never be sent.
         case over
     }
 

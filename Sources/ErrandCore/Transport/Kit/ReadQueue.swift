@@ -5,7 +5,7 @@ package import ErrandFormats
 ///
 /// The methods are inlinable, because they run for each chunk.
 @usableFromInline package struct ReadQueue: Sendable {
-    /// The numbers of queued bytes with which the transport waits.
+    /// The numbers of queued bytes at which the transport starts to wait.
     @usableFromInline package struct Marks: Sendable {
         /// Before the first read, the transport waits when this number of bytes is queued: 64 KiB. A caller may need only the head of a
         /// response, for example to send the request again. Then the unread body costs little.

@@ -63,7 +63,7 @@ public struct JSONSequenceSplitter: Sendable {
                 if let item = take(isWhole: hasValue && depth == 0 && !string.isInString && isClosed) { return item }
                 continue
             }
-            guard hasValue || !byte.isSpace else { continue }  // before a text, and after one
+            guard hasValue || !byte.isSpace else { continue }  // skips white space before and after a text
             guard text.count < textLimitBytes else {
                 let error = JSONTextTooLargeError(limitBytes: textLimitBytes)
                 failure = error

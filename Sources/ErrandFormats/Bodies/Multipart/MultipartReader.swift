@@ -16,8 +16,8 @@
 /// try reader.finish()
 /// ```
 ///
-/// Text before the first delimiter is ignored, and text after the closing delimiter is ignored. A delimiter is at the beginning of a
-/// line, which means directly after CR LF. Spaces and tabs may follow the delimiter on its line.
+/// Text before the first delimiter and text after the closing delimiter are ignored. A delimiter is at the beginning of a line, which means
+/// directly after CR LF. Spaces and tabs may follow the delimiter on its line.
 ///
 /// The reader keeps at most one chunk, plus fewer bytes than the limit of a head. The size of a part's content is not limited.
 /// If your code keeps the content, your code must limit the size.
@@ -223,7 +223,7 @@ public struct MultipartReader: Sendable {
     private mutating func head() throws(MultipartError) -> MultipartHead? {
         let from = max(start, searched)
         let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
-        // If the end of the head was not found, the last bytes may be the beginning of the end.
+        // If the empty line after the head was not found, the last bytes may be a part of that line.
         guard (end ?? max(start, buffer.count - 3)) - start <= headLimitBytes else {
             throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes) bytes")
         }
