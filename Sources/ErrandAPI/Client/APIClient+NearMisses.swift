@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// Newcomers wrote calls of functions that do not exist. This file declares these functions. For these calls, the compiler's own
-// errors did not say how to fix the call. None of these functions can be called.
+// New users often call functions that do not exist, and the compiler's own errors do not say how to fix the call. This file declares these
+// functions as unavailable, with a message that names the fix.
 
 // MARK: - A path in a variable
 

@@ -31,8 +31,8 @@ public import ErrandCore
 /// }
 /// ```
 ///
-/// The three steps of a call are also available one by one: ``request(for:)``, ``send(_:)-(Endpoint<_>)``,
-/// ``decode(_:as:)``. No step runs on the caller's actor.
+/// Each of the three steps of a call is also available alone: ``request(for:)``, ``send(_:)-(Endpoint<_>)``, ``decode(_:as:)``. No step
+/// runs on the caller's actor.
 ///
 /// Decoding is part of a call: log, spans, metrics, events and the profile include the time for decoding, and report a decoding failure
 /// as the failure of the call. If you make a call step by step, these observers see the end of the call when the body of its response was
@@ -217,7 +217,7 @@ public struct APIClient: Sendable {
     }
 
     /// Returns the error to throw for a refused response: the error of the back end, or the error of the app. If a middleware or a
-    /// validator has sent another request, the error of that request is not changed.
+    /// validator has sent an additional request, the error of that request is not changed.
     func mapped(_ error: any Error, of request: Request) -> any Error {
         guard let refused = error as? StatusError, refused.request?.id == request.id else { return error }
         // `serviceError` uses the envelope's reader, which the request of the call carries.

@@ -51,7 +51,7 @@ extension Response {
     /// for try await entry in response.ndjson(as: LogEntry.self, onInvalid: { print($0) }) { print(entry.message) }
     /// ```
     ///
-    /// Has the same result as ``/ErrandCore/ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` with the coding of the client.
+    /// The result is the same as with ``/ErrandCore/ResponseBody/ndjson(as:coding:upTo:onInvalid:)`` and the coding of the client.
     ///
     /// - Parameters:
     ///   - type: the type of the values.
@@ -69,7 +69,7 @@ extension Response {
 
     /// Returns the body as the values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
     ///
-    /// Has the same result as ``/ErrandCore/ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)`` with the coding of the client.
+    /// The result is the same as with ``/ErrandCore/ResponseBody/jsonSequence(as:coding:upTo:onInvalid:)`` and the coding of the client.
     ///
     /// - Parameters:
     ///   - type: the type of the values.

@@ -5,8 +5,8 @@ internal import ErrandFormats
 struct EnvelopeReader: Sendable {
     let envelope: any ResponseEnvelope.Type
     let coding: JSONCoding
-    /// The reader that observers use to report the error of the back end, whatever the status is. The request of a call carries this
-    /// reader.
+    /// The reader that observers use to report the error of the back end, for a response with any status. The request of a call carries
+    /// this reader.
     let forObservers: ServiceErrorReader
 
     init(envelope: any ResponseEnvelope.Type, coding: JSONCoding) {
@@ -27,7 +27,7 @@ struct EnvelopeReader: Sendable {
         Self.failure(inOutput: data, head, envelope, coding)
     }
 
-    /// Has the same result as ``failure(inOutput:_:)``, but needs no reader.
+    /// Returns the same error as ``failure(inOutput:_:)``, but needs no reader.
     static func failure(
         inOutput data: Data, _ head: HTTPResponse, _ envelope: any ResponseEnvelope.Type, _ coding: JSONCoding
     ) -> ServiceError? {

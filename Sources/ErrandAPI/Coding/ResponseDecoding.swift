@@ -35,7 +35,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The JSON coding of this decoding; `nil` if the coding of the client applies.
     private(set) var coding: JSONCoding?
 
-    /// Whether the body has no envelope although the client has an envelope. The same holds for the body of a refused response.
+    /// Whether bodies have no envelope although the client has an envelope. The value also applies to the bodies of refused responses.
     private(set) var ignoresEnvelope = false
 
     /// Creates your own decoding, for example for XML.
@@ -58,8 +58,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
         self.unwrap = unwrap
     }
 
-    /// Returns whether the body is read. With an envelope, the body of a call without an output is also read, because it may contain an
-    /// error.
+    /// Returns whether the body is read. With an envelope, the body of a call without an output is also read, because the body may contain
+    /// an error.
     func wantsBody(in envelope: (any ResponseEnvelope.Type)?) -> Bool { wantsBody || (envelope != nil && unwrap != nil) }
 
     func value(from data: Data, head: HTTPResponse, json: JSONCoding, in envelope: (any ResponseEnvelope.Type)? = nil) throws -> Output {

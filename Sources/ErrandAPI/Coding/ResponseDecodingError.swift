@@ -98,8 +98,8 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
     private struct Place {
         /// The names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`.
         ///
-        /// For a missing key, the name is the name that the coding would write. If the body has a member with a similar name, the name of
-        /// the missing key is the name of the property.
+        /// For a missing key, this is the name that the coding would write. If the body has a member with a similar name, this is the name
+        /// of the property.
         var names: [String]
         /// The name of a member that is similar to the name of the missing key.
         var similar: String?

@@ -60,8 +60,8 @@ extension ResponseEnvelope {
         return try json.decode(EnvelopeData<Self, Output>.self, from: data).output
     }
 
-    /// Returns the data in the body as a JSON value. The body is parsed without a decoder, which would lose digits of numbers and take
-    /// much longer.
+    /// Returns the data in the body as a JSON value. The body is parsed without a decoder, because a decoder would lose digits of numbers
+    /// and take much longer.
     private static func json(in data: Data, _ json: JSONCoding, isWhole: Bool) throws -> JSONValue {
         try check(data, json)
         var value = try json.decode(JSONValue.self, from: data)
@@ -113,8 +113,8 @@ private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Deco
     init(from decoder: any Decoder) throws {
         try Envelope.check(decoder)
         guard let last = Envelope.dataPath.last else {
-            // The output is decoded through the container, and not by a call of the output's initializer. A decoder keeps the names of
-            // a dictionary only if it decodes the dictionary itself.
+            // The container decodes the output. A call of the output's initializer would be wrong, because a decoder keeps the keys of a
+            // dictionary unchanged only if the decoder decodes the dictionary itself.
             output = try decoder.singleValueContainer().decode(Output.self)
             return
         }

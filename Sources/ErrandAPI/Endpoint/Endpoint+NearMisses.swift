@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// Newcomers wrote endpoints with functions that do not exist. This file declares these functions. For these endpoints, the compiler's
-// own errors did not say how to fix the endpoint. None of these functions can be called.
+// New users often write endpoints with functions that do not exist, and the compiler's own errors do not say how to fix the endpoint. This
+// file declares these functions as unavailable, with a message that names the fix.
 
 extension Endpoint where Output: Decodable {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.

@@ -18,12 +18,12 @@ public import ErrandFormats
 ///   each new connection, the stream waits for the time that its ``EventStreamPolicy`` determines. The new request has the last event ID
 ///   as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
 /// - A request that is not idempotent, such as a POST, is sent again only in two cases. Either the stream has a last event ID, or the
-///   server has not processed the request. The server has not processed a request whose ``/ErrandCore/Delivery`` is `notSent`, or whose
-///   response has the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), or 503 with `Retry-After`
-///   ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the
-///   sequence ends when the server ends the stream. The sequence throws an error if the connection is lost or silent, or if the
-///   response has the status 503 without `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request
-///   that is not idempotent is sent again.
+///   server has not processed the request. A request with the ``/ErrandCore/Delivery`` `notSent` was not processed. Two kinds of responses
+///   also mean that the request was not processed: the status 429 ([RFC 6585, section
+///   4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and the status 503 with `Retry-After` ([RFC 9110, section
+///   15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the sequence ends when the server
+///   ends the stream. The sequence throws an error if the connection is lost or silent, or if the response has the status 503 without
+///   `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request that is not idempotent is sent again.
 ///
 /// A stream may last for days. Therefore the timeouts for a call or an attempt do not apply, even if the stack or the endpoint sets
 /// such a timeout. The `phaseTimeouts` of the stack apply. The stream itself connects again. `retry` and `hedge` repeat its requests
@@ -32,9 +32,9 @@ public import ErrandFormats
 /// a connection has worked, the stream connects again. An open stream holds its slot of a `concurrencyLimit`. To limit the whole
 /// stream, cancel the task, or set a deadline of the request.
 ///
-/// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. The connections
-/// are closed when the iterator is released (`break` is enough) or its task is cancelled. The connection receives no more events while
-/// the reader is slow.
+/// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. The connections are
+/// closed when the iterator is released (`break` is enough) or its task is cancelled. While the reader is slow, the connection receives no
+/// more events.
 public struct EventStream: AsyncSequence, Sendable {
     public typealias Element = ServerSentEvent
     public typealias Failure = any Error

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The rules that decide whether an event stream connects again, and how long the stream waits first. The machine performs no action
+/// The rules that decide whether an event stream connects again, and how long the stream waits before. The machine performs no action
 /// itself.
 struct EventStreamMachine: Sendable {
     /// The end of a connection, or of an attempt to connect.

@@ -39,8 +39,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// server may have processed the request, and the stream has no event ID to resume after.
     ///
     /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only if the server
-    /// certainly has not processed the request. This is certain in three cases: the request was not sent; the server reported
-    /// over HTTP/2 that it did not process the request; the response has the status 429, or 503 with `Retry-After`.
+    /// certainly has not processed the request. The certain cases are: a request that was not sent, a report over HTTP/2 that the request
+    /// was not processed, a response with the status 429, and a response with the status 503 and `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

@@ -12,7 +12,7 @@ struct EventStreamReader: Sendable {
     private var parser = EventStreamParser()
     /// The last response.
     private(set) var response: Response?
-    /// The request that got the last response. Before the first response, this is the request that is being sent.
+    /// The request of the last response. Before the first response, the value is the request that is being sent.
     var sentRequest: Request { response?.request ?? request }
     /// Whether the last response has the status 204.
     private(set) var hasNoContent = false
@@ -105,8 +105,8 @@ struct EventStreamReader: Sendable {
             response.body.abandon()
             return nil
         }
-        // A stack without `validateStatus` returns any response. Therefore this code checks the status, and throws the same error
-        // as `validateStatus`.
+        // A stack without `validateStatus` returns responses with any status. Therefore, this code checks the status, and throws the same
+        // error as `validateStatus`.
         if response.status.code >= 300 { throw try await StatusError(reading: response) }
         if let error = EventStreamError(checking: response) {
             response.body.abandon()

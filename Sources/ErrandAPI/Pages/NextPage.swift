@@ -52,8 +52,8 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item. Default: `page`.
-    ///   - first: the number of the first page at the server. The first request is the unchanged call, so the request has a page number
-    ///     only if the query of the call has one. The second request has the number after this number. Default: 1.
+    ///   - first: the number of the first page at the server. The first request is the unchanged call. Therefore, this number is not added
+    ///     to the first request. The second request has the next number. Default: 1.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
@@ -65,8 +65,8 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///   - name: the name of the query item. Default: `offset`.
     ///   - step: the difference between the offsets of two successive pages, at least 1. The step equals the number of elements that the
     ///     call requests. If the server sends fewer elements in a page that is not the last, some elements of the list are not read.
-    ///   - first: the offset of the first page at the server. The first request is the unchanged call, so the request has an offset only if
-    ///     the query of the call has one. The second request has this offset plus `step`. Default: 0.
+    ///   - first: the offset of the first page at the server. The first request is the unchanged call. Therefore, this offset is not added
+    ///     to the first request. The second request has this offset plus `step`. Default: 0.
     ///   - hasMore: returns whether there is a page after the given page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool

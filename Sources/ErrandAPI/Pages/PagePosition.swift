@@ -62,7 +62,7 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
-    /// Returns the query items or the URL, with the values replaced that `sensitivity` declares secret.
+    /// Returns the query items or the URL. The values that `sensitivity` declares secret are replaced.
     func shown(by sensitivity: Sensitivity) -> String {
         switch kind {
         case .query(let items):

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// A page with the position of the next page, and the reason why the next page must not be requested.
+/// A page with the position of the next page, and the reason why the next page must not be requested, if any.
 struct PageStep<Output: Sendable>: Sendable {
     let page: ResultPage<Output>
     let failure: (any Error)?

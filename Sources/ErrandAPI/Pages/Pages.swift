@@ -39,9 +39,8 @@ extension APIClient {
     ///   - position: the position of the page, such as ``ResultPage/next`` of the previous page. Default: the first page.
     ///   - allowedOrigins: the further origins to which the position may lead: see ``PaginationPolicy/allowedOrigins``. Default:
     ///     none.
-    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. A redirect may
-    ///   have led to an origin that is not allowed. If such an origin names a forbidden next page, this function throws the error of
-    ///   the next page, and returns no page.
+    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. If a redirect has led
+    ///   to an origin that is not allowed, and that origin names a forbidden next page, this function throws the error of the next page.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {
@@ -85,8 +84,8 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
         } catch {
-            // A later check would compare the position with the origin of the call. A foreign page may have named exactly that
-            // origin.
+            // The check must be made now. A later check would compare the position with the origin of the call, and a page of another
+            // origin may have named the origin of the call.
             if originOfCall == nil { page.next = nil }
             return PageStep(page: page, failure: error)
         }

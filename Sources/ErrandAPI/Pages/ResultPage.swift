@@ -27,6 +27,6 @@ extension ResultPage: CustomStringConvertible, HidesStorage {
     /// The description, and the next position.
     package var shownFields: KeyValuePairs<String, Any> { ["page": description, "next": next.map { shown($0) } ?? "none"] }
 
-    /// Returns the position, with the values replaced that the request declares secret.
+    /// Returns the position. The values that the request declares secret are replaced.
     private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }
 }

@@ -17,7 +17,8 @@ extension APIClient {
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
     /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
     ///   If the timeout would pass before the next request, the call fails immediately.
-    /// - If a response with the status 200 had an `ETag`, the next request has `If-None-Match`, and 304 means that nothing has changed.
+    /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. The status 304 then means that the response
+    ///   has not changed.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. A first
     ///   request that is not idempotent is repeated only if no part of the request was sent.
     ///

@@ -17,8 +17,8 @@ public struct PollingError: RequestFailure, NumberedFailure {
 
         /// The work was not done within the policy's timeout.
         public static let timedOut = Code("polling timed out")
-        /// There is no URL to poll: a request other than GET or HEAD got 202 without a `Location`, or another status that does not end
-        /// the polling.
+        /// There is no URL to poll. A request with a method other than GET and HEAD got a 202 without a `Location`, or another status that
+        /// does not end the polling.
         public static let noLocation = Code("no URL to poll")
         /// The `Location` is at an origin that the policy does not allow.
         public static let foreignOrigin = Code("URL to poll at another origin")

@@ -1,8 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A lock for one holder at a time. Waiters get the lock in the order in which they asked. A cancelled waiter is removed from the
-/// queue.
+/// A lock for one holder at a time. Waiters get the lock in the order of their requests. A cancelled waiter is removed from the queue.
 final class FairLock: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 

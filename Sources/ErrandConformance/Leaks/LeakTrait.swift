@@ -21,11 +21,11 @@ public import Testing
 /// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress
 ///
 /// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the resources
-/// of other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The time for
-/// which a test waits to start counts towards the test's `.timeLimit`. Tests of other suites may run at the same time: see
-/// `inParallelRuns`. All processes of the machine share the temporary folders.
+/// of other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The time before a
+/// test starts counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. All processes
+/// of the machine share the temporary folders.
 ///
-/// If a test shares something with later tests on purpose, such as a server, put a trait that starts the server before this trait.
+/// If tests share a resource on purpose, such as a server, start the resource with another trait, and put that trait before this trait.
 ///
 /// File descriptors are checked only on systems that have `/proc/self/fd`.
 public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {

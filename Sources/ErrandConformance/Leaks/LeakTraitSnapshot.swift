@@ -51,7 +51,7 @@ package struct OpenThings: Sendable {
         return target.hasPrefix("/") && !["/dev/", "/proc/", "/sys/", "/memfd:"].contains(where: target.hasPrefix)
     }
 
-    /// Returns whether a resource is open that was not open before.
+    /// Returns whether a new resource is open.
     package func isMore(than before: OpenThings) -> Bool {
         !newDescriptors(since: before).isEmpty || !temporaryEntries.isSubset(of: before.temporaryEntries)
             || work.contains { $0.value > before.work[$0.key] ?? 0 }

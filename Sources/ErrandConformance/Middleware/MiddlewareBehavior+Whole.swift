@@ -167,7 +167,7 @@ extension MiddlewareBehavior {
         },
     ]
 
-    /// Returns `request` with a value of every kind.
+    /// Returns `request` with values in all its parts.
     private static func marked(
         _ request: Request, _ method: HTTPRequest.Method, body: [String]
     ) throws -> (request: Request, recorder: RecordingEventSink) {

@@ -273,7 +273,7 @@ extension TransportBehavior {
     }
 
     private static func timedOut(_ operation: @escaping @Sendable () async throws -> Void) async throws -> TransportError? {
-        // An operation that takes longer than the deadline and the patience is cancelled, and throws WaitTimeout.
+        // If an operation takes longer than the deadline and the patience, the operation is cancelled, and throws WaitTimeout.
         await #expect(throws: TransportError.self) {
             try await withPatience("a deadline of 300 ms", within: .milliseconds(300) + Patience.forOne) { try await operation() }
         }

@@ -18,8 +18,8 @@ enum Patience {
     }
 }
 
-/// Returns the result of `operation`, which runs in its own task. If the operation ignores its cancellation, the function does not
-/// wait for its end.
+/// Returns the result of `operation`, which runs in its own task. The function does not wait for an operation that ignores its
+/// cancellation.
 ///
 /// - Parameters:
 ///   - what: the expected step, for the error.

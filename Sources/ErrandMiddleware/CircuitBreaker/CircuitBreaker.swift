@@ -1,8 +1,8 @@
 public import ErrandCore
 internal import Synchronization
 
-/// The circuits of the origins to which a stack sends requests. Use a breaker to read a circuit's state, and to isolate an
-/// origin or to close its circuit.
+/// The circuits of a stack, one for each origin. Use a breaker to read the state of a circuit, to isolate an origin, or to close its
+/// circuit.
 ///
 /// A breaker keeps at most 1,000 origins that have a failure in the window, and at most 1,000 origins that have no failure. If a limit
 /// is exceeded, the breaker removes the least recently used origin of that kind. The counts of a removed origin restart from zero. An
@@ -66,7 +66,7 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
         elapsed = makeStopwatch(on: clock)
     }
 
-    /// Returns the state of an origin's circuit: `.closed` for an origin that is not known.
+    /// Returns the state of an origin's circuit: `.closed` for an unknown origin.
     public func state(of origin: Origin) -> State {
         let now = elapsed()
         return machines.withLock { Self.shown($0[origin]?.state ?? .closed, at: now) }
@@ -82,7 +82,7 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// Allows requests to an origin again, and resets its counts.
     public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
 
-    /// The circuits that are not closed, at most five of them, and the number of closed circuits:
+    /// At most five circuits that are not closed, and the number of closed circuits:
     /// `circuit breaker, https://a.example: open for another 4.2 s, closed: 12`.
     public var description: String {
         let now = elapsed()

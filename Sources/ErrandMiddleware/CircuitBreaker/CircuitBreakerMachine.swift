@@ -24,7 +24,7 @@ package struct CircuitBreakerMachine: Sendable {
         /// The number of failed calls after the last call that succeeded.
         var failedInSuccession = 0
         var slow = 0
-        /// After a failed call, the server may ask for a wait. This is the latest instant at which such a wait ends.
+        /// The latest end of the waits that the server has asked for after failed calls.
         var pausedUntil: Duration?
     }
 
@@ -33,7 +33,7 @@ package struct CircuitBreakerMachine: Sendable {
 
     let policy: CircuitBreakerPolicy
     package private(set) var state = State.closed
-    /// The number of state changes. If a call began before a change of the state and ends after it, the call is not counted.
+    /// The number of state changes. If the state changes during a call, the call is not counted.
     private(set) var generation = 0
     private var slots: [Slot] = []
     /// The instant at which the last probe began.
@@ -74,7 +74,7 @@ package struct CircuitBreakerMachine: Sendable {
         /// The call failed. `retryAfter` is the wait that the server asked for. If the server asked for no wait, `retryAfter`
         /// is `nil`.
         case failed(retryAfter: Duration?)
-        /// The caller cancelled the call. Therefore the call says nothing about the server.
+        /// The caller cancelled the call. A cancelled call says nothing about the server.
         case cancelled
     }
 

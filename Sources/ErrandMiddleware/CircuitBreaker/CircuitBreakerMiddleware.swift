@@ -12,9 +12,9 @@ public import ErrandCore
 /// **Place:** inside `retry`, so that the breaker counts each attempt. The breaker is outside the limits, so that a refused
 /// request takes no slot. A refused request fails with ``CircuitBreakerError``. The request was not sent, and is not retried.
 ///
-/// **Opening:** the circuit opens when at least 20 calls were made within 30 s, and half of them have failed. If a server fails
-/// after many good calls, half of the calls have failed only after many more requests. Therefore, the circuit also opens after 20
-/// failures in succession (``CircuitBreakerPolicy/consecutiveFailures``).
+/// **Opening:** the circuit opens when at least 20 calls were made within 30 s, and half of them have failed. After many good calls, a
+/// failing server gets many more requests before half of the calls have failed. Therefore, the circuit also opens after 20 failures in
+/// succession (``CircuitBreakerPolicy/consecutiveFailures``).
 ///
 /// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes, which say
 /// nothing about the server:
@@ -24,8 +24,8 @@ public import ErrandCore
 /// - a failure because the device is offline
 /// - a call whose own timeout passes within 1 s (``CircuitBreakerPolicy/callTimeoutThreshold``)
 ///
-/// The own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set the threshold to the
-/// time that a healthy server needs. Otherwise, callers with short deadlines can open the circuit for all callers.
+/// A call's own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set the threshold to
+/// the time that a healthy server needs. Otherwise, callers with short deadlines can open the circuit for all callers.
 ///
 /// **Per request:** with `request.options.circuitBreaker = .off`, the request bypasses the breaker and is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {

@@ -9,7 +9,7 @@ internal import ErrandCore
 public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var failureRatio: Double
-    /// The number of calls within the window from which ``failureRatio`` and ``slowCallRatio`` apply: at least 1, 20 by default.
+    /// The smallest number of calls within the window for which ``failureRatio`` and ``slowCallRatio`` apply: at least 1, 20 by default.
     public var minimumCalls: Int
     /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. With
     /// `nil`, only ``failureRatio`` and ``slowCallRatio`` open the circuit.

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// The parts that must be equal in two requests if the requests share an exchange. A key contains secrets. Therefore a key is kept only
-/// in memory, and the description of a key shows no secret.
+/// The parts of a request that must be equal in requests that share an exchange. A key contains secrets. Therefore a key is kept only in
+/// memory, and the description of a key shows no secret.
 struct CoalesceKey: Hashable, Sendable {
     private let method: HTTPRequest.Method
     private let url: [String?]
@@ -12,8 +12,7 @@ struct CoalesceKey: Hashable, Sendable {
     /// The phase limits of the stack. A condition of the stack may choose other limits for each request.
     private let limits: [Duration?]?
 
-    // These fields are always compared. A different value selects another response for the same URL, or describes other
-    // content.
+    // The fields that are always compared. A different value selects another response for the same URL, or describes other content.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]

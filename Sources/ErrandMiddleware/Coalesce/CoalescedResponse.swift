@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A caller's request, and the time that was left until the deadline when the request reached this layer.
+/// A caller's request, and the remaining time until the deadline at the moment when the request reached this layer.
 struct Caller: Sendable {
     var request: Request
     /// The head of the response; `nil` before the head arrives.
@@ -29,7 +29,7 @@ struct Caller: Sendable {
 struct SharedSeat: Sendable {
     let exchange: SharedExchange
     let member: Int
-    /// Whether the exchange began because of this caller.
+    /// Whether this caller has started the exchange.
     let isFirst: Bool
 
     /// Waits for the caller's own response.

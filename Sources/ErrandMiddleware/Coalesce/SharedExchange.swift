@@ -163,7 +163,7 @@ final class SharedExchange: Sendable {
     }
 
     private func beginRead(_ number: Int, _ reader: ResponseBody.SharedIterator) {
-        // The last member may have left, from another task, before the read was registered.
+        // Another task may have removed the last member before the read was registered.
         work.begin(number, while: { !state.withLock(\.isOver) }) { [self] in
             do {
                 receive(try await reader.next())

@@ -56,7 +56,7 @@ struct SharedExchangeState: Sendable {
     struct Effects: Sendable {
         var waiters: [CheckedContinuation<Void, any Error>] = []
         var lifetimes: [ExchangeLifetime] = []
-        /// Whether the exchange has just been closed to new callers. Reported once.
+        /// Whether the exchange has just been closed to new callers. This value is true only once.
         var isClosing = false
 
         func resumeWaiters() { for waiter in waiters { waiter.resume() } }
@@ -83,8 +83,7 @@ struct SharedExchangeState: Sendable {
 
     // MARK: Members
 
-    /// Adds a member. Returns `nil` if the exchange is closed. Also returns `nil` if there is no response yet, and the caller must
-    /// not wait for the response.
+    /// Adds a member. Returns `nil` if the exchange is closed, or if the caller must not wait and there is no response yet.
     mutating func join(mayWait: Bool) -> Int? {
         guard isOpen, mayWait || result != nil else { return nil }
         nextMember += 1
@@ -215,7 +214,7 @@ struct SharedExchangeState: Sendable {
             let hasRoom = members[id].map { $0.isAsking || !isAsked || $0.chunks.bytes + chunk.count <= limitBytes } ?? false
             if hasRoom {
                 members[id]?.chunks.append(chunk)
-                // The read is complete. From now until the member's next read, the buffer of the member is limited again.
+                // The read is complete. Until the member's next read, the buffer of the member is limited again.
                 members[id]?.isAsking = false
             } else {
                 if let lifetime = members.removeValue(forKey: id)?.lifetime { lifetimes.append(lifetime) }

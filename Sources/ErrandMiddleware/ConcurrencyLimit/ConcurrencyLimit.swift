@@ -19,10 +19,9 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
 
     /// A limit that adapts by additive increase and multiplicative decrease.
     ///
-    /// The limit grows by one for each exchange that succeeds while at least half of the limit is in use. The limit is multiplied by
-    /// `decrease` for each exchange that is refused (429, 503) or fails. The same applies if the response head takes longer than
-    /// `slow`. A failure before the request was sent does not change the limit. Examples are an invalid URL, and an open circuit in
-    /// an inner layer.
+    /// If an exchange succeeds while at least half of the limit is in use, the limit grows by one. If an exchange is refused (429, 503),
+    /// fails or is slow, the limit is multiplied by `decrease`. A failure before the request was sent does not change the limit. Examples
+    /// are an invalid URL, and an open circuit in an inner layer.
     ///
     /// - Parameters:
     ///   - initial: the limit at the start, from `minimum` to `maximum`. Default: 20.

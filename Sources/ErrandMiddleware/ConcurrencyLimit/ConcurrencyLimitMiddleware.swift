@@ -9,8 +9,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** next to the transport, inside the cache, `coalesce` and `retry`. No slot is held during a backoff. With N slots, at most N
-/// exchanges are on the wire. A slot is freed when the exchange ends on the wire, whether or not the body has been read. If the response
-/// has at most 64 KiB, its slot is freed even if no code reads the body.
+/// exchanges are on the wire. A slot is freed when the exchange ends on the wire, even if the body is still unread. If the response has at
+/// most 64 KiB, its slot is freed even if no code reads the body.
 ///
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code
 /// `timedOut`, in the phase `queue`.

@@ -29,8 +29,8 @@ public import ErrandCore
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
 /// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its
 /// body. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
-/// responds, there is no fallback. Values and closures need no share of the time. They are used when the first sender has failed, even
-/// after the deadline.
+/// responds, there is no fallback. Values and closures need no share of the time. If the first sender fails, a value or a closure gives the
+/// response, even after the deadline.
 ///
 /// **Per request:** with `request.options.fallback = .off`, there is no fallback.
 public struct FallbackMiddleware: HTTPMiddleware {
@@ -77,9 +77,9 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     /// Creates a fallback that sends the request to another sender.
     ///
-    /// The request is sent only if its body can be sent again, and if there is no risk that the request is processed twice. If the
-    /// request is not idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no
-    /// `Idempotency-Key`, it is sent only if the first server certainly did not process it.
+    /// The request is sent only if its body can be sent again, and if no second processing is possible. A request that is not idempotent
+    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no `Idempotency-Key` is sent only if the
+    /// first server certainly did not process the request.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.

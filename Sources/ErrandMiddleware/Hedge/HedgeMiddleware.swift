@@ -14,9 +14,8 @@ internal import Synchronization
 /// can be sent again, and without an upgrade. Other requests are only passed on. Each attempt after the first attempt takes a token of a
 /// ``RetryBudget``. If the budget is empty, no request is hedged. Otherwise a slow, overloaded server would get twice the load.
 ///
-/// If an attempt fails while another attempt is in progress, the result of the other attempt is used. If no other attempt is in
-/// progress, the failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of
-/// its request.
+/// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
+/// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.
 ///
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.

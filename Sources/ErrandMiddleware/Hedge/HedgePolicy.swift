@@ -23,7 +23,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             return Delay(kind: .fixed(delay))
         }
 
-        /// The time within which the given share of the origin's recent responses arrived. A response that takes longer is slow.
+        /// The time within which the given share of the origin's recent responses has arrived. Slower responses count as slow.
         ///
         /// - Parameters:
         ///   - share: the share of responses that are not slow; more than 0 and less than 1. Requests with a slower

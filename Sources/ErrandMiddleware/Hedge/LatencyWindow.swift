@@ -29,7 +29,7 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// Returns the percentile for `share`: the shortest duration that this share of the values does not exceed. `nil` if there are
+    /// Returns the percentile for `share`: the shortest duration that is at least as long as this share of the values. `nil` if there are
     /// fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         advance(to: now)

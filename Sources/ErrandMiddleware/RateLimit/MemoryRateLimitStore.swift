@@ -45,8 +45,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits, Cu
         return machines.withLock { $0[key] ?? RateLimitMachine() }.available(limit, at: now)
     }
 
-    /// Removes everything that is stored for a key, which is its grants and the server's rate-limit fields. The next request of
-    /// the key is sent immediately.
+    /// Removes the grants and the server's rate-limit fields that are stored for a key. The next request of the key is sent immediately.
     ///
     /// If a request is waiting because of the server's fields, the middleware notices the removal within a minute. A key is the
     /// text that the scope of the limit returns for a request: `https://a.example` for ``/ErrandCore/RequestScope/origin``, an

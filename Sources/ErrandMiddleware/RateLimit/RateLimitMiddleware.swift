@@ -17,13 +17,13 @@ internal import ErrandFormats
 /// returned unchanged.
 ///
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code `timedOut`,
-/// in the phase `queue`. If it is known that the wait will be too long, the request fails immediately with ``RateLimitError``. Newer
-/// fields from the server can end a wait early. If this middleware gets the newer fields, the wait ends immediately. If another process
-/// that shares the store gets the fields, the wait ends within a minute.
+/// in the phase `queue`. If the known wait is too long, the request fails immediately with ``RateLimitError``. Newer fields from the server
+/// can end a wait early. If this middleware gets the newer fields, the wait ends immediately. If another process that shares the store gets
+/// the fields, the wait ends within a minute.
 ///
-/// The middleware obeys a server's wait for at most an hour, or for at most `maxServerWait` if that is longer. If the server
-/// asks for a longer wait, requests fail immediately during that time. Afterward, one request is sent as a probe. The response
-/// to the probe decides about the other requests.
+/// The middleware obeys a server's wait for at most an hour, or for at most `maxServerWait` if `maxServerWait` is longer. If the server
+/// asks for a longer wait, requests fail immediately during the obeyed time. Afterward, one request is sent as a probe. The response to the
+/// probe decides about the other requests.
 ///
 /// **Per request:** with `request.options.rateLimit = .off`, the request bypasses the queue, and rate-limit fields in its
 /// response are ignored. `request.options.priority` sets the order.

@@ -42,8 +42,8 @@ extension RateLimiter {
         }
     }
 
-    /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server caused the wait, the
-    /// sleep also ends when the server sends newer fields, which `updateCount` does not include yet.
+    /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server caused the wait, the sleep
+    /// also ends when the server has sent fields more than `updateCount` times.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter updateCount: Int) async throws {
         let end = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {
@@ -54,7 +54,7 @@ extension RateLimiter {
             }
         }
         defer { within(key) { $0.pause = nil } }
-        // No rate-limit field of the server shortens a wait that the app's own limit causes.
+        // Rate-limit fields of the server can't shorten a wait that the app's own limit causes.
         if cause != .server {
             if begin(nil) { try await clock.sleep(for: wait.bounded) }
             return
@@ -69,9 +69,9 @@ extension RateLimiter {
         }
     }
 
-    /// Decides who gets a grant. If a waiter is more urgent than the leader, that waiter gets the grant; otherwise the leader. If
-    /// the leader gets the grant, the next waiter becomes the leader. Every tenth grant goes to the waiter that has queued
-    /// longest.
+    /// Decides which waiter gets a grant. If a waiter is more urgent than the leader, this waiter gets the grant. Otherwise, the leader
+    /// gets the grant. If the leader gets the grant, the next waiter becomes the leader. Every tenth grant goes to the waiter that has
+    /// queued longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, QueueOutcome) {
         within(key) { queue in
             queue.grantsSinceOldest += 1

@@ -30,7 +30,7 @@ extension RateLimiter {
         var updateCount = 0
         var waiters = WaitQueue<Waiter>()
 
-        /// The number of grants since the last grant to the waiter that waited longest.
+        /// The number of grants since the last grant that went to the longest waiter.
         var grantsSinceOldest = 0
 
         var isEmpty: Bool { leader == nil && waiters.isEmpty }

@@ -27,8 +27,8 @@ final class RateLimiter: Sendable {
         var isProbe = false
     }
 
-    /// The longest time for which a leader sleeps, before it asks the store again, if the server caused the wait. A shared store
-    /// may have newer fields.
+    /// The longest sleep of a leader, if the server caused the wait. The leader then asks the store again, because a shared store may have
+    /// newer fields.
     static let longestSleep = Duration.seconds(60)
     /// The longest time for which the limiter obeys a server's wait. If `maxServerWait` in the settings is longer, the limiter
     /// obeys the wait for `maxServerWait`.
@@ -84,8 +84,7 @@ final class RateLimiter: Sendable {
     /// Returns whether the queue is empty, and whether the request is a probe. A probe finds out whether the server accepts requests
     /// again.
     ///
-    /// - Throws: ``RateLimitError`` while requests are refused. They are refused if the server asked for a wait above the
-    ///   maximum.
+    /// - Throws: ``RateLimitError`` while requests are refused, because the server asked for a wait above the maximum.
     private func admit(_ key: String, _ request: Request) throws -> (isFree: Bool, isProbe: Bool) {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
@@ -105,7 +104,7 @@ final class RateLimiter: Sendable {
         keys.withLock { $0.serverWaits.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
-    /// Returns how long requests are refused. They are refused if the server asked for a wait above the maximum.
+    /// Returns how long requests are refused, because the server asked for a wait above the maximum.
     func excess(_ key: String) -> Duration? {
         let now = elapsed()
         return keys.withLock { $0.serverWaits.wait(key, at: now) }
@@ -194,7 +193,7 @@ final class RateLimiter: Sendable {
         return isTooLong ? RateLimitError(request: call.request, retryAfter: wait, cause: cause) : nil
     }
 
-    /// Passes a grant to the next waiter, because the owner of the grant no longer waits. Without a waiter, the grant is lost.
+    /// Passes a grant to the next waiter, because the owner of the grant no longer waits. If no request waits, the grant is lost.
     func pass(_ grant: RateLimitGrant?, _ key: String) {
         guard let grant else { return }
         let next = within(key) { $0.waiters.popFirst() }

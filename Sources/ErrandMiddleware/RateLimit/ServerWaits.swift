@@ -26,8 +26,8 @@ struct ServerWaits: Sendable {
 
     /// Decides whether a request may be sent.
     ///
-    /// - Parameter hasEndedEarly: a closure that returns whether the server's wait has ended early. The reason is newer fields,
-    ///   or the removal of the key.
+    /// - Parameter hasEndedEarly: a closure that returns whether the server's wait has ended early, because of newer fields or because the
+    ///   key was removed.
     mutating func enter(_ key: String, at now: Duration, hasEndedEarly: () -> Bool) -> Entry {
         guard !excesses.isEmpty, let excess = excesses[key] else { return .go }
         if now >= excess.until {
@@ -41,11 +41,10 @@ struct ServerWaits: Sendable {
         return .refused(for: excess.until - now)
     }
 
-    /// Returns how long requests are refused. They are refused if the server asked for a wait above the maximum. `nil` if requests are
-    /// not refused.
+    /// Returns how long requests are refused, because the server asked for a wait above the maximum. `nil` if requests are not refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
-    /// Ends a probe, after its response was observed. After a probe without a response, another probe is sent.
+    /// Ends a probe, after its response was observed. If a probe had no response, another probe is sent.
     mutating func endProbe(_ key: String, hasResponse: Bool, at now: Duration) {
         guard excesses[key]?.isProbing == true else { return }
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }

@@ -51,10 +51,10 @@ extension RedirectPolicy {
         /// Send this request instead, which should be a changed copy of ``Hop/next``. The request belongs to the same call: see
         /// ``/ErrandCore/Request/continuingCall(of:)``.
         ///
-        /// If this or an earlier redirect has led to another origin, everything that must not reach another origin is removed
-        /// again: sensitive fields and options that are bound to their origin, as in
-        /// ``/ErrandCore/Request/removeOriginBoundValues()``, and sensitive query items that were not in the `Location`. Each
-        /// change by your closure also restarts the search for loops.
+        /// If this or an earlier redirect has led to another origin, the library removes values that must not reach another origin. These
+        /// values are sensitive fields and options that are bound to their origin, as in ``/ErrandCore/Request/removeOriginBoundValues()``.
+        /// Sensitive query items that were not in the `Location` are removed too. Each change by your closure also restarts the search for
+        /// loops.
         public static func follow(_ request: Request) -> Choice {
             Choice(kind: .follow(request, keepingCredentialsBecause: nil))
         }
@@ -83,7 +83,7 @@ extension RedirectPolicy {
             Choice(kind: .follow(request, keepingCredentialsBecause: reason))
         }
 
-        /// Throw this error. Its earlier attempts are added if it is a ``/ErrandCore/RequestFailure``.
+        /// Throw this error. If the error is a ``/ErrandCore/RequestFailure``, the earlier attempts of the call are added to the error.
         public static func fail(_ error: any Error) -> Choice { Choice(kind: .fail(error)) }
     }
 
@@ -99,8 +99,8 @@ extension RedirectPolicy {
     /// })
     /// ```
     ///
-    /// The limits of the policy apply first. If the policy refuses a redirect or returns the redirect, the closure is not called.
-    /// A request that the closure chooses must obey ``allowsDowngrade`` too.
+    /// The limits of the policy apply first. If the policy refuses or returns a redirect, the closure is not called. A request that the
+    /// closure chooses must obey ``allowsDowngrade`` too.
     ///
     /// The closure must be quick, because the body and the connection of the redirect are held while the closure runs. Requests
     /// with two policies of this function never share an exchange (`coalesce`), unless both policies are copies of one policy.

@@ -6,7 +6,7 @@ internal import ErrandFormats
 /// standard](https://fetch.spec.whatwg.org/#http-redirect-fetch).
 ///
 /// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method except HEAD into GET. 301
-/// and 302 change only POST. In all other cases the method and the body are kept; if the body can't be sent again, the redirect is
+/// and 302 change only POST. In all other cases, the method and the body are kept. If the body can't be sent again, the redirect is
 /// returned.
 ///
 /// If the origin (scheme, host or port) changes, the following parts are removed for this hop and all later hops:
@@ -19,7 +19,7 @@ internal import ErrandFormats
 ///
 /// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
 /// the response. If the layer `hsts` knows that the host of the target demands https, the scheme becomes https before the origins are
-/// compared. Such a redirect is no redirect from https to http.
+/// compared. Then the redirect stays on https, and is not refused.
 ///
 /// Redirects that lead in a loop end the call early: a call sends one request (one method and URL) at most twice. A response with
 /// `Set-Cookie` restarts this count, because a page that needs a cookie often redirects to itself.

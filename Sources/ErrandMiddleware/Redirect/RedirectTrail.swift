@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The redirects of one call, which decide together with the policy about the next redirect. The decision is pure:
+/// The redirects of one call. These redirects and the policy together decide about the next redirect. The decision is pure:
 /// ``RedirectMiddleware`` performs it.
 struct RedirectTrail {
     /// The step after a response.
@@ -18,11 +18,11 @@ struct RedirectTrail {
         let event: String
         /// The change of the redirect's target from http to https; `nil` if the target was not changed.
         let change: RedirectRecord?
-        /// Whether a server may have processed the redirected request, whose repetition would repeat the work.
+        /// Whether a server may have processed the redirected request. A repetition would then repeat the work.
         let mayBeProcessed: Bool
     }
 
-    /// A request as far as it decides about loops.
+    /// The parts of a request by which loops are found.
     private struct Visit: Hashable {
         let method: HTTPRequest.Method
         let url: HTTPURL
@@ -97,7 +97,7 @@ struct RedirectTrail {
         throw InvalidURLError(request.head.path ?? "", request.head.authority == nil ? .missingHost : .invalidTarget)
     }
 
-    /// Removes what must not reach another origin, and the sensitive query items that the app has added.
+    /// Removes the values that must not reach another origin, and the sensitive query items that the app has added.
     ///
     /// - Parameter standard: the request of the policy, whose query comes from the server.
     private static func removeSecrets(of request: inout Request, unlessIn standard: Request) {

@@ -11,7 +11,7 @@ public import ErrandCore
 public struct ResiliencePolicy: Sendable, CustomStringConvertible {
     /// The timeout of the whole call, including all attempts, waits and the body: 30 s by default.
     public let totalTimeout: Duration
-    /// The timeout of each attempt, from the moment when the attempt has its slot: 10 s by default.
+    /// The timeout of each attempt, without the wait for a slot: 10 s by default.
     public let attemptTimeout: Duration
     /// The retry policy: ``RetryPolicy/standard`` by default.
     public let retry: RetryPolicy

@@ -4,11 +4,10 @@ internal import Synchronization
 /// Limits the retries of each origin, so that retries do not prolong the overload of a server.
 ///
 /// Each origin has a bucket of tokens. A retry takes one token. Each successful call adds ``perSuccess`` tokens, and each second adds
-/// ``perSecond`` tokens. A bucket has at most ``reserve`` tokens. Therefore calls are retried after a short failure. If a server
-/// fails for a minute, each client sends few more retries than its reserve. If the bucket is empty, the last response is returned, or
-/// the last error is thrown. This happens immediately, with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several
-/// stacks may share a budget. If the server certainly did not process a request, one further attempt takes no token
-/// (``RetryPolicy``).
+/// ``perSecond`` tokens. A bucket has at most ``reserve`` tokens. Therefore calls are retried after a short failure. If a server fails for
+/// a minute, each client sends only a few more retries than its reserve. If the bucket is empty, the call immediately returns the last
+/// response or throws the last error, with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a
+/// budget. If the server certainly did not process a request, one further attempt takes no token (``RetryPolicy``).
 ///
 /// ```swift
 /// let budget = RetryBudget(reserve: 20, perSuccess: 0.1)
@@ -37,7 +36,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     private let elapsed: @Sendable () -> Duration
     /// The buckets that are not full. If an origin has no bucket here, its bucket is full.
     private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
-    /// Whether a token was ever taken. Before that, every bucket is full, and a successful call adds no token.
+    /// Whether any token was taken. Before the first token is taken, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)
 
     /// Creates a budget.

@@ -27,9 +27,9 @@ internal import ErrandFormats
 ///
 /// A call that is cancelled is never sent again.
 ///
-/// If calls shared an exchange (with ``CoalesceMiddleware`` as an inner layer), these calls are retried together. If a shared exchange
-/// fails, this takes only one token of the budget. Calls with the same policy wait for the same time, so that they can share the next
-/// attempt. If a shared exchange succeeds, the budget gets tokens only once.
+/// If calls shared an exchange (with ``CoalesceMiddleware`` as an inner layer), these calls are retried together. The failure of a shared
+/// exchange takes only one token of the budget. Calls with the same policy wait for the same time, so that they can share the next attempt.
+/// If a shared exchange succeeds, the budget gets tokens only once.
 ///
 /// **Per request:** set `request.options.retry` to `.off` or `.use(policy)`. With `request.options.idempotencyKey = .attached`, a
 /// POST can be sent again, with the same key each time.

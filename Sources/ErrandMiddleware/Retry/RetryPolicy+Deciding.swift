@@ -14,7 +14,7 @@ extension RetryPolicy {
 
         /// The head of the response; `nil` if the attempt failed without a response.
         public var response: HTTPResponse? { try? result.get() }
-        /// The error; `nil` if there is a response, whatever its status is.
+        /// The error; `nil` if there is a response with any status.
         public var error: (any Error)? {
             if case .failure(let error) = result { error } else { nil }
         }
@@ -46,8 +46,8 @@ extension RetryPolicy {
 
         /// The decision of the policy.
         public static let byPolicy = Choice(kind: .byPolicy)
-        /// Make another attempt, whatever the method and the status are. The attempt begins after the policy's backoff, and not
-        /// before `Retry-After`.
+        /// Make another attempt, with any method and after any status. The attempt begins after the policy's backoff, and not before
+        /// `Retry-After`.
         ///
         /// The usual limits apply to this attempt: ``maxAttempts``, the budget, the deadline, and whether the body can be sent
         /// again.
@@ -70,10 +70,10 @@ extension RetryPolicy {
     /// })
     /// ```
     ///
-    /// The closure is called after each attempt, also if the attempt was successful. It is not called after a cancellation. The
-    /// closure must be quick, because the call waits for the closure. A request that is not idempotent ([RFC 9110, section
-    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns ``Choice/retry``.
-    /// The policy's own decision, ``Attempt/decision``, never causes this risk.
+    /// The closure is called after each attempt, even after a successful attempt, but not after a cancellation. The closure must be quick,
+    /// because the call waits for the closure. A request that is not idempotent ([RFC 9110, section
+    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns ``Choice/retry``. The
+    /// policy's own decision, ``Attempt/decision``, never causes this risk.
     ///
     /// The retry budget and the number of attempts of the policy apply. If a result is not ready, such as after a 202, use a response
     /// validator with `.retry(_:atMost:)`. That validator has its own number of attempts, and takes no tokens from the budget.

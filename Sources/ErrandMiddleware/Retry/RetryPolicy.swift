@@ -1,19 +1,18 @@
 public import ErrandCore
 
-/// Decides whether a request is sent again, and how long to wait before. The decision is a pure function.
+/// Decides whether a request is sent again, and how long the call waits before the next attempt. The decision is a pure function.
 ///
 /// A failed attempt belongs to one of three classes:
 ///
-/// - The request was **never sent**. It is sent again after a backoff, whatever its method is. These attempts are included in
-///   ``maxAttempts``, and take tokens of the budget. If a host is mistyped or refuses connections, the call therefore ends
-///   after ``maxAttempts``, even if there is no deadline.
+/// - The request was **never sent**. A request with any method is sent again after a backoff. These attempts are included in
+///   ``maxAttempts``, and take tokens of the budget. Therefore, if the name of a host is wrong, or the host refuses connections, the call
+///   ends after ``maxAttempts``, even without a deadline.
 /// - The server said that it **did not process the request** ([RFC 9113, section
-///   8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed. The request is sent again
-///   immediately, once, whatever its method is. This extra attempt is not included in ``maxAttempts``, and takes no token of the
-///   budget.
-/// - The request **may have been processed**. It is sent again if the connection failed, or if the response has one of ``statuses``.
-///   The method must be idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), such as QUERY,
-///   or the request must have an `Idempotency-Key`.
+///   8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed. A request with any method is sent again
+///   immediately, once. This extra attempt is not included in ``maxAttempts``, and takes no token of the budget.
+/// - The request **may have been processed**. The request is sent again if the connection failed, or if the response has one of
+///   ``statuses``. The method must be idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), such as
+///   QUERY, or the request must have an `Idempotency-Key`.
 ///
 /// A request is never sent again if its body can be read only once, or if the call was cancelled. The same applies if the wait would
 /// end after the deadline.
@@ -73,8 +72,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     /// Three attempts, a backoff from 100 ms that doubles up to 20 s, full jitter, and a `Retry-After` of up to 60 s.
     public static let standard = RetryPolicy()
 
-    /// The policy ``standard``, which in addition adds an `Idempotency-Key` to POST and PATCH. These requests can then be sent
-    /// again.
+    /// The policy ``standard``, with an `Idempotency-Key` for POST and PATCH. With the key, these requests can be sent again.
     public static let standardWithKeys = RetryPolicy(keyedMethods: [.post, .patch])
 
     /// The attempts, the backoff and the settings that differ from the default: `3 attempts, 100 ms to 20 s`.
@@ -149,8 +147,8 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - situation: the attempt that has ended.
-    ///   - random: a closure that returns a number that is at least 0 and less than 1. It is called only if the decision needs
-    ///     a random wait.
+    ///   - random: a closure that returns a number that is at least 0 and less than 1. The closure is called only if the decision needs a
+    ///     random wait.
     package func decide(_ situation: Situation, random: @autoclosure () -> Double) -> Decision {
         switch situation.outcome {
         case .permanent:

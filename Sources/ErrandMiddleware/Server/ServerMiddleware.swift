@@ -23,13 +23,13 @@ public import ErrandCore
 /// | `server("api.example").server(path: "/v1")` | `https://api.example/v1/users` |
 /// | `server(headers: […])` | unchanged, with default fields |
 ///
-/// **Other origins:** a request that names another origin than the base URL passes unchanged. Therefore default fields, which may contain
-/// credentials, never reach another server. `authenticate` adds no credentials to such a request either. A redirect to another origin
-/// drops the default fields. A server with only a path passes every absolute request unchanged.
+/// **Other origins:** if a request names an origin other than the origin of the base URL, the request passes unchanged. Therefore default
+/// fields, which may contain credentials, never reach another server. `authenticate` adds no credentials to such a request either. A
+/// redirect to another origin drops the default fields. A server with only a path passes every absolute request unchanged.
 ///
-/// A server without a base URL and without a path does not know an origin. Its fields belong to the origin of the server with a base URL,
-/// whichever of the two servers is the outer server. In a stack without a base URL, these fields are added to every request, and a redirect
-/// to another origin drops only the sensitive fields. To send a field to another origin, set the field on the request.
+/// A server without a base URL and without a path does not know an origin. The fields of such a server belong to the origin of the server
+/// with a base URL, in either order of the two servers. In a stack without a base URL, these fields are added to every request, and a
+/// redirect to another origin drops only the sensitive fields. To send a field to another origin, set the field on the request.
 ///
 /// **Per request:** with `request.options.server = .off`, the request is not changed.
 public struct ServerMiddleware: HTTPMiddleware {
@@ -39,7 +39,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         /// scheme `http`.
         case host(https: Result<HTTPURL, InvalidURLError>, http: Result<HTTPURL, InvalidURLError>)
         case scheme(Result<String, InvalidURLError>)
-        /// A base URL of which only the path and the query are used.
+        /// A base URL. Only its path and its query are used.
         case path(String, Result<HTTPURL, InvalidURLError>)
         case none
     }
@@ -179,7 +179,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         return try await next.send(adapted(request))
     }
 
-    /// Returns the request, to which the base URL and the defaults were added.
+    /// Returns the request with the base URL and the defaults.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``.
     func adapted(_ request: Request) throws(InvalidURLError) -> Request {
@@ -236,7 +236,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         return request
     }
 
-    /// Binds the fields of the outer servers without an origin to the origin of this server.
+    /// Binds fields to the origin of this server. The fields come from outer servers that know no origin.
     private func claimFields(of request: inout Request) {
         let names = request.options.fieldsWithoutServer
         guard !names.isEmpty else { return }

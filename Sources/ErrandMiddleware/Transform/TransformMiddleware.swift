@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Changes each request before it is sent, or each response before it is returned. The change is made by your own closure, which may
-/// be asynchronous.
+/// Changes each request before it is sent, or each response before it is returned. Your own closure makes the change, and may be
+/// asynchronous.
 ///
 /// ```swift
 /// stack.transformRequest { $0.head.headerFields[.acceptLanguage] = "de" }

@@ -15,8 +15,8 @@ public import ErrandCore
 ///
 /// ## Validators and retry
 ///
-/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. It repeats the request whatever its method is, has its
-/// own count, and takes nothing from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
+/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. This decision repeats a request with any method, has its
+/// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
 /// layer repeats only safe requests, obeys `Retry-After`, and has a budget.
 ///
 /// ## Refreshing a token

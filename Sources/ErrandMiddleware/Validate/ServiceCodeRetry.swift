@@ -15,8 +15,8 @@ extension ResponseValidator {
     /// ```
     ///
     /// The envelope of the `APIClient` describes a ``/ErrandCore/ServiceError``, whose code is compared with `codes`. The status does not
-    /// matter. A request is repeated whatever its method is, because the back end itself reports the failure. List only codes after which
-    /// the back end has processed nothing.
+    /// matter. A request with any method is repeated, because the back end itself reports the failure. List only codes after which the back
+    /// end has processed nothing.
     ///
     /// If `Retry-After` is longer than the backoff, and is at most 60 s, the call waits for `Retry-After`. If the call can't be
     /// repeated any more, it fails with the last `ServiceError`, which lists the attempts. The call can't be repeated in these

@@ -45,7 +45,7 @@ public struct ValidateMiddleware: HTTPMiddleware {
                 ruling = try await rule(on: &response, request: request, by: chain, retries: retries, next: next)
             } catch {
                 response.discard()
-                // If the call was cancelled, it fails with `CancellationError`, whatever error the validator throws.
+                // A cancelled call fails with `CancellationError`, even if the validator throws another error.
                 try Task.checkCancellation()
                 request.reportRefusal(of: response.head, with: error)
                 throw CallAttempts(response.metadata.attempts).adding(to: error)

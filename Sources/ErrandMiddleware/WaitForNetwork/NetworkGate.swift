@@ -55,8 +55,8 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     /// The number of waiting calls and the path: `network gate, waiting calls: 2, path: unsatisfied`.
     public var description: String { "network gate, waiting calls: \(waitingCount), path: \(path)" }
 
-    /// Returns a sequence with the number of calls that wait for a network. The sequence also has each later change of the number. A
-    /// slow reader gets only the newest number. The sequence ends when the gate is released.
+    /// Returns a sequence with the number of calls that wait for a network, and with each later change of this number. A slow reader gets
+    /// only the newest number. The sequence ends when the gate is released.
     public func waitingCounts() -> AsyncStream<Int> { counts.values() }
 
     /// Waits until the path is satisfied, and the gate releases the call.
@@ -75,7 +75,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
             }
             guard isQueued else { return .failure(CancellationError()) }
             if let begun {
-                // The waiter may have left, from another task, before the watch was registered.
+                // Another task may have removed the waiter before the watch was registered.
                 watches.begin(begun, while: { state.withLock { $0.watch == begun } }) { [self] in await watch(begun) }
             }
             return nil

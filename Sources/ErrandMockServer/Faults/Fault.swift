@@ -21,8 +21,9 @@ public import ErrandCore
 /// - ``slowDrip``: the rest of the response is sent slowly. At the points before the head, the rest of the request is also read
 ///   slowly.
 ///
-/// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. If
-/// a client sends octets to a stalled server and then disconnects, the server detects the disconnection only when the server stops.
+/// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. A stalled
+/// server does not read. If a client sends octets to a stalled server and disconnects, the server detects the disconnection only when it
+/// stops.
 ///
 /// On HTTP/2, ``close``, ``reset`` and ``halfClose`` affect the whole connection, and ``stall`` affects the stream. A truncated chunk is a
 /// DATA frame whose announced length is larger than its content. Garbage is a frame with an impossible length. A wrong `Content-Length`
@@ -86,9 +87,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Only for HTTP/2: sends GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
     ///
     /// - Parameters:
-    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server then sends the
-    ///     response. With `false`, the frame says that the server did not process the stream, and the server sends nothing
-    ///     more.
+    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server then sends the response. With
+    ///     `false`, the frame reports that the stream was not processed, and the server sends nothing more.
     ///   - code: the error code. Default: 0 (`NO_ERROR`).
     public static func goAway(includesStream: Bool, code: UInt32 = 0) -> Fault {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")

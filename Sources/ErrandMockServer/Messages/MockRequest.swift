@@ -26,7 +26,7 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The protocol that TLS negotiated (ALPN, [RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)): `h2` or `http/1.1`. `nil`
     /// if the connection does not use TLS, or if the client named no protocol.
     public let negotiatedProtocol: String?
-    /// The reason for which the request is incomplete; `nil` if the request was received completely.
+    /// The reason why the request is incomplete; `nil` if the request was received completely.
     public internal(set) var failure: String?
 
     /// The method.

@@ -68,8 +68,8 @@ public struct MockResponse: Sendable {
     /// reads.
     public var bytesPerSecond: Int?
     /// Whether the response is sent after the head of the request, without waiting for the request's body: false by default. An
-    /// echo is always early. With an early response, a client that waits for `100 Continue` gets no `100 Continue`, and the
-    /// connection is closed.
+    /// echo is always early. If a client waits for `100 Continue`, an early response replaces the `100 Continue`, and the connection is
+    /// closed.
     public var isEarly = false
     /// Whether the connection is closed after the response (HTTP/1.1), or takes no further stream (HTTP/2): false by default.
     public var closesConnection = false

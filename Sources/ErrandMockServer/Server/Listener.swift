@@ -61,7 +61,7 @@ final class Listener: Sendable {
     func waitUntilClosed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// The error that is thrown if a listener never accepts connections, but its queue does not fill.
+/// The error of a listener that never accepts connections, but whose queue does not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
 }

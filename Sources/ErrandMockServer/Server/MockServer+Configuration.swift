@@ -12,7 +12,7 @@ extension MockServer {
         /// protocol is preferred. Without TLS, HTTP/2 must be the only protocol, and clients must use HTTP/2 with prior
         /// knowledge ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)).
         public var protocols: [ApplicationProtocol] = [.http1_1]
-        /// Whether the server sends `100 Continue`, if the client expects it, at the first read of the body: true by default.
+        /// Whether the first read of the body sends `100 Continue` to a client that expects this response: true by default.
         public var sendsContinue = true
         /// Whether the server never accepts connections: false by default. If true, the server keeps the operating system's
         /// connection queue full. Therefore, new connections are never established.

@@ -14,7 +14,7 @@ enum WireFraming: Sendable, Equatable {
     case byItself
 }
 
-/// The fate of a connection (HTTP/1.1) or a stream (HTTP/2) after an exchange.
+/// The state of a connection (HTTP/1.1) or a stream (HTTP/2) after an exchange.
 enum ExchangeEnd: Sendable {
     case done
     /// The connection is closed correctly: with TLS's closing alert, and after the client's remaining bytes were read.

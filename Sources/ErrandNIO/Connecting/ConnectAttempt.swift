@@ -30,8 +30,8 @@ final class ConnectAttempt: Sendable {
         events?.enter(step)
     }
 
-    /// Records the start of the TLS handshake with a proxy. Observers see no separate step: the whole dialog with a proxy is a part of
-    /// connecting.
+    /// Records the start of the TLS handshake with a proxy. For observers, the whole dialog with a proxy is a part of connecting, without
+    /// separate steps.
     func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
 
     /// Records the request for a tunnel to a proxy.
@@ -179,7 +179,7 @@ final class ConnectAttempt: Sendable {
             defer { state.channels = [] }
             return (state.channels, state.loading)
         }
-        // A shutdown waits for these channels. The channels must not wait for the close_notify of the other side.
+        // A shutdown waits for these channels. Therefore, the channels must not wait for the close_notify of the other side.
         for channel in channels { channel.closeAtOnce() }
         // A load in progress completes on the event loop. Until then, the loop must run.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)

@@ -32,8 +32,8 @@ struct ConnectProgress: Sendable {
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While the proxy opens a tunnel, the origin may be the cause of the
-    /// timeout: an HTTP proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While an HTTP proxy opens a tunnel, the origin may be the cause of the
+    /// timeout, because the proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message
     /// immediately.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 

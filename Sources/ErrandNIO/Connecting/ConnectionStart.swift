@@ -78,8 +78,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        // Bytes may arrive before the first exchange begins, and may belong to the response of this exchange. During a
-        // handshake, TLS must read.
+        // Bytes that arrive before the first exchange may belong to the response of this exchange. During a handshake, TLS must read.
         if isSecure { context.read() } else { isReadWanted = true }
     }
 

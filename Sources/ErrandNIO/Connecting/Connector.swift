@@ -57,8 +57,8 @@ struct Connector: Sendable {
     /// Calls `connect` when the files for TLS are loaded. Without TLS, and after the first connection, `connect` is called
     /// immediately.
     ///
-    /// `connect` is called on the event loop. On another thread, the connection could fail before a caller waits for it, and the reason
-    /// would be lost.
+    /// `connect` is called on the event loop. On another thread, the connection could fail before a caller waits for the connection, and
+    /// the reason would be lost.
     private func whenLoaded(
         _ attempt: ConnectAttempt, _ route: Route, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
     ) {
@@ -148,8 +148,8 @@ struct Connector: Sendable {
                     ready.fail(ChannelError.eof)
                 }
             case .failure(let error):
-                // If an attempt is cancelled before its channel opens, SwiftNIO reports that no address can be reached. The reason is the
-                // cancellation.
+                // If an attempt is cancelled before its channel opens, SwiftNIO reports that no address can be reached. The real reason is
+                // the cancellation.
                 ready.fail(attempt.isCancelled ? CancellationError() : Self.isTimeout(error) ? ConnectTimeoutError(attempt) : error)
             }
         }

@@ -122,8 +122,8 @@ final class Exchange: Sendable {
     /// exchange from the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // After the ticket was made, a connection may have taken the exchange and may have been lost. Then the exchange may
-            // be queued again. Only the later ticket is valid then.
+            // After the ticket was made, a connection may have taken the exchange and may have been lost. The exchange may then be queued
+            // again, and only the later ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -275,9 +275,9 @@ final class Exchange: Sendable {
 
     private var elapsed: Duration { .nanoseconds((NIODeadline.now() - started).nanoseconds) }
 
-    /// Adds to a failure whether an earlier connection may have delivered the request. If the server may have caused the failure,
-    /// the message ends with the server's address, such as ` (192.0.2.1:443)`, or with the proxy, such as ` (through the HTTP
-    /// proxy proxy.example:3128)`.
+    /// Adds to a failure whether an earlier connection may have delivered the request. If the server may have caused the failure, the
+    /// message ends with the server's address, such as ` (192.0.2.1:443)`. Through a proxy, the message ends with the proxy, such as
+    /// ` (through the HTTP proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }
@@ -288,7 +288,7 @@ final class Exchange: Sendable {
         failure.message += failure.message.isEmpty ? "" : " "
         if let proxy = route.proxy {
             failure.message += "(through the \(proxy.shown))"
-            // This side has a connection, and perhaps TLS, only with the proxy.
+            // The client has a connection, and perhaps TLS, only with the proxy.
             if route.isForwarded, failure.code == .connectionLost || failure.code == .tls { failure.proxy = proxy.shown }
         } else {
             let address = peer.address.containsOctet(UInt8(ascii: ":")) ? "[\(peer.address)]" : peer.address

@@ -40,10 +40,10 @@ protocol HTTPHandler: AnyObject {
     /// Ends an attempt whose request body can't be sent.
     func endUpload(of attempt: AttemptID, because error: any Error)
 
-    /// Writes as much of a body in memory as the connection takes.
+    /// Writes the next part of a body in memory, up to the amount that the connection takes.
     func writeMemory(of attempt: AttemptID)
 
-    /// Ends an exchange that the caller has given up, whichever attempt is in progress.
+    /// Ends an exchange that the caller has given up, in any attempt.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
     /// Ends an attempt whose reader has given up the response before the response is complete. Does nothing if `attempt` is

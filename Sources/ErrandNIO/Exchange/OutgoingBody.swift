@@ -7,7 +7,7 @@ struct OutgoingBody {
     /// The maximum size of an in-memory body that is written together with the head: 16 KiB.
     static let joinedBytes = 16 * 1024
 
-    /// The time at which the body of a request follows its head.
+    /// Whether a request has a body, and when the body is sent.
     enum Kind: Sendable, Equatable {
         case none
         /// The body follows the head.

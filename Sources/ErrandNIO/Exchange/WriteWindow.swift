@@ -2,10 +2,10 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A limit on the number of bytes that wait to be sent over a connection. While more bytes than the limit are unsent, these tasks
-/// wait: the task that reads a request's body, and the tasks that write to an upgraded connection.
+/// A limit on the number of unsent bytes of a connection. While the number exceeds the limit, the task that reads a request's body waits.
+/// Tasks that write to an upgraded connection wait too.
 final class WriteWindow: Sendable {
-    /// The number of unsent bytes up to which a task may write more: 256 KiB. One more write may exceed this number.
+    /// The number of unsent bytes above which a task must wait: 256 KiB. The last write before the wait may exceed this number.
     static let limitBytes = 256 * 1024
 
     private struct Waiter: Sendable {

@@ -47,7 +47,7 @@ struct FieldSection {
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
         lines += 1
-        // The parser joins a line that begins with a space or a tab to the line before it. Only the first line has no line before it.
+        // The parser joins a line that begins with a space or a tab to the previous line. Only the first line has no previous line.
         guard !line[0].isOptionalSpace else { throw .continuesNothing }
         var colon = 0
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }

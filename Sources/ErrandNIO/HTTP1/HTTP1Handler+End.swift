@@ -40,8 +40,7 @@ extension HTTP1Handler {
         return current?.rest?.continues(at: now, hasProgress: taken != before) ?? false
     }
 
-    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but it changes while bytes are
-    /// sent.
+    /// The number of bytes of the upload that the network has taken. With TLS, the value is not exact, but changes whenever bytes are sent.
     var takenBytes: Int64 {
         let waiting = try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)
         return (current?.sentBytes ?? 0) - Int64(waiting ?? 0)

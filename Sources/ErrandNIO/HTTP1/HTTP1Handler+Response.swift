@@ -109,7 +109,7 @@ extension HTTP1Handler {
     func finish(_ trailers: HTTPFields?, hasMore: Bool) {
         let end = machine.receiveEnd(hasMore: hasMore)
         if end == .uploadContinues {
-            // The reader has the whole response. The exchange continues with the upload.
+            // The reader has the whole response, but the upload of the exchange continues.
             deliver()
             current?.stream?.complete(trailers)
             current?.endLimit()

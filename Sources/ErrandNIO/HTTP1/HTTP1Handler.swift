@@ -26,11 +26,11 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     var incoming: ByteBuffer?
     var outgoing = ByteBuffer()
     var writeBuffers = WriteBuffers()
-    /// Whether the kernel takes either all bytes of the write in progress or none, because the write is small. If this value is
-    /// false and a write fails, a part of the bytes may have been sent.
+    /// Whether the write in progress is small, so that the kernel takes the whole write or nothing. If this value is false and a write
+    /// fails, a part of the bytes may have been sent.
     var isWritingSmallHead = false
-    /// The maximum size of a write that the kernel takes completely or not at all: 4 KiB. This is true only if the connection
-    /// has no other bytes to send.
+    /// The maximum size of a write that the kernel takes completely or not at all: 4 KiB. This size is valid only if the connection has no
+    /// other bytes to send.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
     /// The action of the alarm. The handler keeps the closure, so that an exchange does not allocate a new closure.

@@ -27,8 +27,7 @@ extension ResponseParseError.OtherProtocol {
         }
     }
 
-    /// SETTINGS, which a server of HTTP/2 sends first, or GOAWAY, by which it ends a connection. SETTINGS and GOAWAY are frames
-    /// of stream 0.
+    /// An HTTP/2 server first sends SETTINGS, or ends the connection with GOAWAY. SETTINGS and GOAWAY are frames of stream 0.
     private static func recognizeFrame(_ bytes: UnsafeBufferPointer<UInt8>) -> Recognition {
         let header = bytes.prefix(frameHeaderBytes)
         let length = header.prefix(3).reduce(0) { $0 << 8 | Int($1) } << (8 * max(0, 3 - header.count))

@@ -29,16 +29,16 @@ extension UnsafeBufferPointer<UInt8> {
         return number
     }
 
-    /// Returns the value of a field. The bytes are decoded as UTF-8 if they are valid UTF-8. Otherwise they are decoded as ISO 8859-1,
-    /// which has a character for every byte. In a URL, the bytes that are not ASCII are percent-encoded instead, as in browsers. A
-    /// request for this URL then contains the bytes that the server has sent.
+    /// Returns the value of a field. Valid UTF-8 is decoded as UTF-8. Other bytes are decoded as ISO 8859-1, which has a character for
+    /// every byte. In a URL, the bytes that are not ASCII are percent-encoded instead, as in browsers. A request for this URL then contains
+    /// the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
         return HTTPField.textPreservingURLs(self, of: name)
     }
 
-    /// Returns the bytes as text. The bytes are decoded as UTF-8 if they are valid UTF-8. Otherwise they are decoded as ISO
-    /// 8859-1, which has a character for every byte.
+    /// Returns the bytes as text. Valid UTF-8 is decoded as UTF-8. Other bytes are decoded as ISO 8859-1, which has a character for every
+    /// byte.
     func text(isASCII: Bool) -> String {
         if isASCII { return String(decoding: self, as: UTF8.self) }
         if let text = String(validating: self, as: UTF8.self) { return text }

@@ -9,7 +9,7 @@ struct ResponseHead {
         case none
         /// The body has this many bytes.
         case length(Int64)
-        /// The body consists of chunks, and trailers may follow it.
+        /// The body consists of chunks, and trailers may follow the body.
         case chunked
         /// The end of the connection is the end of the body.
         case untilClose

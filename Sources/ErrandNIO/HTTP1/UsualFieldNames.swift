@@ -12,7 +12,7 @@ struct UsualFieldNames {
         case keepAlive
         /// The field `Alt-Svc`.
         case alternatives
-        /// A field that has no meaning in trailers and could be harmful there.
+        /// A field that has no meaning in trailers, and could be harmful in trailers.
         case notInTrailers
 
         /// The role of the field with this name.

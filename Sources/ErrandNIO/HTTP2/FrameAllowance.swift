@@ -1,6 +1,5 @@
 #if SWIFT_NIO
-/// The limits on the frames that a server sends in addition to the messages that this side reads. The value has no channels and
-/// no timers.
+/// The limits on the frames that a server sends in addition to the messages that the client reads. The value has no channels and no timers.
 ///
 /// The exchange of a stream limits DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` limits empty DATA. The other frames have no such
 /// limit, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
@@ -9,9 +8,8 @@
 /// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send
 /// as many bytes as the window of the stream allows. Therefore each such stream raises a limit on the bytes of all such streams.
 ///
-/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame of this side. The time at which that frame was
-/// sent does not matter. An overloaded server may refuse every request, and some servers reset a stream again for each later DATA
-/// frame.
+/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame that this side has sent at any time. An overloaded
+/// server may refuse every request, and some servers reset a stream again for each later DATA frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// The number of frames that a server may send in each period of length `time`, even if this side has sent nothing.

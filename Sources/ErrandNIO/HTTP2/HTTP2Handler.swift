@@ -129,7 +129,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
             return true
         }
         guard machine.canStartStream else {
-            // Before the exchange reached this handler, the server has sent GOAWAY, or has reduced the number of streams.
+            // Before the exchange reached this handler, the server sent GOAWAY, or reduced the number of streams.
             pool.send(exchange)
             return false
         }

@@ -25,8 +25,7 @@ enum HTTP2Limits {
     static let mostStreams = 4096
     /// The number of malformed responses that a connection tolerates. Each malformed response resets its stream.
     static let malformedResponses = 100
-    /// The number of unsent bytes of an in-memory body up to which a stream may write more: 256 KiB. One more write may exceed
-    /// this number.
+    /// The number of unsent bytes of an in-memory body above which a stream stops writing: 256 KiB. The last write may exceed this number.
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)
@@ -50,8 +49,7 @@ enum HTTP2Limits {
     /// The time to wait for the server to close its direction of a connection, after this side has closed its own direction: 100 ms.
     /// Bytes that arrive in this time do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
-    /// The factor by which the size of a head may exceed the limit before the connection ends. Up to this factor, only the
-    /// stream ends.
+    /// The factor by which a head may exceed its size limit before the connection ends. A head below this factor ends only its stream.
     static let headFactor = 4
 }
 

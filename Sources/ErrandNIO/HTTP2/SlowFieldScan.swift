@@ -111,7 +111,7 @@ struct SlowFieldScan: Sendable {
         state = .length(isName: false)
     }
 
-    /// Reads a byte outside of texts.
+    /// Reads a byte that is not part of a name or a value.
     private mutating func step(_ byte: UInt8) -> Verdict {
         switch state {
         case .start:

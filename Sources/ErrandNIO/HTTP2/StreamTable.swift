@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 /// A hash table whose keys are the identifiers of streams. Identifiers are positive.
 ///
-/// Identifiers are consecutive odd numbers, so their low bits serve as the hash. In contrast to a dictionary, a change in place
-/// allocates no memory.
+/// Identifiers are consecutive odd numbers, so their low bits serve as the hash. Unlike in a dictionary, a change in place allocates no
+/// memory.
 struct StreamTable<Value> {
     /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place or at a later place,
     /// without a free place between the two.

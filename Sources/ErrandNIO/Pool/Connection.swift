@@ -51,7 +51,7 @@ final class Connection: Sendable {
         onLoop { [self] in $0.accept(exchange, on: self) }
     }
 
-    /// Ends an exchange, if the exchange is still on this connection.
+    /// Ends an exchange, if this connection still has the exchange.
     ///
     /// - Parameter error: the reason of the end; `nil` if the rest of the response is not needed.
     func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }

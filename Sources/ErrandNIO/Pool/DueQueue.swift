@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 /// A heap of elements with due times. The earliest element comes first.
 ///
-/// Elements that are no longer needed stay in the heap until they are due, or until the heap is rebuilt because it has become too large. An
-/// insertion takes logarithmic time. An element that is no longer needed costs no time to remove.
+/// An unneeded element stays in the heap until the element is due, or until the heap becomes too large and is rebuilt. Therefore, no search
+/// for unneeded elements is necessary. An insertion takes logarithmic time.
 struct DueQueue<Instant: Comparable & Sendable, Element: Sendable>: Sendable {
     private var heap: [(due: Instant, element: Element)] = []
     /// The count at which the heap is rebuilt without the elements that are no longer needed.

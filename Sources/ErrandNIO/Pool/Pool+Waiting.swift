@@ -2,8 +2,8 @@
 internal import ErrandCore
 
 extension Pool {
-    /// The reason why an exchange is queued, and an attempt to connect. Either the exchange waits for this attempt, or the attempt
-    /// occupies a place.
+    /// The reason why an exchange is queued, and an attempt to connect. The exchange waits for this attempt, or for the place that the
+    /// attempt occupies.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
     /// Adds the reason of the wait to the failure of an exchange that was queued too long. The reason is a step of connecting,

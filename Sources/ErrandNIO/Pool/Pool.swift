@@ -114,8 +114,7 @@ final class Pool: Sendable {
         setAlarm(&state)
     }
 
-    /// Starts the connect limit of an exchange. Until now, the exchange waited for a used connection; now a connection is opened for
-    /// it.
+    /// Starts the connect limit of an exchange that has waited for a used connection. Now a connection is opened for the exchange.
     private func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
         guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
         guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }

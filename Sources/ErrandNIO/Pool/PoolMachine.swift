@@ -80,7 +80,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     var starved = WaitQueue<Key>(lanes: 1)
     private var lastNumber = 0
     private(set) var isShutDown = false
-    /// The number of exchanges that the last connection for a key took at a time, for keys without connections.
+    /// For each key without connections, the number of exchanges that its last connection took at a time.
     private var remembered = BoundedTable<Key, Int>(limit: Self.rememberedKeys)
     /// The number of preferred groups.
     var preferredCount = 0
@@ -94,7 +94,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     // MARK: - Exchanges
 
     enum Lease: Sendable {
-        /// The exchange begins on a connection. `closing` has the connections that were idle for too long.
+        /// The exchange begins on a connection. `closing` lists the connections that were idle for too long.
         case use(Link, closing: [Link])
         case wait(Ticket, Work)
         case shutDown

@@ -58,7 +58,7 @@ struct ProxyDialog: Sendable {
         to fields: HTTPFields, of proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
     ) throws(ProxyAuthorizationError) -> Bool {
         let challenges = AuthenticationChallenge.parse(fields[values: .proxyAuthenticate])
-        // If the proxy sends a new challenge in place of an earlier challenge, the proxy has not refused the credentials.
+        // A new challenge that replaces an earlier challenge is not a refusal of the credentials.
         let isReplaced = areEarlier && challenges != lastChallenges
         areEarlier = false
         if sent != nil, !isReplaced { refusals += 1 }

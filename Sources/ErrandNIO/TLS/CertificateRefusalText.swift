@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Returns the reason for which the verification has refused a certificate, in words. Only the certificate itself is examined.
+/// Returns the reason why the verification has refused a certificate, in words. Only the certificate itself is examined.
 ///
 /// - Parameters:
 ///   - start: the first instant at which the certificate is valid.

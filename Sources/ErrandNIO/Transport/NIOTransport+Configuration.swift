@@ -17,8 +17,8 @@ extension NIOTransport {
         /// after the first read.
         public var allowsHTTP2 = true
         /// Whether the transport uses HTTP/2 for `http` URLs, without negotiation: false by default. The servers must support this use
-        /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to
-        /// `https`, nor to requests that an HTTP proxy reads. It requires ``allowsHTTP2``.
+        /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to `https`,
+        /// or to requests that an HTTP proxy reads. The setting requires ``allowsHTTP2``.
         public var usesHTTP2WithoutTLS = false
         /// Whether requests to several hosts may share a connection of HTTP/2, as in browsers: false by default.
         ///
@@ -37,12 +37,11 @@ extension NIOTransport {
         /// connections through a proxy, are excluded. Hosts with ``ErrandCore/TLSSettings/pins``, or in
         /// ``ErrandCore/TLSSettings/uncheckedHostsForTesting``, have separate connections.
         ///
-        /// Sharing has risks. One address and one certificate may belong to servers of several tenants. To choose the host to serve, a
-        /// server may use only the name in the TLS handshake. Such a server responds to a request for another host with the status 421
-        /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server sends a
-        /// wrong response. After a 421, the request is sent again over a connection to its own host, if its body can be sent again.
-        /// After that, this host shares no connection. The transport remembers the last 1024 such hosts. A lost connection fails the
-        /// requests of all its hosts.
+        /// Sharing has risks. One address and one certificate may belong to servers of several tenants. Some servers choose the tenant only
+        /// by the name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110, section
+        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server sends a wrong response. After a
+        /// 421, the request is sent again over a connection to its own host, if its body can be sent again. After that, this host shares no
+        /// connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all its hosts.
         ///
         /// The setting requires ``allowsHTTP2``. This setting can't be combined with ``unixSocketPath`` or a client
         /// certificate.
@@ -50,7 +49,8 @@ extension NIOTransport {
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. After the ping,
         /// the transport waits for the same time, but at most 10 s. If the transport receives nothing in this time, the transport
         /// closes the connection. The exchanges of the connection fail or are sent again. With `nil` (the default), no
-        /// ping is sent because of silence. If a request is cancelled while the server is silent, a ping is sent with its reset.
+        /// ping is sent because of silence. If a request is cancelled while the server is silent, a ping is sent together with the reset of
+        /// the request's stream.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default. The timeout must be more than zero.
         /// A request's deadline also applies.

@@ -109,7 +109,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
         let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
         if owner.isDraining.load(ordering: .relaxed) { throw exchange.failure(.shutDown, phase: .request, delivery: .notSent) }
-        // A stack refuses such an option itself. A request that is sent without a stack must not ignore an option either.
+        // A stack refuses such an option itself. Without a stack, the transport must refuse the option.
         try request.checkOptions(supportedBy: capabilities)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)
@@ -167,7 +167,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// Opens connections to the origin of a URL in advance.
     ///
     /// - Parameters:
-    ///   - url: an absolute `http` or `https` URL, of which only the origin is used.
+    ///   - url: an absolute `http` or `https` URL. Only its origin is used.
     ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
     /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an
     ///   ``ErrandCore/Origin``.

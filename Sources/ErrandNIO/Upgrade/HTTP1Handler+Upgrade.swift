@@ -52,7 +52,8 @@ extension HTTP1Handler {
             flushUpgraded(exchange, context) { [count] _ in output.window.remove(count) }
         }
         guard ends, current?.exchange === exchange else { return }
-        // If the other direction has ended, the end of this direction closes the connection. Therefore all bytes must be sent first.
+        // If the server's direction has ended, the end of the client's direction closes the connection. Therefore, all bytes must be sent
+        // first.
         flushUpgraded(exchange, context) { handler in
             output.window.remove(1)
             handler.endOutput(exchange)

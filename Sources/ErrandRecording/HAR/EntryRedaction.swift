@@ -163,7 +163,8 @@ extension HARResponse {
     }
 }
 
-/// Maps increasing offsets across edits. All offsets together take one pass over the edits.
+/// Converts increasing offsets in the text before the edits to offsets in the text after the edits. All offsets together take one pass over
+/// the edits.
 struct OffsetMap {
     private var rest: ArraySlice<ByteEdit>
     private var shift = 0

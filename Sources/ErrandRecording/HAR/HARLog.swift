@@ -202,8 +202,7 @@ public struct HARResponse: Codable, Sendable, Hashable {
     public var redirectURL = ""
     /// The size of the head: always -1 in a recording.
     public var headersSize = -1
-    /// The size of the body on the wire. The value is -1 if the body was decoded, or was not read to its end, because the size
-    /// is then unknown.
+    /// The size of the body on the wire. If the body was decoded, or was not read to its end, the size is unknown, and the value is -1.
     public var bodySize: Int
     /// The chunks of a streamed body, in order; `nil` for a body in one piece.
     public var chunks: [HARChunk]?

@@ -14,8 +14,9 @@ public import ErrandCore
 /// this place. Around a transport, the middleware records the requests and responses that pass its position. The outer layers work
 /// the same in a replay.
 ///
-/// Bodies are recorded as they pass, chunk by chunk, with their times. Nothing is delayed or read ahead. A failed exchange is recorded, and
-/// fails again in a replay. An exchange that is cancelled before its head, an invalid request and an upgraded connection are not recorded.
+/// Each chunk of a body is recorded with its time when the chunk passes the middleware. The recording neither delays a body nor reads
+/// ahead. A failed exchange is recorded, and fails again in a replay. An exchange that is cancelled before its head, an invalid request and
+/// an upgraded connection are not recorded.
 ///
 /// **Per request:** with `request.options.record = .off`, the request is sent, but is neither recorded nor replayed.
 public struct RecordMiddleware: HTTPMiddleware {

@@ -91,7 +91,8 @@ public final class Recording: Sendable, CustomStringConvertible {
         keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        // Secrets come from the environment. A shorter secret would be found in almost every text by chance.
+        // Secrets often come from environment variables, which may be short. A shorter secret would be found in almost every text by
+        // chance.
         let secrets = secrets.filter { !$0.isEmpty }
         if let short = secrets.first(where: { $0.utf8.count < 4 }) {
             let reason = "each of secrets must be at least 4 bytes long (one has \(short.utf8.count))"
@@ -139,8 +140,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// The exchanges of the file that were not replayed.
     public var unplayed: [HAREntry] { zip(loaded.entries, state.withLock(\.plays)).filter { $1 == 0 }.map(\.0) }
 
-    /// Whether another program created the file. Then the bodies in the file are decoded, although their fields describe the encoded
-    /// bodies.
+    /// Whether another program created the file. Such a file has decoded bodies, although the fields describe the encoded bodies.
     var isForeign: Bool { !loaded.creator.name.isExactly(HARLog.Creator.errand.name) }
 
     /// The name of the file and the mode.

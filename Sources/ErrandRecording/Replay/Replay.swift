@@ -70,8 +70,8 @@ extension HARResponse {
     }
 }
 
-/// Keeps the recorded times: a wait ends a given number of milliseconds after the creation of the value. If the times are not kept, a
-/// wait ends immediately.
+/// Waits for the recorded times, which are measured from the creation of this value. If the recorded times are not kept, each wait ends
+/// immediately.
 struct Pace: Sendable {
     private let sleep: (@Sendable (Duration) async throws -> Void)?
 

@@ -24,7 +24,7 @@ enum Conventions {
         return outcome.refusal == nil ? nil : outcome.response.map { "\($0.head.status.code)" }
     }
 
-    /// Returns `error.type` of a failure. There are only a few values, and a server can't choose a value.
+    /// Returns `error.type` of a failure. The number of values is small, and a server can't choose a value.
     static func errorType(of error: any Error) -> String {
         switch error {
         case let error as TransportError where error.code == .timedOut: "timeout"

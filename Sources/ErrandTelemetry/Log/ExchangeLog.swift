@@ -70,8 +70,8 @@ final class ExchangeLog: CallObserver {
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // If no record will be written, the log must cost nothing. If a reader of the response ends the call, the call can
-        // still fail.
+        // If the level of the record is off, the log must cost nothing. But if a reader of the response ends the call, the call can still
+        // fail, and a failure may have a record.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         let received = Received(response, isRefused: isRefused, by: request)
         if awaitsReader {
@@ -98,8 +98,8 @@ final class ExchangeLog: CallObserver {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyPrefix(of: error.bodyPrefix)
         if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
-        // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. With an
-        // inner `validateStatus`, the record is the same.
+        // In a call without a model and without an envelope, an outer `validateStatus` reads the body too late for the record. Therefore,
+        // the record also leaves the body out with an inner `validateStatus`.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: shown)

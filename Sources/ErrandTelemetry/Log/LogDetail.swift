@@ -74,8 +74,8 @@ public enum LogStyle: Sendable, Hashable {
     ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
     /// ```
     case pretty
-    /// One line for each event, for a file that is searched. These events have a line: the request is sent, the head of its response
-    /// arrives, a streamed body ends. Line breaks in a body are shown as `\n`.
+    /// One line for each event, for a file that is searched. The events with a line are the sending of the request, the arrival of the
+    /// response's head, and the end of a streamed body. Line breaks in a body are shown as `\n`.
     ///
     /// ```
     /// #1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}
@@ -90,7 +90,7 @@ public enum LogStyle: Sendable, Hashable {
 public enum LogMetadata: Sendable, Hashable {
     /// No metadata, because the message is enough for a person.
     case none
-    /// The metadata that connects the records of a call, and that the message does not have: `errand.request.id`, and
+    /// The metadata that connects the records of a call. The message does not contain this metadata: `errand.request.id`, and
     /// `errand.tag.NAME` for each of `request.options.tags`. The default.
     case ids
     /// All metadata, under the names of OpenTelemetry's conventions. The message also has many of these values: see ``LogMiddleware``.

@@ -15,12 +15,12 @@ public import Logging
 ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
 /// ```
 ///
-/// By default, there is one record for each exchange. The message of the record has everything that a person reads: see ``LogStyle``,
-/// ``LogDetail`` and ``LogMetadata``.
+/// By default, there is one record for each exchange. The message of the record is for people, and the metadata is for search: see
+/// ``LogStyle``, ``LogDetail`` and ``LogMetadata``.
 ///
 /// **Levels:** a response and a cancelled call are logged at `info` by default. A failure is logged at `warning`, or at the log's own level
-/// if this level is higher than `warning`. If the request has a rule (`validateStatus`, on either side of the log), a status that the rule
-/// refuses is a failure. Without a rule, a status of at least 400 is a failure.
+/// if this level is higher than `warning`. A status is a failure if a `validateStatus` inside or outside the log refuses the status.
+/// Without `validateStatus`, a status of at least 400 is a failure.
 ///
 /// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
 /// failed. The record has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the

@@ -28,7 +28,7 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     /// Returns the instrument of a key, or the common instrument if the table is full.
     ///
     /// - Parameters:
-    ///   - key: the key. The table may already have its instrument.
+    ///   - key: the key of the instrument.
     ///   - common: the key of the common instrument. There must be only a few such keys.
     ///   - make: creates an instrument. The table holds no lock during a call of `make`, because `make` runs the code of a
     ///     backend.

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Metrics
 
-/// The instruments of a stack. Instruments are created once for each set of attributes, so that the backend is not called again.
+/// The instruments of a stack. Each set of attributes has its own instruments, which are created only once.
 final class Instruments: Sendable {
     private struct Key: Hashable {
         /// The server whose requests are counted.
@@ -46,7 +46,7 @@ final class Instruments: Sendable {
             method: Conventions.method(request.method, isKnown: knownMethods.contains(request.method)),
             server: .origin(Conventions.server(of: request)),
             template: attributes.contains(.urlTemplate) ? request.options.urlTemplate : nil)
-        // The common series has no server in its key. There are only a few methods, so the number of such series is small.
+        // The key of a common series has a method, but no server. There are only a few methods, so the number of common series is small.
         return table.instrument(of: key, orBeyondLimit: Key(method: key.method, server: .others, template: nil), make: make)
     }
 

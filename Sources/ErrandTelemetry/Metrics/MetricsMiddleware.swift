@@ -11,8 +11,8 @@ public import Metrics
 /// //   http.response.status_code=200 network.protocol.version=1.1
 /// ```
 ///
-/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. There, each attempt is measured separately,
-/// without the time in which it was queued. `HTTPStack.default` puts the middleware at this position, regardless of where you write
+/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. At this place, each attempt is measured
+/// separately, without the time in a queue. `HTTPStack.default` puts the middleware at this position, regardless of where you write
 /// `metrics`. Around a transport and `HTTPStack.bare`, write `metrics` before `redirect` and `retry`.
 ///
 /// The metrics:
@@ -38,14 +38,14 @@ public import Metrics
 /// **Sizes** are recorded for exchanges that were complete. A size is the number of encoded bytes on the wire, if the transport
 /// counts the bytes or a length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
-/// **`error.type`** is a status code that the request's own rule rejects (`validateStatus`, at any place). Without a rule,
-/// `error.type` is a status code of at least 400. For a failure, `error.type` is `timeout`, another code of
-/// ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that
-/// its caller cancelled, and a response that was abandoned, have no `error.type`.
+/// **`error.type`** is the status code if a `validateStatus` of the stack refuses the status. Without `validateStatus`, `error.type` is any
+/// status code of at least 400. For a failure, `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case
+/// (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that its caller cancelled, and a response that was
+/// abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
-/// servers are counted together, with the `server.address` `_OTHER`, without a port and optional attributes. For each such set, after 100
-/// instruments (up to three for each outcome), further outcomes are counted together, with the `error.type` `_OTHER`, without a status.
+/// servers are counted together, with the `server.address` `_OTHER`, without a port and optional attributes. Each set has at most 100
+/// instruments, up to three for each outcome. Further outcomes are counted together, with the `error.type` `_OTHER` and without a status.
 /// After 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
 /// swift-metrics can't pass buckets or units to a backend. Therefore, configure ``durationBuckets`` in your backend.

@@ -5,8 +5,8 @@ public import Tracing
 /// Creates a span for each attempt according to OpenTelemetry's conventions for HTTP clients, and sends the span's context with the
 /// request. The middleware uses swift-distributed-tracing.
 ///
-/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. There, each attempt has its own span and its
-/// own context, also after each redirect. `HTTPStack.default` puts the middleware at this position, regardless of where you write
+/// **Place:** next to the transport, inside `retry`, `redirect`, the cache and the limits. At this place, each attempt and each hop of a
+/// redirect has its own span and its own context. `HTTPStack.default` puts the middleware at this position, regardless of where you write
 /// `trace`. Around a transport and `HTTPStack.bare`, write `trace` before `redirect` and `retry`. For a span around the whole call, see
 /// ``TraceCallMiddleware``.
 ///

@@ -118,8 +118,8 @@ public final class ManualClock: Clock, Sendable, CustomStringConvertible {
         return moved
     }
 
-    /// Calls `body`. While `body` runs, advances the time as soon as a task sleeps. The time advances to the instant at which
-    /// the next sleeping task is due. Thus the backoffs of a retry, or the waits of a poll, end immediately.
+    /// Calls `body`. While `body` runs, advances the time whenever a task sleeps, to the instant at which the next sleeping task is due.
+    /// Therefore, the backoffs of a retry, or the waits of a poll, end immediately.
     ///
     /// ```swift
     /// let response = try await clock.advancingToSleepers {
@@ -129,8 +129,7 @@ public final class ManualClock: Clock, Sendable, CustomStringConvertible {
     ///
     /// Use this method for a `body` that waits only on this clock. Before each advance, the method yields a few times, so that other
     /// tasks can begin to sleep until the same or an earlier instant. The method does not wait for other work, such as a connection or
-    /// another clock. Therefore, a deadline on this clock passes as soon as its timer is the next to end, even if other work is in
-    /// progress.
+    /// another clock. Therefore, a deadline on this clock can pass while other work is still in progress.
     public func advancingToSleepers<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         async let _ = advanceUntilCancelled()
         return try await body()

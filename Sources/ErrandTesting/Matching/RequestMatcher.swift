@@ -67,8 +67,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         return RequestMatcher("URL matching /\(pattern)/") { recorded in recorded.request.url.map { matches($0.description) } ?? false }
     }
 
-    /// Matches requests with a query item of this name and this value. Pass the name and the value without percent-encoding. If
-    /// `value` is `nil`, matches any value.
+    /// Matches requests with a query item of this name and this value. Pass the name and the value without percent-encoding. `nil` matches
+    /// any value.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(queryName: name) ? value.map { _ in Sensitivity.placeholder } : value
         return RequestMatcher("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in

@@ -36,7 +36,7 @@ public struct Stub: Sendable, CustomStringConvertible {
         return copy
     }
 
-    /// Returns this stub with an alternative criterion: a request that matches `matcher` matches the stub too.
+    /// Returns this stub with an alternative criterion: the stub also matches each request that `matcher` matches.
     public func or(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher || matcher

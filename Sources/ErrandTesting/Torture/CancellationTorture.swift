@@ -1,7 +1,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A test procedure that runs a scenario many times. Each run is cancelled at a different point, until every point was tried.
+/// A test procedure that runs a scenario many times, and cancels each run at a different point. The runs cover every point at which the
+/// scenario can be cancelled.
 ///
 /// ```swift
 /// let report = try await CancellationTorture().run {
@@ -29,9 +30,9 @@ internal import Synchronization
 /// after a run.
 ///
 /// The procedure counts only the jobs of the scenario's task and of its child tasks. Other jobs are not counted: jobs of actors
-/// with their own executors (such as the main actor), of unstructured tasks, and of event loops. So a scenario that works in
-/// unstructured tasks has very few jobs, and few points of cancellation. ``leastCancelled`` is the number of runs that must end
-/// with `CancellationError`. To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
+/// with their own executors (such as the main actor), of unstructured tasks, and of event loops. Therefore, a scenario that works in
+/// unstructured tasks has only a few points of cancellation. ``leastCancelled`` is the number of runs that must end with
+/// `CancellationError`. To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
 /// points. For such a scenario, require more than two uncancelled runs.
@@ -53,7 +54,7 @@ public struct CancellationTorture: Sendable {
     public let uncancelledRuns: Int
     /// The number of runs that must end with `CancellationError`.
     public let leastCancelled: Int
-    /// The maximum number of jobs in a run after the job at which the run was cancelled.
+    /// The maximum number of jobs that a run may need after its cancellation.
     public let lateJobs: Int
 
     /// Creates a test procedure.

@@ -80,8 +80,8 @@ struct TortureCounts: Sendable {
 
 /// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: NumberedFailure, CustomStringConvertible {
-    /// The number of the job at which the procedure cancels the run, counted from 1. If the problem concerns all runs and not one
-    /// run, this is the number of the job of the last run.
+    /// The number of the job at which the procedure cancels the run, counted from 1. If the problem concerns all runs, this number is the
+    /// number of the last run's job.
     public let jobNumber: Int
     /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment
@@ -89,7 +89,7 @@ public struct TortureError: NumberedFailure, CustomStringConvertible {
     public let what: String
     /// The error of the run, or of the check after the run; `nil` if neither threw an error.
     public let underlying: (any Error)?
-    /// Whether the problem belongs to one run. False for a problem of all runs together, whose description names no job.
+    /// Whether the problem belongs to one run. If false, the problem concerns all runs together, and the description names no job.
     var isOfOneRun = true
 
     public var description: String { isOfOneRun ? "cancelled \(moment) job \(jobNumber): \(what)" : what }

@@ -30,7 +30,8 @@ final class Exchange: ReadyBodySource {
     /// Whether the task is suspended because the reader is slow.
     private let isSuspended = Mutex(false)
     private let upload: SessionUpload?
-    /// The servers about which the closure of the request decides. A session asks only during its handshakes, so that few servers wait.
+    /// The servers about which the closure of the request decides. A session asks only during its handshakes. Therefore, only a few servers
+    /// wait.
     private let servers: (stream: AsyncStream<ServerTrust>, continuation: AsyncStream<ServerTrust>.Continuation)?
     private let onForget: @Sendable () -> Void
 
@@ -178,8 +179,8 @@ final class Exchange: ReadyBodySource {
         }
     }
 
-    /// Suspends or resumes the task. Two threads may decide at the same time. Therefore the last decision is read under the lock that also
-    /// orders the calls of the task.
+    /// Suspends or resumes the task. Two threads may decide at the same time. Therefore, the last decision is read under a lock. The same
+    /// lock orders the calls of the task.
     private func adjustFlow() {
         isSuspended.withLock { isSuspended in
             let mustWait = machine.withLock(\.isHeldBack)

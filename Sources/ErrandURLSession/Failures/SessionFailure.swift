@@ -36,7 +36,8 @@ struct SessionFailure {
 
     private func failure(for error: SessionError) -> TransportError {
         let row = URLErrorTable.row(for: error)
-        // A row with `notSent` is a proof only if no bytes were sent. An earlier connection of the task may have carried the request.
+        // A row with `notSent` proves that the request was not sent only if the session has reported no sent bytes. An earlier connection
+        // of the task may have carried the request.
         let provesNotSent = row.delivery == .notSent && !exchange.hasSentBytes && exchange.head == nil
         return made(
             row.code, phase: exchange.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,

@@ -1,4 +1,4 @@
-/// The reason why an exchange has failed, before the reason becomes an error.
+/// The reason why an exchange has failed. The transport later translates the reason into an error.
 enum SessionFault: Sendable {
     /// The caller was cancelled.
     case cancelled
@@ -37,6 +37,6 @@ struct SessionError: Error, Sendable, Hashable {
     /// networks.
     var isDeniedNetwork = false
 
-    /// An error of which nothing is known.
+    /// An error without any known number.
     static let unknown = SessionError(number: -1)
 }

@@ -9,11 +9,11 @@ internal import ErrandCore
 /// - `ChunkWaiter`: the reader that waits for the next chunk of the body.
 /// - `Challenge`: a challenge with a server's certificates, which waits for a reply.
 struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge: Sendable>: Sendable {
-    /// The properties that decide about an exchange: properties of the request and of the session.
+    /// The properties of the request and of the session on which the decisions depend.
     struct Rules: Sendable {
         /// Whether a suspended task stops receiving. If false, the task is never suspended.
         var canSuspend = true
-        /// The numbers of bytes that wait for the reader while the task is suspended.
+        /// The numbers of unread bytes at which the task is suspended and resumed.
         var marks = ReadQueue.Marks()
         /// The length of the request's body in bytes; `nil` if the length is not known.
         var requestLength: Int64? = 0
@@ -25,7 +25,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         var checksServerTrust = false
         /// Whether the transport does not check the certificates of the server.
         var isUncheckedServer = false
-        /// The server about whose certificates the request decides. `nil` if the request decides about no server.
+        /// The server about whose certificates the request decides. `nil` if the request makes no such decision.
         var decidedServer: Origin?
         /// Whether the transport has a client certificate.
         var hasClientCertificate = false
@@ -234,7 +234,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             if trust.isMissing { return end(by: .undecidedServer) }
             return deliver(redirect, to: waiter) + end(.complete)
         case .receiving(let receiving):
-            // A server may close the connection after its response, because it does not want the rest of the request (RFC 9113, 8.1).
+            // A server that does not want the rest of the request may close the connection after its response (RFC 9113, 8.1).
             guard let error, receiving.missingBytes != 0 else { return finishReceiving() }
             return end(by: .session(error))
         }

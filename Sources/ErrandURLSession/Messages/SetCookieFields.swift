@@ -4,8 +4,8 @@ internal import ErrandFormats
 enum SetCookieFields {
     /// Returns the value of each field.
     ///
-    /// The session joins values with `, `. A date has the same octets (`Wed, 21 Oct 2015`). Therefore a value begins only where a name and
-    /// an equals sign follow (RFC 6265, 4.1.1).
+    /// The session joins values with `, `. A date contains the same two characters (`Wed, 21 Oct 2015`). Therefore, a new value begins
+    /// after `, ` only if a name and an equals sign follow (RFC 6265, 4.1.1).
     static func separated(_ joined: String) -> [String] {
         let octets = Array(joined.utf8)
         var values: [String] = []

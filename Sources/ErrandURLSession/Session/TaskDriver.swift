@@ -10,8 +10,8 @@ struct TaskDriver: SessionDriving {
     let task: URLSessionTask
 
     #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
-    // On Linux, each of these calls waits for the session's queue, and that queue may wait for the caller. Therefore the calls run on a
-    // thread of their own, in their order.
+    // On Linux, each of these calls waits for the session's queue, and that queue may wait for the caller. Therefore, the calls run on a
+    // separate thread, in their order.
     private let queue = DispatchQueue(label: "errand.url-session-task")
     private let delegateQueue: OperationQueue
 
@@ -20,8 +20,8 @@ struct TaskDriver: SessionDriving {
     func resume() { queue.async { [task] in task.resume() } }
     func suspend() { queue.async { [task] in task.suspend() } }
 
-    // Between the last call to the delegate and the end of a task, URLSession on Linux ends the process if the task is cancelled. The
-    // delegate's queue runs the cancellation before that call, or after the end.
+    // URLSession on Linux ends the process if a task is cancelled between the last call to the delegate and the end of the task. Therefore,
+    // the delegate's queue runs the cancellation before that call, or after the end of the task.
     func cancel() { queue.async { [task, delegateQueue] in delegateQueue.addOperation { task.cancel() } } }
     #else
     init(_ task: URLSessionTask, delegateQueue: OperationQueue) { self.task = task }

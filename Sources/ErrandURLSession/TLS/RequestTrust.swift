@@ -16,7 +16,7 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
         let assessment: ServerAssessment
     }
 
-    /// The server about which the request decides. `nil` if the request decides about no server.
+    /// The server about which the request decides. `nil` if the request makes no such decision.
     let server: Origin?
     /// The challenges that wait for the closure, in their order.
     private var questions: [Question] = []

@@ -144,7 +144,8 @@ final class Sessions: Sendable {
             return [state.shared.take(), state.waiting.take()]
         }
         for exchange in exchanges.close() { exchange.shutDown() }
-        // Each exchange has cancelled its task. On Linux, `invalidateAndCancel()` reads the session's table of tasks while tasks leave it.
+        // Each exchange has cancelled its task. On Linux, `invalidateAndCancel()` is unsafe, because the method reads the session's table
+        // of tasks while tasks are removed.
         for open in sessions { open?.session.finishTasksAndInvalidate() }
     }
 
