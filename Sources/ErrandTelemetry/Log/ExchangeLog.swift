@@ -12,7 +12,8 @@ final class ExchangeLog: CallObserver {
     private let style: LogStyle
     private let carriedMetadata: LogMetadata
     private let carriesCURL: Bool
-    private let request: Request
+    /// The request as the log got it, with the names that inner layers have declared as sensitive.
+    private let logged: Mutex<Request>
     private let time: @Sendable () -> Duration
     /// The response that is written at the end of the call; `nil` if the response is written earlier, or not written.
     private let awaited = Mutex<Awaited?>(nil)
@@ -28,10 +29,11 @@ final class ExchangeLog: CallObserver {
         self.style = style
         self.carriedMetadata = carriedMetadata
         self.carriesCURL = carriesCURL
-        self.request = request
+        logged = Mutex(request)
         self.time = time
     }
 
+    private var request: Request { logged.withLock(\.self) }
     private var elapsed: String { time().inWords }
 
     private var wantsAll: Bool { logger.logLevel <= level }
@@ -67,12 +69,22 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
+    /// Hides the values of these names in all later records.
+    private func hide(_ names: Sensitivity) {
+        logged.withLock { request in
+            var all = request.options.sensitivity
+            all.formUnion(names)
+            if all != request.options.sensitivity { request.options.sensitivity = all }
+        }
+    }
+
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
         // If no record will be written, the log must cost nothing. If a reader of the response ends the call, the call can
         // still fail.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
+        hide(response.request.options.sensitivity)
         let received = Received(response, isRefused: isRefused, by: request)
         if awaitsReader {
             let isStreamed = response.body.bufferedData == nil
@@ -84,6 +96,8 @@ final class ExchangeLog: CallObserver {
     }
 
     func end(_ outcome: CallOutcome, at mark: Duration) {
+        hide(outcome.innerSensitivity)
+        if let sent = outcome.response?.request ?? (outcome.failure as? any RequestFailure)?.request { hide(sent.options.sensitivity) }
         if let error = outcome.refusal?.innerError, let refused = outcome.response {
             logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
@@ -131,12 +145,10 @@ final class ExchangeLog: CallObserver {
             var head = Response(head: response.head, request: response.request)
             head.metadata.attempts = response.metadata.attempts
             head.metadata.retryStop = response.metadata.retryStop
-            var sensitivity = request.options.sensitivity
-            sensitivity.formUnion(response.request.options.sensitivity)
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
-            self.sensitivity = sensitivity
+            sensitivity = request.options.sensitivity
         }
 
         /// The rest of the error's text, after the status.
