@@ -157,6 +157,12 @@ final class ExchangeLog: CallObserver {
                 + response.metadata.attempts.shown(until: response.metadata.retryStop, of: response.request)
         }
 
+        /// The number of attempts in words, if the call needed several attempts. Empty for one attempt.
+        var effort: String {
+            let earlier = response.metadata.attempts.count
+            return earlier == 0 ? "" : " after \(earlier + 1) attempts"
+        }
+
         var code: Int { response.head.status.code }
         var contentType: String? { response.headers.single(.contentType) }
     }
@@ -169,12 +175,19 @@ final class ExchangeLog: CallObserver {
         metadata["http.response.status_code"] = "\(received.code)"
         metadata["errand.elapsed"] = "\(elapsed)"
         if received.isRefused { metadata["error.type"] = "\(received.code)" }
+        addResendCount(to: &metadata, after: received.response.metadata.attempts, of: received.response.request)
         return metadata
+    }
+
+    /// - Parameter request: the request as sent.
+    private func addResendCount(to metadata: inout Logger.Metadata, after attempts: [AttemptRecord], of request: Request?) {
+        let count = max(attempts.count, request?.options.resendCount ?? 0)
+        if count > 0 { metadata["http.request.resend_count"] = "\(count)" }
     }
 
     private func responseText(_ received: Received, elapsed: String, body: LogText.Note? = nil) -> LogText {
         var headline = "\(name): \(received.code) in \(elapsed)"
-        if received.isRefused { headline += received.reasons.onOneLine }
+        headline += received.isRefused ? received.reasons.onOneLine : received.effort
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if let body { text.notes.append(body) }
@@ -302,6 +315,7 @@ final class ExchangeLog: CallObserver {
         guard wantsFailures else { return }
         var metadata = metadata()
         metadata["error.type"] = "\(errorType ?? Conventions.errorType(of: error))"
+        if let failure = error as? any RequestFailure { addResendCount(to: &metadata, after: failure.attempts, of: failure.request) }
         var text = LogText(headline: number + described(error, status), notes: (isOneRecord ? requestNotes : []) + notes())
         // The request of the error has the base URL, and the other values that inner layers added.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {

@@ -33,6 +33,9 @@ public import Logging
 /// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
 /// middleware (``/ErrandCore/UnsupportedOptionError``). The error of such a call reaches the caller. Log the error there.
 ///
+/// **Attempts:** after several attempts, the record has their number: `200 in 144 ms after 3 attempts`. The record of a failure lists the
+/// earlier attempts.
+///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): for a request, the bytes in memory are logged. Files and streams are named, but never
 /// read. For a response, the bytes that the caller has read are logged. A body that the caller does not read is logged as unread. The
 /// log itself reads nothing and delays nothing.
@@ -57,7 +60,7 @@ public import Logging
 /// declare the names outside the log: `wrapped(by: middleware, outside: .log)`. Control characters from outside are escaped. No text from a server begins a line of the log.
 ///
 /// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`,
-/// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in
+/// `http.response.body.size`, `http.request.resend_count` for a request that was sent again, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in
 /// spans and metrics: see ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`.
 ///
 /// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
