@@ -26,7 +26,8 @@ public struct TransportError: RequestFailure {
         ///
         /// If a transport looks up the host itself, a failure has this code only if each address of the host has failed for this reason,
         /// and one of the addresses is an IPv4 address. If the lookup fails because the device is offline, the code is
-        /// ``cannotFindHost``.
+        /// ``cannotFindHost``. A layer that knows the network path may replace this code: `waitForNetwork` uses `notConnected` for a
+        /// failed lookup while no path is available.
         public static let notConnected = Code("not connected")
         /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was
         /// sent. Only a transport over the system's own HTTP client uses this code.

@@ -14,10 +14,11 @@ public import ErrandCore
 /// ```
 ///
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
-/// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's deadline
-/// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the
-/// number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if the path is satisfied, or if the host is this
-/// machine itself (`localhost`, `127.0.0.1`).
+/// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the transport then can't
+/// find or reach the host, and the path is still not satisfied, the failure has the code ``/ErrandCore/TransportError/Code/notConnected``.
+/// Therefore `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
+/// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
+/// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
 /// ``/ErrandCore/RequestOptions/waitsForConnectivity`` is another wait, inside `URLSession` on Apple's platforms. Choose
 /// `waitForNetwork`, which works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if
@@ -71,7 +72,11 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
             request.origin?.isLoopback != true
         else { return try await next.send(request) }
         try await wait(for: request, upTo: limit)
-        return try await next.send(request)
+        do {
+            return try await next.send(request)
+        } catch let error as TransportError where error.mayComeFromMissingNetwork && !gate.monitor.current.isSatisfied {
+            throw error.withoutNetwork
+        }
     }
 
     private func wait(for request: Request, upTo limit: Duration) async throws {
@@ -89,6 +94,19 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
             defer { group.cancelAll() }
             try await group.next()
         }
+    }
+}
+
+extension TransportError {
+    /// Whether a missing network is a possible cause. A proxy may be on this machine, and needs no network then.
+    fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
+
+    /// The failure as a failure of a device without a network.
+    fileprivate var withoutNetwork: TransportError {
+        var error = self
+        error.code = .notConnected
+        error.message = "no network path; " + code.description + (message.isEmpty ? "" : ": \(message)")
+        return error
     }
 }
 

@@ -92,6 +92,26 @@ import Testing
         await expectNothingIsLeft()
     }
 
+    @Test(arguments: [TransportError.Code.cannotFindHost, .cannotConnect], [NetworkPath.unsatisfied, .wifi])
+    func aFailureWithoutAPathSaysThatTheDeviceIsOffline(_ code: TransportError.Code, _ path: NetworkPath) async throws {
+        let failing = StubSender { [network] request in
+            network.change(to: path)
+            throw TransportError(code, phase: .connect, message: "no such host", request: request, delivery: .notSent)
+        }
+        let task = await waiting(try request(), on: failing.waitForNetwork(upTo: .seconds(30), at: gate, clock: clock))
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(30))
+        let error = try #require(await #expect(throws: TransportError.self) { try await task.value })
+        #expect(error.isOffline == !path.isSatisfied && error.isConnectivityError && error.delivery == .notSent)
+        #expect(error.code == (path.isSatisfied ? code : .notConnected))
+        if !path.isSatisfied {
+            #expect(error.errorDescription == "This device is offline.")
+            let text = "GET https://a.example/x: not connected: no network path; \(code): no such host (not sent)"
+            #expect(error.description == text)
+        }
+        await expectNothingIsLeft()
+    }
+
     @Test func aPassedDeadlineFailsTheCall() async throws {
         let deadlines = ManualClock()
         var sent = try request()
