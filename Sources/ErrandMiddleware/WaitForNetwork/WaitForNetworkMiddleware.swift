@@ -33,8 +33,10 @@ public import ErrandCore
 ///   NIOTransport                   84 ms  200
 /// ```
 ///
-/// **Place:** inside `retry`, so that each attempt waits. Outside `concurrencyLimit`, so that a waiting request takes no slot. Outside
-/// `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
+/// The limit is for a call: all attempts of `retry` together wait at most this long. The waits of `retry` itself do not count.
+///
+/// **Place:** inside `retry`, so that a later attempt waits for the rest of the limit. Outside `concurrencyLimit`, so that a waiting
+/// request takes no slot. Outside `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
 ///
 /// **Per request:** set `request.options.waitForNetwork` to `.off`, or to a value such as `.use(.seconds(5))`.
 public struct WaitForNetworkMiddleware: HTTPMiddleware {
@@ -45,7 +47,7 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
     /// Creates the middleware. Stacks with the same gate share the queue of the gate.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait; at least zero.
+    ///   - limit: the longest wait of a call, for all its attempts together; at least zero.
     ///   - gate: the gate, with the monitor of the network path.
     ///   - clock: the clock that measures the wait.
     public init(upTo limit: Duration, at gate: NetworkGate, clock: any Clock<Duration> = ContinuousClock()) {
@@ -68,12 +70,17 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
     public var label: String { "waitForNetwork(up to \(limit.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let waited = request.earlierNetworkWait
         guard !gate.monitor.current.isSatisfied, let limit = request.options.waitForNetwork.resolved(limit), limit > .zero,
             request.origin?.isLoopback != true
-        else { return try await next.send(request) }
-        try await wait(for: request, upTo: limit)
+        else {
+            guard let waited else { return try await next.send(request) }
+            return try await next.send(request.noting(networkWait: waited))
+        }
+        let (earlier, elapsed) = (waited ?? .zero, makeStopwatch(on: clock))
+        if earlier < limit { try await wait(for: request, upTo: limit - earlier) }
         do {
-            return try await next.send(request)
+            return try await next.send(request.noting(networkWait: earlier + elapsed()))
         } catch let error as TransportError where error.mayComeFromMissingNetwork && !gate.monitor.current.isSatisfied {
             throw error.withoutNetwork
         }
@@ -94,6 +101,22 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
             defer { group.cancelAll() }
             try await group.next()
         }
+    }
+}
+
+extension Request {
+    /// The time that the earlier attempts of this call have waited; `nil` if no earlier attempt has waited.
+    fileprivate var earlierNetworkWait: Duration? {
+        let count = options.resendCount
+        guard count > 0, let wait = options.networkWait, wait.resendCount < count else { return nil }
+        return wait.elapsed
+    }
+
+    /// Returns this request with a note of the time, for the later attempts of this call.
+    fileprivate func noting(networkWait elapsed: Duration) -> Request {
+        var request = self
+        request.options.networkWait = NetworkWait(elapsed: elapsed, resendCount: options.resendCount)
+        return request
     }
 }
 
@@ -133,7 +156,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the longest wait; at least zero.
+    ///   - limit: the longest wait of a call, for all its attempts together; at least zero.
     ///   - monitor: the monitor of the network path. The monitor `.system` of Apple's platforms is in the module `ErrandURLSession`.
     ///   - clock: the clock that measures the wait.
     public func waitForNetwork(
@@ -143,7 +166,7 @@ extension HTTPSender {
     /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait; at least zero.
+    ///   - limit: the longest wait of a call, for all its attempts together; at least zero.
     ///   - gate: the gate, which shows the number of waiting calls.
     ///   - clock: the clock that measures the wait.
     public func waitForNetwork(

@@ -333,6 +333,41 @@ import Testing
         await expectNothingIsLeft()
     }
 
+    @Test func theAttemptsOfACallShareTheLimit() async throws {
+        let stub = StubTransport(Stub().responds(.hostNotFound))
+        let policy = RetryPolicy(maxAttempts: 3, backoff: .constant(.zero), jitter: .none)
+        let stack = stub.waitForNetwork(upTo: .seconds(30), at: gate, clock: clock).retry(policy, budget: nil, clock: clock)
+        // Sending the request of the failure again is a new call, which waits again.
+        var sent = try request()
+        for call in 1...2 {
+            let task = await waiting(sent, on: stack)
+            try await clock.sleepers(atLeast: 1)
+            #expect(clock.nextSleeper == .seconds(30))
+            clock.advance(by: .seconds(30))
+            let error = try #require(await #expect(throws: TransportError.self) { try await task.value })
+            #expect(error.isOffline && error.attempts.count == 2 && stub.requests.count == 3 * call)
+            sent = try #require(error.request)
+        }
+        await expectNothingIsLeft()
+    }
+
+    @Test func aLaterAttemptWaitsForTheRestOfTheLimit() async throws {
+        let stub = StubTransport(Stub().responds(.connectionLost, .status(.ok)))
+        let task = await waiting(try request(), on: retrying(stub))
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(12))
+        network.change(to: .wifi)
+        // The wait of the retry.
+        await eventually { stub.requests.count == 1 && clock.nextSleeper == .seconds(20) }
+        network.change(to: .unsatisfied)
+        clock.advance(by: .seconds(20))
+        await eventually { gate.waitingCount == 1 }
+        await eventually { clock.nextSleeper == .seconds(18) }
+        clock.advance(by: .seconds(18))
+        #expect(try await task.value.status == .ok)
+        await expectNothingIsLeft()
+    }
+
     @Test func aSatisfiedPathDoesNotShortenTheWaitOfARetry() async throws {
         network.change(to: .wifi)
         let stub = StubTransport(Stub().responds(.failure(lost), .status(.ok)))
