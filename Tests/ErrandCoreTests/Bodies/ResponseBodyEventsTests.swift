@@ -98,7 +98,8 @@ import Testing
             .makeAsyncIterator()
         #expect(try await texts.next()?.id == 1)
         let error = await #expect(throws: JSONTextError.self) { try await texts.next() }
-        #expect(error?.description == "GET https://a.example/log: text 2: cannot decode Entry: the text is cut off" && error?.place == .text(2))
+        #expect(
+            error?.description == "GET https://a.example/log: text 2: cannot decode Entry: the text is cut off" && error?.place == .text(2))
         #expect(try await texts.next()?.id == 3)
         #expect(try await texts.next()?.id == 4)
         #expect(try await texts.next() == nil)

@@ -172,7 +172,8 @@ import Testing
         #expect(
             error?.description
                 == "GET https://a.example/: the option 'greedy' needs a transport with 'waitsForConnectivity, networkAccess', which this "
-                + "transport does not have: use a transport that has it, such as URLSessionTransport on Apple's platforms, or do not set the option (not sent)")
+                + "transport does not have: use a transport that has it, such as URLSessionTransport on Apple's platforms, or do not set the option (not sent)"
+        )
         #expect(stub.requests.isEmpty)
         // The default value asks for nothing, and what is below a sender is unknown.
         #expect(try await HTTPStack(stub).send(self.request { $0[GreedyKey.self] = 0 }).status == .ok)

@@ -118,7 +118,8 @@ import Testing
         sent.options.sensitivity = Sensitivity(fields: [declared], queryNames: ["pin"])
         let error = try #require(await #expect(throws: UnmatchedRequestError.self) { try await stub.send(sent) })
         let nearest = try #require(error.nearest)
-        #expect(nearest.contains(" differs in query p=2 (sent '3', 'https://REDACTED:REDACTED@b.example'), query pin=7 (sent '<redacted>')"))
+        #expect(
+            nearest.contains(" differs in query p=2 (sent '3', 'https://REDACTED:REDACTED@b.example'), query pin=7 (sent '<redacted>')"))
         #expect(nearest.contains(", header Accept: a (sent 'b'), header X-Tenant: 1 (sent '<redacted>')"))
         let leaks = error.description.contains("s3c")
         #expect(nearest.hasSuffix(", header Authorization: <redacted> (sent '<redacted>')") && !leaks, "\(error)")
