@@ -67,6 +67,7 @@ extension OptionRow {
         OptionRow("OriginOfPageKey", note) { $0.originOfPage = Origin("https://a.example") },
         OptionRow("RequestNumberKey", note) { $0.requestNumber = 7 },
         OptionRow("ResendCountKey", note) { $0.resendCount = 1 },
+        OptionRow("NetworkWaitKey", note) { $0.networkWait = NetworkWait(elapsed: .seconds(1), resendCount: 0) },
         OptionRow("HasLeftOriginKey", .value) { $0.hasLeftOrigin = true },
         OptionRow("CredentialIdentityKey", .value, crossesOrigins: false) {
             $0.credentialIdentity = CredentialIdentity(scheme: "own", "joe")

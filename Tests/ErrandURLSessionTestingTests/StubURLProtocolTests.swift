@@ -145,6 +145,21 @@ internal import FoundationNetworking
         #expect((try await error(.failure(URLError(.dataNotAllowed))) as? URLError)?.code == .dataNotAllowed)
     }
 
+    @Test(arguments: [
+        (StubResponse.offline, "The Internet connection appears to be offline."), (.timedOut, "The request timed out."),
+        (.connectionRefused, "Could not connect to the server."),
+        (
+            .untrustedCertificate,
+            "The certificate for this server is invalid. You might be connecting to a server that is pretending to be “a.example” which "
+                + "could put your confidential information at risk."
+        ),
+    ])
+    func aFailureHasTheTextOfASession(_ response: StubResponse, _ text: String) async throws {
+        let error = try #require(try await error(response) as? URLError)
+        #expect(error.localizedDescription == text)
+        #expect(error.userInfo[NSUnderlyingErrorKey] is TransportError)
+    }
+
     @Test func aBodyThatBreaksOffFails() async throws {
         let error = try #require(try await error(.data(Data(count: 1000)).breaking(afterBytes: 100)))
         #expect((error as? URLError)?.code == .networkConnectionLost)

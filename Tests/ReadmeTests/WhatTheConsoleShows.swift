@@ -3,6 +3,13 @@ import Logging
 
 // The samples of the article "What the console shows", to the letter: `ReadmeTests` holds each block of it against this file.
 
+func hidingCards(_ stack: HTTPStack) -> HTTPStack {
+    let names = TransformMiddleware.request("sensitive names") { request in
+        request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: ["card", "pin"]))
+    }
+    return stack.wrapped(by: names, outside: .log)
+}
+
 // swift-format-ignore
 func logged(_ transport: some HTTPSender, to logger: Logger, clock: any Clock<Duration>) -> HTTPStack {
     transport

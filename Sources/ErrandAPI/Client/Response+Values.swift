@@ -65,6 +65,7 @@ extension Response {
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
     ) -> ResponseBody.JSONTexts<Value> {
         body.ndjson(as: type, coding: coding ?? request.options.call.json ?? .standard, upTo: limitBytes, onInvalid: onInvalid)
+            .of(request)
     }
 
     /// Returns the body as the values of a JSON text sequence (`application/json-seq`, [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)).
@@ -83,6 +84,7 @@ extension Response {
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
     ) -> ResponseBody.JSONTexts<Value> {
         body.jsonSequence(as: type, coding: coding ?? request.options.call.json ?? .standard, upTo: limitBytes, onInvalid: onInvalid)
+            .of(request)
     }
 
     /// Reads the body and decodes it by the given decoding.

@@ -3,7 +3,8 @@ internal import ErrandFormats
 
 /// The error for a response whose body is not a value of the declared type.
 ///
-/// The description has the request, the name of the type, the coding path and the problem. The description has no part of the body:
+/// The description has the request, the name of the type, the coding path and the problem. The description has no part of the body. For
+/// developers, `String(reflecting:)` also has the first 200 bytes of the body, without secrets.
 ///
 /// ```
 /// GET https://a.example/users: cannot decode [User] at [1].id: expected an Int, found a string (status 200)
@@ -30,6 +31,10 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
     /// The first ``bodyLimitBytes`` bytes of the body.
     public let bodyPrefix: Data
     public var attempts: [AttemptRecord]
+    /// Whether ``bodyPrefix`` is the whole body, or the whole part of the body that was decoded.
+    package let bodyIsWhole: Bool
+    /// The media type of ``bodyPrefix``; `nil` if the response has no media type. An event is JSON in a body of another type.
+    package let bodyType: String?
     /// The problem in words.
     private let problem: String
 
@@ -63,6 +68,8 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
         }
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))
+        bodyIsWhole = body.count <= Self.bodyLimitBytes
+        bodyType = part == nil ? head.headerFields.single(.contentType) : "application/json"
         let keys = Self.context(of: underlying)?.codingPath ?? []
         let place = Self.place(of: keys, in: body, underlying, coding)
         codingPath = shownPath(keys, named: place.names)

@@ -135,6 +135,8 @@ public struct Endpoint<Output: Sendable>: Sendable {
             request.body = try body.requestBody(json)
         } catch let error as EncodingError {
             throw RequestEncodingError(body.typeName ?? "the body", underlying: error, request: request)
+        } catch let error as FileReadError {
+            throw error.naming(request)
         }
         return request
     }

@@ -73,7 +73,9 @@ extension APIClient {
                 let message =
                     "not done after \(elapsed().inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
                     + (elapsed() < timeout ? ", and the next request would be after the timeout of \(timeout.inWords)" : "")
-                throw PollingError(.timedOut, message, request: poll.sent ?? request, poll.head, underlying: poll.failure)
+                // The request of the last failure has the server, which the request of the call may lack.
+                let sent = poll.sent ?? (poll.failure as? any RequestFailure)?.request ?? request
+                throw PollingError(.timedOut, message, request: sent, poll.head, underlying: poll.failure)
             }
             try await clock.sleep(for: pause)
         }

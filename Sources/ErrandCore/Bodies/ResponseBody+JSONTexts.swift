@@ -65,9 +65,19 @@ extension ResponseBody {
         let splitter: any JSONTextSplitter
         let coding: JSONCoding
         let onInvalid: (@Sendable (JSONTextError) -> Void)?
+        /// The request that the errors name; `nil` if only the body may know its request.
+        var request: Request?
 
         public func makeAsyncIterator() -> Iterator {
-            Iterator(body: body.makeAsyncIterator(), splitter: splitter, coding: coding, onInvalid: onInvalid)
+            Iterator(
+                body: body.makeAsyncIterator(), splitter: splitter, coding: coding, onInvalid: onInvalid, request: request ?? body.request)
+        }
+
+        /// Returns these values with errors that name the request. A body in memory does not know its request.
+        package func of(_ request: Request) -> JSONTexts {
+            var texts = self
+            texts.request = request
+            return texts
         }
 
         /// Reads the values of a body.
@@ -76,16 +86,18 @@ extension ResponseBody {
             private var splitter: any JSONTextSplitter
             private let coding: JSONCoding
             private let onInvalid: (@Sendable (JSONTextError) -> Void)?
+            private let request: Request?
             private var isAtEnd = false
 
             init(
                 body: ResponseBody.Iterator, splitter: any JSONTextSplitter, coding: JSONCoding,
-                onInvalid: (@Sendable (JSONTextError) -> Void)?
+                onInvalid: (@Sendable (JSONTextError) -> Void)?, request: Request?
             ) {
                 self.body = body
                 self.splitter = splitter
                 self.coding = coding
                 self.onInvalid = onInvalid
+                self.request = request
             }
 
             /// Returns the next value; `nil` at the end.
@@ -95,7 +107,7 @@ extension ResponseBody {
             public mutating func next() async throws -> Value? {
                 while true {
                     if let text = try nextText() {
-                        switch Result(catching: { try text.decoded(as: Value.self, coding) }) {
+                        switch Result(catching: { try text.decoded(as: Value.self, coding, of: request) }) {
                         case .success(let value): return value
                         case .failure(let error):
                             guard let onInvalid, let error = error as? JSONTextError else { throw error }
@@ -152,12 +164,12 @@ struct JSONText {
     let bytes: [UInt8]
     var isCutOff = false
 
-    func decoded<Value: Decodable>(as type: Value.Type, _ coding: JSONCoding) throws(JSONTextError) -> Value {
+    func decoded<Value: Decodable>(as type: Value.Type, _ coding: JSONCoding, of request: Request?) throws(JSONTextError) -> Value {
         do {
             if isCutOff { throw JSONTextError.CutOff() }
             return try coding.decode(type, from: Data(bytes))
         } catch {
-            throw JSONTextError(place, type, underlying: error)
+            throw JSONTextError(place, type, underlying: error, of: request)
         }
     }
 }

@@ -134,10 +134,10 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     /// Returns the error for a body, or a part of a body, that exceeds a limit. The error of a stream names the request.
-    func tooLarge(_ limitBytes: Int) -> TransportError {
-        guard case .stream(let owner, _) = storage else { return .bodyTooLarge(limitBytes: limitBytes, request: nil) }
-        return .bodyTooLarge(limitBytes: limitBytes, request: owner.request)
-    }
+    func tooLarge(_ limitBytes: Int) -> TransportError { .bodyTooLarge(limitBytes: limitBytes, request: request) }
+
+    /// The request of a stream; `nil` for a body in memory.
+    var request: Request? { if case .stream(let owner, _) = storage { owner.request } else { nil } }
 
     /// Reads at most `limitBytes` bytes from the beginning of the body. Returns these bytes, and whether these bytes are the whole body.
     /// The rest of the body is abandoned.

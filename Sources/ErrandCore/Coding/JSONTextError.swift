@@ -1,10 +1,10 @@
 /// The error for a JSON text that can't be decoded as the expected type.
 ///
-/// The description shows the place, the type and the path within the text, but no part of the body:
+/// The description shows the request, the place, the type and the path within the text, but no part of the body:
 ///
 /// ```
-/// line 17: cannot decode LogEntry at user.id: expected Int
-/// text 3: cannot decode LogEntry: the text is cut off
+/// GET https://a.example/log: line 17: cannot decode LogEntry at user.id: expected Int
+/// GET https://a.example/log: text 3: cannot decode LogEntry: the text is cut off
 /// ```
 public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible, HidesStorage {
     /// The place of the text in the body.
@@ -26,6 +26,8 @@ public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible,
     /// The cause of the error if a text is cut off.
     struct CutOff: Error {}
 
+    /// The request of the body; `nil` if the request is not known.
+    public let request: Request?
     /// The place of the text in the body.
     public let place: Place
     /// The name of the type into which the text is decoded.
@@ -37,7 +39,11 @@ public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible,
     public let underlying: any Error
     private let problem: String
 
-    init(_ place: Place, _ type: Any.Type, underlying: any Error) {
+    init(_ place: Place, _ type: Any.Type, underlying: any Error, of request: Request? = nil) {
+        // An app may keep the error. The error must not keep the call in memory.
+        var request = request
+        request?.leaveCall()
+        self.request = request
         (self.place, typeName, self.underlying) = (place, ErrandCore.typeName(type), underlying)
         var path: [any CodingKey] = []
         switch underlying as? DecodingError {
@@ -54,11 +60,13 @@ public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible,
         codingPath = shownPath(path, named: path.map(\.stringValue))
     }
 
-    /// The place, the type, the path and the problem.
-    public var description: String { "\(place): cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
+    private var happened: String { "\(place): cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
+
+    /// The request if it is known, the place, the type, the path and the problem.
+    public var description: String { (request.map { "\($0): " } ?? "") + happened }
     public var failureNumber: FailureNumber { .jsonText }
     /// The place, the type, the path and the problem.
-    public var failureReason: String? { description.asSentence }
+    public var failureReason: String? { happened.asSentence }
 }
 
 extension JSONTextError: SafelyDescribedError {}

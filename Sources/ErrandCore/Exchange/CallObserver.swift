@@ -98,6 +98,8 @@ public struct CallOutcome: Sendable {
     /// Without `validateStatus`, a response with a status code of at least 400 is refused. A middleware can also refuse a response, with
     /// an error of the app.
     public let refusal: Refusal?
+    /// The names that layers inside the observer have declared as sensitive (``RequestOptions/sensitivity``).
+    package let innerSensitivity: Sensitivity
 }
 
 extension CallOutcome {

@@ -6,6 +6,8 @@ protocol CallObservation: AnyObject, Sendable {
     func recordRefusal(of head: HTTPResponse, with error: any Error)
     /// Reports that the request is sent again. Therefore an earlier refusal was not the end of the call.
     func recordResend()
+    /// Reports the names that an inner layer declares as sensitive.
+    func recordSensitivity(_ names: Sensitivity)
 }
 
 /// A call and one of its observers. Only this class knows all kinds of ends. This class decides once how the call has ended.
@@ -62,6 +64,8 @@ final class ObservedCall: CallObservation {
         /// Whether a `validateStatus` inside the observer has refused the response.
         var isRefusedInside = false
         var refusal: ReportedRefusal?
+        /// The names that inner layers have declared as sensitive.
+        var sensitivity = Sensitivity.standard
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
@@ -88,7 +92,7 @@ final class ObservedCall: CallObservation {
             let outcome = CallOutcome(
                 response: head.response(ending: ExchangeLifetime(outcome: exchange.end, sizes: exchange.sizes)),
                 isUpgraded: isUpgraded, exchange: exchange.end, sizes: exchange.sizes, failure: failure,
-                isCancelled: failure is CancellationError, refusal: refusal)
+                isCancelled: failure is CancellationError, refusal: refusal, innerSensitivity: sensitivity)
             // The state is released, because the response of a status error refers to the observers of its call, and thus to
             // this object.
             self = State()
@@ -135,14 +139,14 @@ final class ObservedCall: CallObservation {
     func fail(with error: any Error, of request: Request) {
         if let error = error as? StatusError, error.request?.id == request.id { return receiveRefusal(by: error) }
         let isCancelled = error is CancellationError || Task.isCancelled
-        let reported = state.withLock { $0.refusal.take() }
+        let (reported, sensitivity) = state.withLock { ($0.refusal.take(), $0.sensitivity) }
         let refusal = reported.flatMap { reported in
             error is any RequestFailure || reported.error != type(of: error)
                 ? nil : CallOutcome.Refusal(reported.head, isInner: true, failure: error)
         }
         let outcome = CallOutcome(
             response: nil, isUpgraded: false, exchange: nil, sizes: ExchangeLifetime.BodySizes(), failure: error, isCancelled: isCancelled,
-            refusal: refusal)
+            refusal: refusal, innerSensitivity: sensitivity)
         end(outcome, observer)
     }
 
@@ -197,6 +201,11 @@ final class ObservedCall: CallObservation {
     func recordResend() {
         state.withLock { $0.refusal = nil }
         outer?.recordResend()
+    }
+
+    func recordSensitivity(_ names: Sensitivity) {
+        state.withLock { $0.sensitivity.formUnion(names) }
+        outer?.recordSensitivity(names)
     }
 }
 

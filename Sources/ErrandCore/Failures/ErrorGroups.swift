@@ -26,7 +26,8 @@ extension Error {
     ///
     /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. Also true
     /// if a token could not be refreshed because of such a failure. In these cases, ``isConnectivityError`` is true too. False if a host
-    /// name could not be looked up: the device may be offline, but the cause is not known.
+    /// name could not be looked up: the device may be offline, but the cause is not known. With `waitForNetwork` in the stack, the cause is
+    /// known: the property is true if no network path was available after the wait.
     ///
     /// ```swift
     /// } catch where error.isOffline {

@@ -1,8 +1,11 @@
 /// The error for a file that could not be read, such as the file of a request body.
 ///
-/// The description names the path and the reason: `cannot read '/tmp/report.pdf': no such file or folder (errno 2)`.
+/// The description names the path and the reason: `cannot read '/tmp/report.pdf': no such file or folder (errno 2)`. If the file is the
+/// body of a typed call, the description begins with the request: `POST /reports: cannot read …`.
 public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
+    /// The request whose body is the file, in words and without secrets; `nil` if the request is not known.
+    private var shownRequest: String?
 
     /// The file's path.
     public var path: String { problem.path }
@@ -29,6 +32,13 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
         problem = FileProblem(path: path, operation: operation, code: code, reason: reason)
     }
 
+    /// Returns this error with the name of the request whose body is the file.
+    package func naming(_ request: Request) -> FileReadError {
+        var error = self
+        error.shownRequest = "\(request)"
+        return error
+    }
+
     /// Returns the error for a file that has changed since the request declared its length.
     ///
     /// The code is EIO, which is 5 on every system, because the declared bytes can't be read.
@@ -44,8 +54,8 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
         return url.path
     }
 
-    /// The operation, the path and the reason, with the system's error in words and as a number.
-    public var description: String { problem.description }
+    /// The request if it is known, the operation, the path and the reason, with the system's error in words and as a number.
+    public var description: String { (shownRequest.map { "\($0): " } ?? "") + problem.description }
 
     public var failureNumber: FailureNumber { .fileRead }
     /// The reason, such as the system's error in words.

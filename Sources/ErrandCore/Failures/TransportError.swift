@@ -24,9 +24,10 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///
-        /// Some transports look up the host themselves. Their failures have this code only if every address of the host has failed for this
-        /// reason, and at least one address is an IPv4 address. If the lookup fails because the device is offline, the code is
-        /// ``cannotFindHost``.
+        /// If a transport looks up the host itself, a failure has this code only if each address of the host has failed for this reason,
+        /// and one of the addresses is an IPv4 address. If the lookup fails because the device is offline, the code is
+        /// ``cannotFindHost``. A layer that knows the network path may replace this code: `waitForNetwork` uses `notConnected` for a
+        /// failed lookup while no path is available.
         public static let notConnected = Code("not connected")
         /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was
         /// sent. Only a transport over the system's own HTTP client uses this code.

@@ -59,6 +59,16 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The option, and what the option needs.
     public var failureReason: String? { "The option '\(option)' needs \(need)." }
 
+    /// Returns the transport of this library that has all of these capabilities, as the end of the sentence; `nil` if no transport has
+    /// all of them.
+    private static func holder(of capabilities: TransportCapabilities) -> String? {
+        let holders: [(TransportCapabilities, String)] = [
+            ([.networkAccess, .waitsForConnectivity, .serverTrust], "URLSessionTransport on Apple's platforms"),
+            (.upgrades, "NIOTransport"),
+        ]
+        return holders.first { $0.0.isSuperset(of: capabilities) }.map { "it, such as \($0.1)" }
+    }
+
     private var need: String {
         missingCapabilities.isEmpty
             ? "the middleware '\(missingMiddleware)', which the stack does not have"
@@ -66,7 +76,7 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     }
 
     private var remedy: String {
-        if !missingCapabilities.isEmpty { return "use a transport that has it" }
+        if !missingCapabilities.isEmpty { return "use a transport that has \(Self.holder(of: missingCapabilities) ?? "it")" }
         // The place of a third party's middleware does not have the name of a modifier.
         return missingMiddleware.description.contains(".")
             ? "add a middleware with that place to the stack" : "add .\(missingMiddleware) to the stack"

@@ -11,6 +11,11 @@ private enum ResendCountKey: CrossOriginOptionKey {
     static func identity(of value: Int) -> OptionIdentity { .ignored }
 }
 
+private enum NetworkWaitKey: CrossOriginOptionKey {
+    static var defaultValue: NetworkWait? { nil }
+    static func identity(of value: NetworkWait?) -> OptionIdentity { .ignored }
+}
+
 /// The value is part of the identity, because `baggage` depends on the value.
 private enum HasLeftOriginKey: CrossOriginOptionKey {
     static var defaultValue: Bool { false }
@@ -33,11 +38,27 @@ extension RequestOptions {
         set { self[ResendCountKey.self] = newValue }
     }
 
+    /// The time that the earlier attempts of the call have waited for a network; `nil` if no attempt has waited.
+    package var networkWait: NetworkWait? {
+        get { self[NetworkWaitKey.self] }
+        set { self[NetworkWaitKey.self] = newValue }
+    }
+
     /// Whether a redirect or an absolute URL has led to an origin other than the origin of the server.
     public package(set) var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }
     }
+}
+
+/// The time that the attempts of a call have waited for a network.
+package struct NetworkWait: Sendable {
+    /// The time that all attempts together have waited.
+    package var elapsed: Duration
+    /// The resend count of the latest attempt. A request with the same count is a new call, and not a later attempt.
+    package var resendCount: Int
+
+    package init(elapsed: Duration, resendCount: Int) { (self.elapsed, self.resendCount) = (elapsed, resendCount) }
 }
 
 extension RequestOptions {

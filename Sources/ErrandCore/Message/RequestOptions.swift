@@ -125,9 +125,14 @@ private enum UpgradeKey: CrossOriginOptionKey {
 
 extension RequestOptions {
     /// Names that are sensitive in this request and its response, in addition to the names that are always sensitive.
+    ///
+    /// If a layer sets this property during a call, the names also apply to the later records of the outer layers, such as `log`.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
-        set { self[SensitivityKey.self] = newValue }
+        set {
+            self[SensitivityKey.self] = newValue
+            call.observation?.recordSensitivity(newValue)
+        }
     }
 
     /// Names and values by which the app finds this request in logs and spans, such as the tenant or the feature.

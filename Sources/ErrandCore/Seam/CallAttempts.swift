@@ -188,7 +188,9 @@ extension Request {
             case .failure(let error): (error as? any RequestFailure)?.request
             case nil: nil
             }
-        let count = max(options.resendCount, last?.id == id ? last?.options.resendCount ?? 0 : 0)
+        let inner = last?.id == id ? last?.options : nil
+        let count = max(options.resendCount, inner?.resendCount ?? 0)
+        if let wait = inner?.networkWait { options.networkWait = wait }
         options.resendCount = min(count, .max - 1) + 1
     }
 

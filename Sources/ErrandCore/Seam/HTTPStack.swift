@@ -136,7 +136,14 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// Sends a request as a new call. This function is separate, because most requests do not need the copy that it makes. Most
     /// requests have no options, or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
-        let entered = try entering(request)
+        let entered: Request
+        do throws(UnsupportedOptionError) {
+            entered = try entering(request)
+        } catch {
+            var error = error
+            error.request = await list.addingServer(to: request)
+            throw error
+        }
         do {
             var response = try await top.send(entered)
             response.request.restoreCall(of: request)

@@ -88,6 +88,19 @@ final class LayerList: Sendable {
     func preparing(_ preparation: Preparation) -> any HTTPSender {
         entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
     }
+
+    /// Returns the request with the server that these layers add, for the error of a request that is not sent. If no layer adds a server,
+    /// returns the request unchanged.
+    func addingServer(to request: Request) async -> Request {
+        let servers = entries.filter { $0.layer.place == .server && $0.middleware.appliesToPreparedRequests }
+        guard request.head.authority == nil, !servers.isEmpty else { return request }
+        let preparation = Preparation(of: request.id)
+        let end: any HTTPSender = PreparationEnd(preparation, at: base.sender, isTransport: false)
+        _ = try? await servers.reversed().reduce(end) { $1.wrapped(around: $0) }.send(request)
+        guard var named = preparation.request else { return request }
+        named.restoreCall(of: request)
+        return named
+    }
 }
 
 /// The order problems that a stack, and the stacks that were derived from it, have reported.

@@ -14,10 +14,11 @@ public import ErrandCore
 /// ```
 ///
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
-/// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the request's deadline
-/// passes first, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the
-/// number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if the path is satisfied, or if the host is this
-/// machine itself (`localhost`, `127.0.0.1`).
+/// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the transport then can't
+/// find or reach the host, and the path is still not satisfied, the failure has the code ``/ErrandCore/TransportError/Code/notConnected``.
+/// Therefore `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
+/// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
+/// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
 /// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Choose `waitForNetwork`, which
 /// works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if `URLSession` must decide
@@ -32,8 +33,10 @@ public import ErrandCore
 ///   NIOTransport                   84 ms  200
 /// ```
 ///
-/// **Place:** inside `retry`, so that each attempt waits. Outside `concurrencyLimit`, so that a waiting request takes no slot. Outside
-/// `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
+/// The limit is for a call: all attempts of `retry` together wait at most this long. The waits of `retry` itself do not count.
+///
+/// **Place:** inside `retry`, so that a later attempt waits for the rest of the limit. Outside `concurrencyLimit`, so that a waiting
+/// request takes no slot. Outside `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
 ///
 /// **Per request:** set `request.options.waitForNetwork` to `.off`, or to a value such as `.use(.seconds(5))`.
 public struct WaitForNetworkMiddleware: HTTPMiddleware {
@@ -44,7 +47,7 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
     /// Creates the middleware. Stacks with the same gate share the queue of the gate.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait; at least zero.
+    ///   - limit: the longest wait of a call, for all its attempts together; at least zero.
     ///   - gate: the gate, with the monitor of the network path.
     ///   - clock: the clock that measures the wait.
     public init(upTo limit: Duration, at gate: NetworkGate, clock: any Clock<Duration> = ContinuousClock()) {
@@ -67,11 +70,20 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
     public var label: String { "waitForNetwork(up to \(limit.inWords))" }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        let waited = request.earlierNetworkWait
         guard !gate.monitor.current.isSatisfied, let limit = request.options.waitForNetwork.resolved(limit), limit > .zero,
             request.origin?.isLoopback != true
-        else { return try await next.send(request) }
-        try await wait(for: request, upTo: limit)
-        return try await next.send(request)
+        else {
+            guard let waited else { return try await next.send(request) }
+            return try await next.send(request.noting(networkWait: waited))
+        }
+        let (earlier, elapsed) = (waited ?? .zero, makeStopwatch(on: clock))
+        if earlier < limit { try await wait(for: request, upTo: limit - earlier) }
+        do {
+            return try await next.send(request.noting(networkWait: earlier + elapsed()))
+        } catch let error as TransportError where error.mayComeFromMissingNetwork && !gate.monitor.current.isSatisfied {
+            throw error.withoutNetwork
+        }
     }
 
     private func wait(for request: Request, upTo limit: Duration) async throws {
@@ -89,6 +101,35 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
             defer { group.cancelAll() }
             try await group.next()
         }
+    }
+}
+
+extension Request {
+    /// The time that the earlier attempts of this call have waited; `nil` if no earlier attempt has waited.
+    fileprivate var earlierNetworkWait: Duration? {
+        let count = options.resendCount
+        guard count > 0, let wait = options.networkWait, wait.resendCount < count else { return nil }
+        return wait.elapsed
+    }
+
+    /// Returns this request with a note of the time, for the later attempts of this call.
+    fileprivate func noting(networkWait elapsed: Duration) -> Request {
+        var request = self
+        request.options.networkWait = NetworkWait(elapsed: elapsed, resendCount: options.resendCount)
+        return request
+    }
+}
+
+extension TransportError {
+    /// Whether a missing network is a possible cause. A proxy may be on this machine, and needs no network then.
+    fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
+
+    /// The failure as a failure of a device without a network.
+    fileprivate var withoutNetwork: TransportError {
+        var error = self
+        error.code = .notConnected
+        error.message = "no network path; " + code.description + (message.isEmpty ? "" : ": \(message)")
+        return error
     }
 }
 
@@ -115,7 +156,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - limit: the longest wait; at least zero.
+    ///   - limit: the longest wait of a call, for all its attempts together; at least zero.
     ///   - monitor: the monitor of the network path. The monitor `.system` of Apple's platforms is in the module `ErrandURLSession`.
     ///   - clock: the clock that measures the wait.
     public func waitForNetwork(
@@ -125,7 +166,7 @@ extension HTTPSender {
     /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait; at least zero.
+    ///   - limit: the longest wait of a call, for all its attempts together; at least zero.
     ///   - gate: the gate, which shows the number of waiting calls.
     ///   - clock: the clock that measures the wait.
     public func waitForNetwork(

@@ -13,16 +13,33 @@ extension StatusError {
     ///   - more: names of secrets in addition to the names that the request of the response declares.
     ///   - outer: the request as an outer layer has seen it, if its secrets must be hidden too.
     package func bodyExcerpt(hiding more: Sensitivity = .standard, secretsOf outer: Request? = nil) -> String? {
-        guard !bodyPrefix.isEmpty else { return nil }
-        let isWhole = bodyIsWhole && bodyPrefix.count <= Self.excerptLimitBytes
         var sensitivity = request?.options.sensitivity ?? .standard
         sensitivity.formUnion(more)
+        return BodyText.excerpt(
+            of: bodyPrefix, isWhole: bodyIsWhole, contentType: head.headerFields.single(.contentType), sensitivity: sensitivity,
+            secretsOf: [request, outer].compactMap { $0 })
+    }
+}
+
+extension BodyText {
+    /// Returns the first ``StatusError/excerptLimitBytes`` bytes of a body on one line, without secrets: see
+    /// ``StatusError/bodyExcerpt(hiding:secretsOf:)``. `nil` if the body is empty.
+    ///
+    /// - Parameters:
+    ///   - front: the first bytes of the body.
+    ///   - isWhole: whether `front` is the whole body.
+    ///   - requests: the requests whose secrets are hidden under any name.
+    package static func excerpt(
+        of front: Data, isWhole: Bool, contentType: String?, sensitivity: Sensitivity, secretsOf requests: [Request]
+    ) -> String? {
+        guard !front.isEmpty else { return nil }
+        let limitBytes = StatusError.excerptLimitBytes
+        let isShownWhole = isWhole && front.count <= limitBytes
         let body = BodyText(
-            bodyPrefix.prefix(Self.excerptLimitBytes), isWhole: isWhole, contentType: head.headerFields.single(.contentType),
-            sensitivity: sensitivity, isPretty: false,
-            secrets: SecretScrubber(of: [request, outer].compactMap { $0 }, by: sensitivity))
-        if let summary = body.summary { return "\(bodyPrefix.count)\(bodyIsWhole ? "" : " or more") bytes (\(summary))" }
-        return body.lines.joined(separator: " ").shownSafely(limit: Self.excerptLimitBytes) + (isWhole ? "" : " …")
+            front.prefix(limitBytes), isWhole: isShownWhole, contentType: contentType, sensitivity: sensitivity, isPretty: false,
+            secrets: SecretScrubber(of: requests, by: sensitivity))
+        if let summary = body.summary { return "\(front.count)\(isWhole ? "" : " or more") bytes (\(summary))" }
+        return body.lines.joined(separator: " ").shownSafely(limit: limitBytes) + (isShownWhole ? "" : " …")
     }
 }
 

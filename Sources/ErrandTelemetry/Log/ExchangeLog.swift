@@ -12,7 +12,8 @@ final class ExchangeLog: CallObserver {
     private let style: LogStyle
     private let carriedMetadata: LogMetadata
     private let carriesCURL: Bool
-    private let request: Request
+    /// The request as the log got it, with the names that inner layers have declared as sensitive.
+    private let logged: Mutex<Request>
     private let time: @Sendable () -> Duration
     /// The response that is written at the end of the call; `nil` if the response is written earlier, or not written.
     private let awaited = Mutex<Awaited?>(nil)
@@ -28,10 +29,11 @@ final class ExchangeLog: CallObserver {
         self.style = style
         self.carriedMetadata = carriedMetadata
         self.carriesCURL = carriesCURL
-        self.request = request
+        logged = Mutex(request)
         self.time = time
     }
 
+    private var request: Request { logged.withLock(\.self) }
     private var elapsed: String { time().inWords }
 
     private var wantsAll: Bool { logger.logLevel <= level }
@@ -67,12 +69,22 @@ final class ExchangeLog: CallObserver {
 
     func mark() -> Duration { time() }
 
+    /// Hides the values of these names in all later records.
+    private func hide(_ names: Sensitivity) {
+        logged.withLock { request in
+            var all = request.options.sensitivity
+            all.formUnion(names)
+            if all != request.options.sensitivity { request.options.sensitivity = all }
+        }
+    }
+
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
         // If the level of the record is off, the log must cost nothing. But if a reader of the response ends the call, the call can still
         // fail, and a failure may have a record.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
+        hide(response.request.options.sensitivity)
         let received = Received(response, isRefused: isRefused, by: request)
         if awaitsReader {
             let isStreamed = response.body.bufferedData == nil
@@ -84,6 +96,8 @@ final class ExchangeLog: CallObserver {
     }
 
     func end(_ outcome: CallOutcome, at mark: Duration) {
+        hide(outcome.innerSensitivity)
+        if let sent = outcome.response?.request ?? (outcome.failure as? any RequestFailure)?.request { hide(sent.options.sensitivity) }
         if let error = outcome.refusal?.innerError, let refused = outcome.response {
             logRefusal(error, Received(refused, isRefused: true, problem: error.shownProblem, by: request), outcome, elapsed: mark.inWords)
         } else if outcome.response != nil {
@@ -131,18 +145,22 @@ final class ExchangeLog: CallObserver {
             var head = Response(head: response.head, request: response.request)
             head.metadata.attempts = response.metadata.attempts
             head.metadata.retryStop = response.metadata.retryStop
-            var sensitivity = request.options.sensitivity
-            sensitivity.formUnion(response.request.options.sensitivity)
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
-            self.sensitivity = sensitivity
+            sensitivity = request.options.sensitivity
         }
 
         /// The rest of the error's text, after the status.
         var reasons: String {
             problem + response.head.shownRemarks
                 + response.metadata.attempts.shown(until: response.metadata.retryStop, of: response.request)
+        }
+
+        /// The number of attempts in words, if the call needed several attempts. Empty for one attempt.
+        var effort: String {
+            let earlier = response.metadata.attempts.count
+            return earlier == 0 ? "" : " after \(earlier + 1) attempts"
         }
 
         var code: Int { response.head.status.code }
@@ -157,12 +175,19 @@ final class ExchangeLog: CallObserver {
         metadata["http.response.status_code"] = "\(received.code)"
         metadata["errand.elapsed"] = "\(elapsed)"
         if received.isRefused { metadata["error.type"] = "\(received.code)" }
+        addResendCount(to: &metadata, after: received.response.metadata.attempts, of: received.response.request)
         return metadata
+    }
+
+    /// - Parameter request: the request as sent.
+    private func addResendCount(to metadata: inout Logger.Metadata, after attempts: [AttemptRecord], of request: Request?) {
+        let count = max(attempts.count, request?.options.resendCount ?? 0)
+        if count > 0 { metadata["http.request.resend_count"] = "\(count)" }
     }
 
     private func responseText(_ received: Received, elapsed: String, body: LogText.Note? = nil) -> LogText {
         var headline = "\(name): \(received.code) in \(elapsed)"
-        if received.isRefused { headline += received.reasons.onOneLine }
+        headline += received.isRefused ? received.reasons.onOneLine : received.effort
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if let body { text.notes.append(body) }
@@ -290,6 +315,7 @@ final class ExchangeLog: CallObserver {
         guard wantsFailures else { return }
         var metadata = metadata()
         metadata["error.type"] = "\(errorType ?? Conventions.errorType(of: error))"
+        if let failure = error as? any RequestFailure { addResendCount(to: &metadata, after: failure.attempts, of: failure.request) }
         var text = LogText(headline: number + described(error, status), notes: (isOneRecord ? requestNotes : []) + notes())
         // The request of the error has the base URL, and the other values that inner layers added.
         if carriesCURL, let command = try? ((error as? any RequestFailure)?.request ?? request).curl() {

@@ -33,6 +33,9 @@ public import Logging
 /// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
 /// middleware (``/ErrandCore/UnsupportedOptionError``). The error of such a call reaches the caller. Log the error there.
 ///
+/// **Attempts:** after several attempts, the record has their number: `200 in 144 ms after 3 attempts`. The record of a failure lists the
+/// earlier attempts.
+///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): for a request, the bytes in memory are logged. Files and streams are named, but never
 /// read. For a response, the bytes that the caller has read are logged. A body that the caller does not read is logged as unread. The
 /// log itself reads nothing and delays nothing.
@@ -51,12 +54,16 @@ public import Logging
 ///   < body: {"error":"no such note","token":"REDACTED"}
 /// ```
 ///
-/// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See
-/// ``/ErrandCore/Sensitivity``. Control characters from outside are escaped. No text from a server begins a line of the log.
+/// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
+/// If an inner layer declares a name as sensitive, the log hides the values of this name in the URL, the fields and the bodies. With
+/// ``LogStyle/oneLine``, the record of the request is written before the inner layers run. For this style, declare the names outside the
+/// log: `wrapped(by: middleware, outside: .log)`. Control characters from outside are escaped. No text from a server begins a line of the
+/// log.
 ///
 /// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`,
-/// `http.response.body.size`, `errand.request.id`, `errand.request.number`, `url.template`, `errand.elapsed`, `error.type` (the same as in
-/// spans and metrics: see ``TraceMiddleware``), and `errand.tag.NAME` for each of `request.options.tags`.
+/// `http.response.body.size`, `http.request.resend_count` for a request that was sent again, `errand.request.id`, `errand.request.number`,
+/// `url.template`, `errand.elapsed`, `error.type` (the same as in spans and metrics: see ``TraceMiddleware``), and `errand.tag.NAME` for
+/// each of `request.options.tags`.
 ///
 /// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {

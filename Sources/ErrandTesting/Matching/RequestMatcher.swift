@@ -10,18 +10,29 @@ public import ErrandFormats
 /// The description of a matcher names the criteria, and hides the values of sensitive fields and query items.
 public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     private indirect enum Node: Sendable {
-        case one(name: String, needsBody: Bool, @Sendable (RecordedRequest) -> Bool)
+        case one(Criterion)
         case all([RequestMatcher])
         case any([RequestMatcher])
         case not(RequestMatcher)
+    }
+
+    private struct Criterion: Sendable {
+        let name: String
+        let needsBody: Bool
+        /// Returns the part of the request that the criterion compares, without secrets; `nil` if the part is not shown.
+        let sent: @Sendable (RecordedRequest) -> String?
+        let matches: @Sendable (RecordedRequest) -> Bool
     }
 
     private let node: Node
 
     private init(_ node: Node) { self.node = node }
 
-    private init(_ name: String, needsBody: Bool = false, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) {
-        node = .one(name: name, needsBody: needsBody, matches)
+    private init(
+        _ name: String, needsBody: Bool = false, sent: @escaping @Sendable (RecordedRequest) -> String? = { _ in nil },
+        _ matches: @escaping @Sendable (RecordedRequest) -> Bool
+    ) {
+        node = .one(Criterion(name: name, needsBody: needsBody, sent: sent, matches: matches))
     }
 
     // MARK: Criteria
@@ -71,7 +82,9 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// any value.
     public static func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(queryName: name) ? value.map { _ in Sensitivity.placeholder } : value
-        return RequestMatcher("query \(name)\(shown.map { "=\($0)" } ?? "")") { recorded in
+        return RequestMatcher(
+            "query \(name)\(shown.map { "=\($0)" } ?? "")", sent: { Self.sent($0.queryItems.filter { $0.name.isExactly(name) }, in: $0) }
+        ) { recorded in
             recorded.queryItems.contains { $0.name.isExactly(name) && (value == nil || $0.value.isExactly(value)) }
         }
     }
@@ -79,7 +92,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Matches requests with a field of this name and this value. If `value` is `nil`, matches any value.
     public static func header(_ name: HTTPField.Name, _ value: String? = nil) -> RequestMatcher {
         let shown = Sensitivity.standard.isSensitive(name) ? value.map { _ in Sensitivity.placeholder } : value
-        return RequestMatcher("header \(name.rawName)\(shown.map { ": \($0)" } ?? "")") { recorded in
+        return RequestMatcher("header \(name.rawName)\(shown.map { ": \($0)" } ?? "")", sent: { Self.sent(name, in: $0) }) { recorded in
             recorded.request.head.headerFields[values: name].contains { value == nil || value.isExactly($0) }
         }
     }
@@ -91,9 +104,28 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     public static func header(_ name: HTTPField.Name, matching pattern: String) -> RequestMatcher {
         let matches = Pattern(pattern)
         let shown = Sensitivity.standard.isSensitive(name) ? Sensitivity.placeholder : "/\(pattern)/"
-        return RequestMatcher("header \(name.rawName) matching \(shown)") { recorded in
+        return RequestMatcher("header \(name.rawName) matching \(shown)", sent: { Self.sent(name, in: $0) }) { recorded in
             recorded.request.head.headerFields[values: name].contains { matches($0) }
         }
+    }
+
+    /// Returns the values of a field in a request, without secrets.
+    private static func sent(_ name: HTTPField.Name, in recorded: RecordedRequest) -> String {
+        let sensitivity = recorded.request.options.sensitivity
+        return sent(recorded.headers.filter { $0.name == name }.map { sensitivity.shownValue(of: $0) })
+    }
+
+    /// Returns the values of query items in a request, without secrets.
+    private static func sent(_ items: [URLQuery.Item], in recorded: RecordedRequest) -> String {
+        let sensitivity = recorded.request.options.sensitivity
+        return sent(
+            items.map { item in
+                sensitivity.isSensitive(queryName: item.name) ? Sensitivity.placeholder : sensitivity.redactedURL(item.value ?? "")
+            })
+    }
+
+    private static func sent(_ values: [String]) -> String {
+        values.isEmpty ? "not sent" : "sent " + values.map { "'\($0.shownSafely(limit: 80))'" }.joined(separator: ", ")
     }
 
     /// Matches requests whose body has exactly these bytes.
@@ -164,7 +196,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Returns whether a request meets the criteria.
     public func matches(_ request: RecordedRequest) -> Bool {
         switch node {
-        case .one(_, _, let matches): matches(request)
+        case .one(let criterion): criterion.matches(request)
         case .all(let matchers): matchers.allSatisfy { $0.matches(request) }
         case .any(let matchers): matchers.contains { $0.matches(request) }
         case .not(let matcher): !matcher.matches(request)
@@ -174,15 +206,18 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     /// Whether matching requires the body.
     var needsBody: Bool {
         switch node {
-        case .one(_, let needsBody, _): needsBody
+        case .one(let criterion): criterion.needsBody
         case .all(let matchers), .any(let matchers): matchers.contains(where: \.needsBody)
         case .not(let matcher): matcher.needsBody
         }
     }
 
-    /// Returns the names of the criteria that `request` does not meet.
+    /// Returns the names of the criteria that `request` does not meet, and what was sent instead: `header Accept: a (sent 'b')`.
     func missed(by request: RecordedRequest) -> [String] {
-        conjuncts.filter { !$0.matches(request) }.map(\.description)
+        conjuncts.filter { !$0.matches(request) }.map { matcher in
+            guard case .one(let criterion) = matcher.node, let sent = criterion.sent(request) else { return matcher.description }
+            return "\(criterion.name) (\(sent))"
+        }
     }
 
     /// The number of criteria that a request must meet.
@@ -190,7 +225,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
 
     public var description: String {
         switch node {
-        case .one(let name, _, _): name
+        case .one(let criterion): criterion.name
         case .all(let matchers): matchers.isEmpty ? "any request" : matchers.map(\.description).joined(separator: ", ")
         case .any(let matchers): "(" + matchers.map(\.description).joined(separator: " or ") + ")"
         case .not(let matcher): "not (\(matcher))"

@@ -293,7 +293,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         let length = made.head.headerFields[.contentLength].flatMap { Int64($0) }
         var streamed = ResponseBody(source, expectedLength: length, request: request)
         if let breaking = stubbed.breaking {
-            streamed = streamed.transformed(by: BreakingOff(afterBytes: breaking.afterBytes, failure: breaking.failure), length: length)
+            let failure = Self.completed(breaking.failure, request, made.head)
+            streamed = streamed.transformed(by: BreakingOff(afterBytes: breaking.afterBytes, failure: failure), length: length)
         }
         state.withLock { $0.openBodies += 1 }
         let observed = streamed.observed { [self] event in
@@ -307,6 +308,15 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             }
         }
         return Response(head: made.head, body: observed, request: request, exchange: exchange.lifetime)
+    }
+
+    /// Returns the failure of a body, with its request and the head of its response, as other transports report the failure.
+    private static func completed(_ error: any Error, _ request: Request, _ head: HTTPResponse) -> any Error {
+        guard var failure = error as? any RequestFailure, failure.request == nil else { return error }
+        failure.request = request
+        guard var lost = failure as? TransportError else { return failure }
+        lost.response = lost.response ?? head
+        return lost
     }
 
     /// Sends the request to another sender. If the body was not read yet, the other sender reads the body.

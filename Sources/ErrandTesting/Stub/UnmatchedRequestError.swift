@@ -5,6 +5,8 @@ public struct UnmatchedRequestError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The stub with the most matching criteria, and the criteria that the request does not meet; `nil` if there are no stubs.
+    ///
+    /// For a field and a query item, the text also has the values of the request, without secrets: `header Accept: a (sent 'b')`.
     public let nearest: String?
 
     public var phase: ExchangePhase { .request }

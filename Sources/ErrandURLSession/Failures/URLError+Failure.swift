@@ -11,17 +11,44 @@ extension URLErrorTable {
         let fitting = usualNumbers.compactMap { number in rows.first { $0.number == number && $0.code == code } }
         return (fitting.first { $0.delivery == delivery } ?? fitting.first ?? unknown).number
     }
+
+    /// Returns the `localizedDescription` of a session's error, in English, as on Apple's platforms. `nil` if the error is none of
+    /// ``usualNumbers``.
+    ///
+    /// - Parameter host: the host of the request.
+    static func textForPeople(of number: Int, host: String) -> String? {
+        switch number {
+        case -1009: "The Internet connection appears to be offline."
+        case -1003: "A server with the specified hostname could not be found."
+        case -1004: "Could not connect to the server."
+        case -1005: "The network connection was lost."
+        case -1001: "The request timed out."
+        case -1202:
+            "The certificate for this server is invalid. You might be connecting to a server that is pretending to be “\(host)” which "
+                + "could put your confidential information at risk."
+        case -1200: "An SSL error has occurred and a secure connection to the server cannot be made."
+        case -1022:
+            "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection."
+        case -1011: "There was a bad response from the server."
+        case -1103: "resource exceeds maximum size"
+        case -1013: "user authentication required"
+        case -1000: "bad URL"
+        default: nil
+        }
+    }
 }
 
 extension URLError {
     /// Creates the error that a session reports for a failure of this library. The failure is the underlying error.
     ///
     /// - Parameters:
-    ///   - failure: the failure. If the failure is not a ``/ErrandCore/TransportError``, the error is `URLError.unknown`.
+    ///   - failure: the failure. If the failure is not a ``/ErrandCore/TransportError``, the error is `URLError.unknown`, and its
+    ///     `localizedDescription` is the description of the failure.
     ///   - url: the URL of the request; `nil` if the URL is not known.
     package init(_ failure: any RequestFailure, url: URL?) {
         let number = (failure as? TransportError).map { URLErrorTable.number(for: $0.code, $0.delivery) } ?? URLErrorTable.unknown.number
-        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: "\(failure)", NSUnderlyingErrorKey: failure]
+        let text = URLErrorTable.textForPeople(of: number, host: url?.host ?? "")
+        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: text ?? "\(failure)", NSUnderlyingErrorKey: failure]
         if let url { userInfo[NSURLErrorFailingURLErrorKey] = url }
         self.init(_nsError: NSError(domain: NSURLErrorDomain, code: number, userInfo: userInfo))
     }

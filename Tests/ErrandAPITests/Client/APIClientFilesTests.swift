@@ -56,7 +56,7 @@ import Testing
         for (url, scheme) in [(web, "https"), (plain, "missing")] {
             let problem = "the URL is not a file URL (its scheme is \(scheme)); create the URL with URL(filePath:)"
             let sent = await #expect(throws: FileReadError.self) { try await client.post("/x", body: .file(url)) }
-            #expect(sent?.description == "cannot read '\(target.path)': \(problem)")
+            #expect(sent?.description == "POST /x: cannot read '\(target.path)': \(problem)")
             await #expect(throws: FileReadError.self) { try await client.upload("/x", body: .file(url), progress: reports.record) }
             #expect(throws: FileReadError.self) { try RequestBody.file(url) }
             let written = await #expect(throws: FileWriteError.self) { try await client.download(archive, to: url) }

@@ -45,6 +45,33 @@ private struct User: Decodable, Sendable {
         return String(text.dropLast(" (status \(status.code))".count))
     }
 
+    // MARK: In a debugger
+
+    @Test func aDebuggerShowsTheBeginningOfTheBodyWithoutSecrets() async throws {
+        let json: HTTPFields = [.contentType: "application/json"]
+        let long = String(repeating: "a", count: 2_000)
+        for (body, type, shown) in [
+            (#"{"id":"seven","token":"s3cret"}"#, json, #"; body: {"id":"seven","token":"REDACTED"}"#),
+            (#"{"id":"seven","pin":"s3cret"}"#, json, #"; body: {"id":"seven","pin":"REDACTED"}"#),
+            ("<html>s3cret</html>", [.contentType: "text/html"], "; body: 19 bytes (text/html)"),
+            ("<html>\(long)", [.contentType: "text/html"], "; body: 1024 or more bytes (text/html)"), ("", json, ""),
+        ] as [(String, HTTPFields, String)] {
+            let client = client(.data(Data(body.utf8), headers: type))
+            let user = Endpoint<User>.get("/x").with(\.sensitivity, Sensitivity(fields: [], queryNames: ["pin"]))
+            let failure = try #require(await #expect(throws: ResponseDecodingError.self) { try await client.value(user) })
+            #expect(String(reflecting: failure) == failure.description + shown)
+        }
+    }
+
+    /// The body of an event is JSON, whatever the type of the response.
+    @Test func aDebuggerShowsTheEventWithoutSecrets() async throws {
+        let stream = "data: {\"id\":\"seven\",\"token\":\"s3cret\"}\n\n"
+        let client = client(.data(Data(stream.utf8), headers: [.contentType: "text/event-stream"]))
+        let failure = try #require(
+            await #expect(throws: ResponseDecodingError.self) { for try await _ in client.events("/x", as: User.self) {} })
+        #expect(failure.debugDescription.hasSuffix(#"; body: {"id":"seven","token":"REDACTED"}"#), "\(failure.debugDescription)")
+    }
+
     // MARK: The whole body
 
     @Test(arguments: [HTTPResponse.Status.ok, .noContent, .resetContent]) func theErrorOfAnEmptyBodyNamesTheRemedy(

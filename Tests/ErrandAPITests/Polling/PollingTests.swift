@@ -124,6 +124,7 @@ import Testing
             try await poll(stub, Endpoint(method, "/jobs/7", decoding: .json), policy: policy)
         }
         #expect(error?.code == .timedOut && error?.isTimeout == true && error?.delivery != .sent && stub.requests.count == 1)
+        #expect(error?.description.hasPrefix("\(method.rawValue) https://") == true, "the request has its server")
         #expect(start.duration(to: clock.now) == .seconds(60))
     }
 

@@ -75,8 +75,9 @@ import Testing
             "line 5: cannot decode Entry at id: no such key", "line 6: cannot decode Entry at tags[…]: expected Int, found null",
         ] {
             let error = await #expect(throws: JSONTextError.self) { try await lines.next() }
-            #expect(error?.description == text)
-            #expect("\(error.map { Mirror(reflecting: $0).children.map(\.value) } ?? [])" == "[\"\(text)\"]")
+            let named = "GET https://a.example/log: \(text)"
+            #expect(error?.description == named && error?.failureReason?.hasPrefix("Line ") == true)
+            #expect("\(error.map { Mirror(reflecting: $0).children.map(\.value) } ?? [])" == "[\"\(named)\"]")
         }
         #expect(try await lines.next()?.id == 7)
         #expect(try await lines.next() == nil)
@@ -97,7 +98,8 @@ import Testing
             .makeAsyncIterator()
         #expect(try await texts.next()?.id == 1)
         let error = await #expect(throws: JSONTextError.self) { try await texts.next() }
-        #expect(error?.description == "text 2: cannot decode Entry: the text is cut off" && error?.place == .text(2))
+        #expect(
+            error?.description == "GET https://a.example/log: text 2: cannot decode Entry: the text is cut off" && error?.place == .text(2))
         #expect(try await texts.next()?.id == 3)
         #expect(try await texts.next()?.id == 4)
         #expect(try await texts.next() == nil)

@@ -172,11 +172,22 @@ import Testing
         #expect(
             error?.description
                 == "GET https://a.example/: the option 'greedy' needs a transport with 'waitsForConnectivity, networkAccess', which this "
-                + "transport does not have: use a transport that has it, or do not set the option (not sent)")
+                + "transport does not have: use a transport that has it, such as URLSessionTransport on Apple's platforms, or do not set the option (not sent)"
+        )
         #expect(stub.requests.isEmpty)
         // The default value asks for nothing, and what is below a sender is unknown.
         #expect(try await HTTPStack(stub).send(self.request { $0[GreedyKey.self] = 0 }).status == .ok)
         #expect(try await OpaqueSender(HTTPStack(stub)).hedge().send(self.request { $0[NeedingKey.self] = 1 }).status == .ok)
+    }
+
+    @Test func theErrorNamesTheServerOfTheStack() async throws {
+        let stack = stub.retry().server("https://a.example/v1", headers: [.authorization: "Bearer s3cr3t"])
+        var relative = try Request(.get, "/x")
+        relative.options.hedge = .use(.standard)
+        relative.options[NeedingKey.self] = 1
+        let error = try #require(await #expect(throws: UnsupportedOptionError.self) { try await stack.send(relative) })
+        #expect(error.description.hasPrefix("GET https://a.example/v1/x: the option "), "\(error)")
+        #expect(error.request?.id == relative.id && error.delivery == .notSent && stub.requests.isEmpty)
     }
 
     @Test func eachCapabilityThatIsMissingIsNamed() {

@@ -92,6 +92,26 @@ import Testing
         await expectNothingIsLeft()
     }
 
+    @Test(arguments: [TransportError.Code.cannotFindHost, .cannotConnect], [NetworkPath.unsatisfied, .wifi])
+    func aFailureWithoutAPathSaysThatTheDeviceIsOffline(_ code: TransportError.Code, _ path: NetworkPath) async throws {
+        let failing = StubSender { [network] request in
+            network.change(to: path)
+            throw TransportError(code, phase: .connect, message: "no such host", request: request, delivery: .notSent)
+        }
+        let task = await waiting(try request(), on: failing.waitForNetwork(upTo: .seconds(30), at: gate, clock: clock))
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(30))
+        let error = try #require(await #expect(throws: TransportError.self) { try await task.value })
+        #expect(error.isOffline == !path.isSatisfied && error.isConnectivityError && error.delivery == .notSent)
+        #expect(error.code == (path.isSatisfied ? code : .notConnected))
+        if !path.isSatisfied {
+            #expect(error.errorDescription == "This device is offline.")
+            let text = "GET https://a.example/x: not connected: no network path; \(code): no such host (not sent)"
+            #expect(error.description == text)
+        }
+        await expectNothingIsLeft()
+    }
+
     @Test func aPassedDeadlineFailsTheCall() async throws {
         let deadlines = ManualClock()
         var sent = try request()
@@ -310,6 +330,41 @@ import Testing
         network.change(to: .wifi)
         #expect(try await task.value.metadata.attempts.count == 1)
         #expect(clock.now.advanced(by: .zero) == ManualClock().now, "no time has passed")
+        await expectNothingIsLeft()
+    }
+
+    @Test func theAttemptsOfACallShareTheLimit() async throws {
+        let stub = StubTransport(Stub().responds(.hostNotFound))
+        let policy = RetryPolicy(maxAttempts: 3, backoff: .constant(.zero), jitter: .none)
+        let stack = stub.waitForNetwork(upTo: .seconds(30), at: gate, clock: clock).retry(policy, budget: nil, clock: clock)
+        // Sending the request of the failure again is a new call, which waits again.
+        var sent = try request()
+        for call in 1...2 {
+            let task = await waiting(sent, on: stack)
+            try await clock.sleepers(atLeast: 1)
+            #expect(clock.nextSleeper == .seconds(30))
+            clock.advance(by: .seconds(30))
+            let error = try #require(await #expect(throws: TransportError.self) { try await task.value })
+            #expect(error.isOffline && error.attempts.count == 2 && stub.requests.count == 3 * call)
+            sent = try #require(error.request)
+        }
+        await expectNothingIsLeft()
+    }
+
+    @Test func aLaterAttemptWaitsForTheRestOfTheLimit() async throws {
+        let stub = StubTransport(Stub().responds(.connectionLost, .status(.ok)))
+        let task = await waiting(try request(), on: retrying(stub))
+        try await clock.sleepers(atLeast: 1)
+        clock.advance(by: .seconds(12))
+        network.change(to: .wifi)
+        // The wait of the retry.
+        await eventually { stub.requests.count == 1 && clock.nextSleeper == .seconds(20) }
+        network.change(to: .unsatisfied)
+        clock.advance(by: .seconds(20))
+        await eventually { gate.waitingCount == 1 }
+        await eventually { clock.nextSleeper == .seconds(18) }
+        clock.advance(by: .seconds(18))
+        #expect(try await task.value.status == .ok)
         await expectNothingIsLeft()
     }
 

@@ -301,6 +301,27 @@ import Testing
         #expect(lines.all.last?.text == "GET https://a.example/x: 400 in 0 s (no)")
     }
 
+    @Test func aRecordHasTheNumberOfAttempts() async throws {
+        let (logger, lines) = recordingLogger()
+        let stub = StubTransport(
+            Stub().responds(.status(.serviceUnavailable), .status(.serviceUnavailable), .status(.ok), .offline, .offline, .status(.ok)))
+        let retrying = stub.retry(RetryPolicy(maxAttempts: 3, backoff: .constant(.zero)), budget: nil, clock: clock)
+        let stack = retrying.log(to: logger, metadata: .all, clock: clock)
+        for _ in 0..<2 { _ = try await stack.send(try get("/x")) }
+        stub.add(Stub(.get, "/y").responds(.status(.ok)))
+        _ = try await stack.send(try get("/y"))
+        let again = "GET https://a.example/x: 200 in 0 s after 3 attempts"
+        #expect(lines.all.map(\.text) == [again, again, "GET https://a.example/y: 200 in 0 s"])
+        #expect(lines.all.map { $0.metadata["http.request.resend_count"] } == ["2", "2", nil])
+
+        let failing = StubTransport(Stub().responds(.offline)).retry(
+            RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil, clock: clock)
+        await #expect(throws: TransportError.self) {
+            try await failing.log(to: logger, metadata: .all, clock: clock).send(try get("/x"))
+        }
+        #expect(lines.all.last?.metadata["http.request.resend_count"] == "1")
+    }
+
     @Test func aDecodingFailureIsOneWarning() async throws {
         let (logger, lines) = recordingLogger()
         let client = APIClient(notes { $0.log(to: logger, curl: true, clock: clock) })

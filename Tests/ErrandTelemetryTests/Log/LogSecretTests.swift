@@ -60,6 +60,39 @@ import Testing
         _ = try await stack.send(try request())
         #expect(lines.all.map(\.text).last?.hasSuffix(#"{"tenant":"REDACTED"}"#) == true)
     }
+
+    /// The last two responses are failures whose errors have no request.
+    @Test(arguments: [
+        StubResponse.status(.ok), .status(.notFound), .stream([Data("{}".utf8)]), .offline, .failure(TestError()),
+        .failure(CancellationError()),
+    ])
+    func namesDeclaredByAnInnerLayerApplyToTheRequest(_ response: StubResponse) async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = HTTPStack.sorted(around: StubTransport(Stub().responds(response)))
+            .transformRequest { $0.options.sensitivity.formUnion(Sensitivity(fields: [.acceptLanguage], queryNames: ["pin"])) }
+            .log(to: logger, detail: .body(), metadata: .all, curl: true)
+        let sent = try Request(
+            .post, url: "https://a.example/x?pin=s3cr3t", headers: [.contentType: "application/json", .acceptLanguage: "s3cr3t"],
+            body: .data(Data(#"{"pin":"s3cr3t"}"#.utf8)))
+        _ = try? await stack.send(sent).body.collect()
+        #expect(lines.all.count == 1 && lines.everything.contains(#""pin": "REDACTED""#), "\(lines.everything)")
+        let leaks = lines.everything.contains("s3c")
+        #expect(!leaks, "\(lines.everything)")
+    }
+
+    @Test func namesDeclaredOutsideTheLogApplyToEachRecord() async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = HTTPStack.sorted(around: StubTransport(Stub().responds(.status(.ok))))
+            .log(to: logger, style: .oneLine)
+            .wrapped(
+                by: TransformMiddleware.request("sensitive names") {
+                    $0.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: ["pin"]))
+                }, outside: .log)
+        _ = try await stack.send(try Request(.get, url: "https://a.example/x?pin=s3cr3t"))
+        #expect(lines.all.count == 2)
+        let leaks = lines.everything.contains("s3c")
+        #expect(!leaks, "\(lines.everything)")
+    }
 }
 
 private struct Refusal: RequestFailure {

@@ -199,6 +199,9 @@ import Testing
         }
         #expect(found == Data("fourmoreok".utf8).prefix(count))
         #expect(failure?.code == .connectionLost && failure?.phase == .body && failure?.delivery == .sent && stub.openBodyCount == 0)
+        #expect(failure?.request?.url == response.request.url && failure?.response?.status == .ok)
+        #expect(
+            failure?.description == "GET https://a.example/x: connection lost while reading the body: broken off by the stub (sent)")
     }
 
     @Test func aBodyBreaksWithTheGivenError() async throws {

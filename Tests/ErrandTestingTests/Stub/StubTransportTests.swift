@@ -107,6 +107,24 @@ import Testing
         #expect(try await stub.send(request(.get, "/two")).status == .gone, "what is used up makes way for the next")
     }
 
+    @Test func anUnmatchedRequestNamesTheValuesThatItHas() async throws {
+        let declared = try #require(HTTPField.Name("X-Tenant"))
+        let stub = StubTransport(
+            Stub(.get, "/x").query("p", "2").query("pin", "7").header(.accept, "a").header(declared, "1").header(.authorization, "Bearer b")
+                .responds(.status(.ok)))
+        var sent = try Request(
+            .get, url: "https://a.example/x?p=3&pin=s3cr3t&p=https://u:s3cr3t@b.example",
+            headers: [.accept: "b", declared: "s3cr3t", .authorization: "Bearer s3cr3t"])
+        sent.options.sensitivity = Sensitivity(fields: [declared], queryNames: ["pin"])
+        let error = try #require(await #expect(throws: UnmatchedRequestError.self) { try await stub.send(sent) })
+        let nearest = try #require(error.nearest)
+        #expect(
+            nearest.contains(" differs in query p=2 (sent '3', 'https://REDACTED:REDACTED@b.example'), query pin=7 (sent '<redacted>')"))
+        #expect(nearest.contains(", header Accept: a (sent 'b'), header X-Tenant: 1 (sent '<redacted>')"))
+        let leaks = error.description.contains("s3c")
+        #expect(nearest.hasSuffix(", header Authorization: <redacted> (sent '<redacted>')") && !leaks, "\(error)")
+    }
+
     @Test func anUnmatchedRequestNamesTheNearestStub() async throws {
         let stub = StubTransport(
             Stub(.post, "/orders").query("dry").responds(.status(.ok)),
@@ -116,7 +134,7 @@ import Testing
             await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.get, "/users/7?token=S1")) })
         #expect(
             error.description
-                == "GET https://a.example/users/7?token=REDACTED: no stub matches; the nearest, 'method GET, path /users/{id}, header Accept: a' differs in header Accept: a"
+                == "GET https://a.example/users/7?token=REDACTED: no stub matches; the nearest, 'method GET, path /users/{id}, header Accept: a' differs in header Accept: a (not sent)"
         )
         #expect(error.delivery == .notSent && error.phase == .request && error.request != nil)
         let silent = await #expect(throws: UnmatchedRequestError.self) { try await stub.send(request(.put, "/silent")) }

@@ -62,7 +62,8 @@ internal import TestSupport
         #expect(error.code == expected)
         let row = URLErrorTable.row(for: SessionError(error))
         #expect(row.code == code && row.delivery == delivery)
-        #expect(error.userInfo[NSUnderlyingErrorKey] is TransportError && error.localizedDescription == "\(failure)")
+        let text = URLErrorTable.textForPeople(of: error.errorCode, host: "a.example")
+        #expect(error.userInfo[NSUnderlyingErrorKey] is TransportError && text != nil && error.localizedDescription == text)
         // Another delivery does not change the meaning.
         #expect(URLErrorTable.row(for: SessionError(URLError(TransportError(code, phase: .send, delivery: .sent), url: nil))).code == code)
     }
