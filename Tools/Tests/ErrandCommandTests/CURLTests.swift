@@ -67,7 +67,7 @@ import Testing
             (["post", "-L", "--retry", "2", "http://a.example/", "-H", "Content-Type: a/b"], []),
             (["delete", "-L", "--retry", "2", "http://a.example/"], ["--retry 2"]),
             (["--wait-for-network", "5", "http://a.example/"], []),
-            (["-L", "https://a.example/"], ["--location", "--max-redirs 20", "--proto-redir =https"]),
+            (["-L", "https://a.example/"], ["--location", "--max-redirs 20", "--proto-redir '=https'"]),
             (["-L", "--allow-downgrade", "https://a.example/"], ["--location", "--max-redirs 20"]),
             (["-L", "http://a.example/"], ["--location", "--max-redirs 20"]),
             (["--unix-socket", "/run/a.sock", "http://a.example/"], ["--unix-socket /run/a.sock"]),
