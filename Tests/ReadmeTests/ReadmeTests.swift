@@ -6,6 +6,10 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite(.timeLimit(.minutes(5))) struct ReadmeTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
@@ -25,7 +29,8 @@ import Testing
         Samples(guides + "Errand.md", "Samples.swift", least: 1),
         Samples(guides + "GettingStartedApp.md", "GettingStartedApp.swift", "NotesClient.swift", least: 6),
         Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
-        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 12),
+        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 14),
+        Samples(guides + "TheURLSessionTransport.md", "TheURLSessionTransport.swift", least: 2),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 8),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
@@ -422,12 +427,16 @@ import Testing
 
     @Test func theGuideFromURLSessionIsCorrect() async throws {
         try await noteIsLoaded()
+        try await aCallWaitsForTheNetwork()
         #expect(
             try photo(7, over: .cellular).request().query["size"] == "small" && photo(7, over: .wifi).request().query["size"] == "large")
         // The session begins with the first request.
         let few = stackWithFewConnections()
         #expect(few.orderProblems == [] && few.description.hasSuffix("URLSessionTransport"), "\(few)")
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
+        let old = StubTransport(Stub(.get, "/notes/7").responds(.status(.created, text: "tea")))
+        let (bytes, converted) = try await data(for: URLRequest(url: url), over: HTTPStack(old))
+        #expect(bytes == Data("tea".utf8) && converted?.statusCode == 201 && converted?.url == url)
         let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
         let stub = StubTransport(
