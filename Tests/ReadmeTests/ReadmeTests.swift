@@ -422,6 +422,9 @@ import FoundationNetworking
         let transport = try makeTransport()
         let (logger, _) = recordingLogger()
         #expect(makeInventory(over: transport, logger: logger).stack.orderProblems == [])
+        #expect(guarded(transport, logger: logger).orderProblems == [])
+        let timeouts: [Duration] = [.seconds(5), .milliseconds(100), .seconds(60)]
+        #expect([[:], ["timeoutMilliseconds": 0], ["timeoutMilliseconds": .max]].map { timeout(from: $0) } == timeouts)
         try await transport.shutdown()
     }
 
@@ -586,6 +589,8 @@ import FoundationNetworking
         isShown(try #require(refusals.all.first).text)
 
         isShown(logged(stub, to: logger, clock: clock).description)
+        let (one, other) = numbered(HTTPStack(StubTransport()), HTTPStack(StubTransport()))
+        #expect(one.stack.orderProblems.isEmpty && other.stack.orderProblems.isEmpty)
         isShown(stub.profile().retry().description)
         let (warning, warnings) = recordingLogger()
         _ = try await stub.profile().retry().log(to: warning).send(Request(.get, url: "https://a.example/notes/7")).data()
