@@ -41,6 +41,17 @@ func search(_ pasted: String, _ filter: Filter) throws -> Request {
     try Request(.get, url: HTTPURL(pasted: pasted), query: URLQuery(encoding: filter))
 }
 
+func data(for urlRequest: URLRequest, over stack: HTTPStack) async throws -> (Data, HTTPURLResponse?) {
+    let response = try await stack.send(Request(urlRequest))
+    let data = try await response.data()
+    return (data, urlRequest.url.flatMap { HTTPURLResponse(response.head, url: $0) })
+}
+
+func head(of request: Request, from session: URLSession) async throws -> HTTPResponse? {
+    let (_, response) = try await session.data(for: URLRequest(request))
+    return (response as? HTTPURLResponse).flatMap { HTTPResponse($0) }
+}
+
 func backUp(_ file: URL, from api: APIClient, to copy: URL) async throws {
     try await api.upload("/archive", method: .put, body: .file(file, contentType: "application/zip")) { print($0) }
     try await api.download("/archive", to: copy) { print($0) }
@@ -73,6 +84,19 @@ func showWaits(at gate: NetworkGate, _ show: (String?) -> Void) async {
 
 func photo(_ id: Int, over path: NetworkPath) -> Endpoint<Void> {
     .get("/photos/\(id, "id")", query: ["size": path.isExpensive || path.isConstrained ? "small" : "large"])
+}
+
+func aCallWaitsForTheNetwork() async throws {
+    let monitor = ScriptedPathMonitor(.unsatisfied)
+    let gate = NetworkGate(monitor)
+    let stub = StubTransport(Stub().responds(.json(Note(id: 7, text: "Buy tea"))))
+    let api = APIClient(stub.waitForNetwork(upTo: .seconds(30), at: gate).server("https://notes.example"))
+    async let loaded = note(7, from: api)
+    for await count in gate.waitingCounts() where count == 1 { break }
+    assert(stub.requests.isEmpty)
+    monitor.change(to: .wifi)
+    let text = try await loaded.text
+    assert(text == "Buy tea" && stub.requests.count == 1)
 }
 
 func noteIsLoaded() async throws {

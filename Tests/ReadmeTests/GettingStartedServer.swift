@@ -39,6 +39,18 @@ func stock(of item: String, from inventory: APIClient, within remaining: Duratio
     return try await inventory.value(stock)["count"] ?? 0
 }
 
+func guarded(_ transport: some HTTPTransport, logger: Logger) -> HTTPStack {
+    let policy = CircuitBreakerPolicy(failureRatio: 0.3, minimumCalls: 50, breakTime: .seconds(10))
+    let breaker = CircuitBreaker(policy) { origin, state in
+        logger.warning("the circuit of \(origin) is now \(state)")
+    }
+    return transport.circuitBreaker(breaker).retry().timeout(.seconds(5))
+}
+
+func timeout(from settings: [String: Int]) -> Duration {
+    .milliseconds(min(max(settings["timeoutMilliseconds"] ?? 5_000, 100), 60_000))
+}
+
 // swift-format-ignore
 func inventoryIsAskedAgain() async throws {
     let clock = ManualClock()

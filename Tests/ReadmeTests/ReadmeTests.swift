@@ -6,6 +6,10 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite(.timeLimit(.minutes(5))) struct ReadmeTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
@@ -25,7 +29,8 @@ import Testing
         Samples(guides + "Errand.md", "Samples.swift", least: 1),
         Samples(guides + "GettingStartedApp.md", "GettingStartedApp.swift", "NotesClient.swift", least: 6),
         Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
-        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 12),
+        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 14),
+        Samples(guides + "TheURLSessionTransport.md", "TheURLSessionTransport.swift", least: 2),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 8),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
@@ -417,17 +422,24 @@ import Testing
         let transport = try makeTransport()
         let (logger, _) = recordingLogger()
         #expect(makeInventory(over: transport, logger: logger).stack.orderProblems == [])
+        #expect(guarded(transport, logger: logger).orderProblems == [])
+        let timeouts: [Duration] = [.seconds(5), .milliseconds(100), .seconds(60)]
+        #expect([[:], ["timeoutMilliseconds": 0], ["timeoutMilliseconds": .max]].map { timeout(from: $0) } == timeouts)
         try await transport.shutdown()
     }
 
     @Test func theGuideFromURLSessionIsCorrect() async throws {
         try await noteIsLoaded()
+        try await aCallWaitsForTheNetwork()
         #expect(
             try photo(7, over: .cellular).request().query["size"] == "small" && photo(7, over: .wifi).request().query["size"] == "large")
         // The session begins with the first request.
         let few = stackWithFewConnections()
         #expect(few.orderProblems == [] && few.description.hasSuffix("URLSessionTransport"), "\(few)")
         let url = try #require(URL(string: "https://a.example/notes/7?lang=en"))
+        let old = StubTransport(Stub(.get, "/notes/7").responds(.status(.created, text: "tea")))
+        let (bytes, converted) = try await data(for: URLRequest(url: url), over: HTTPStack(old))
+        #expect(bytes == Data("tea".utf8) && converted?.statusCode == 201 && converted?.url == url)
         let request = try draft(url, from: "ann")
         #expect(request.head.path == "/notes/7?lang=en&draft=true" && request.headers[.custom("X-Tenant")] == "blue")
         let stub = StubTransport(
@@ -577,6 +589,8 @@ import Testing
         isShown(try #require(refusals.all.first).text)
 
         isShown(logged(stub, to: logger, clock: clock).description)
+        let (one, other) = numbered(HTTPStack(StubTransport()), HTTPStack(StubTransport()))
+        #expect(one.stack.orderProblems.isEmpty && other.stack.orderProblems.isEmpty)
         isShown(stub.profile().retry().description)
         let (warning, warnings) = recordingLogger()
         _ = try await stub.profile().retry().log(to: warning).send(Request(.get, url: "https://a.example/notes/7")).data()

@@ -99,3 +99,14 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(sink.events.compactMap(\.response?.status) == [.serviceUnavailable, .ok])
     #expect(sink.kinds.last == .callEnd)
 }
+
+@Test func theNamesOfTheServerAreSnakeCase() async throws {
+    struct Reporter: Codable, Sendable, Equatable { var firstName: String }
+    let coding = JSONCoding(keys: .snakeCase)
+    let stub = StubTransport(Stub().responds(.json(Reporter(firstName: "Ada"), coding: coding)))
+    let api = APIClient(stub.server("https://desk.example"), json: coding)
+    let ada = try await api.post("/reporters", body: .json(Reporter(firstName: "Ada")), as: Reporter.self)
+    #expect(ada == Reporter(firstName: "Ada"))
+    #expect(stub.requests.map(\.text) == [#"{"first_name":"Ada"}"#])
+    #expect(try stub.requests.map { try $0.json(as: Reporter.self, coding: coding) } == [ada])
+}

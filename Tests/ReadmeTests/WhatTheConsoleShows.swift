@@ -18,6 +18,11 @@ func logged(_ transport: some HTTPSender, to logger: Logger, clock: any Clock<Du
         .server("https://api.example")
 }
 
+func numbered(_ signedIn: HTTPStack, _ open: HTTPStack) -> (APIClient, APIClient) {
+    let numbers = NumberMiddleware()
+    return (APIClient(signedIn.wrapped(by: numbers)), APIClient(open.wrapped(by: numbers)))
+}
+
 func profiled(_ transport: some HTTPSender) -> HTTPStack { transport.timeout(.seconds(30)).profile() }
 
 func measured(_ transport: some HTTPSender) -> HTTPStack { transport.metrics().trace().redirect().retry().traceCall() }

@@ -105,7 +105,8 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     public var recoverySuggestion: String? {
         if let decidingFailure { return decidingFailure.recoverySuggestion }
         return switch code {
-        case .signedOut, .refreshRefused: "Sign in again, then try again."
+        case .signedOut: "Sign in, then try again."
+        case .refreshRefused: "Sign in again, then try again."
         case .accountChanged: "Try again."
         case .refreshFailed, .tooManyRefreshes: underlying is OAuthError ? nil : "Try again later."
         case .storeFailed: storeSuggestion

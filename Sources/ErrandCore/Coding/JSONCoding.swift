@@ -243,7 +243,7 @@ extension JSONCoding.Dates {
         switch form {
         case .iso8601(let zone):
             return .custom { decoder in
-                try Self.read(decoder, as: "a date as in RFC 3339") { text in
+                try Self.read(decoder, as: "a date as in RFC 3339", inPlaceOfNumber: "a date of the form \(description)") { text in
                     let date = try RFC3339Date(text, requiresTimeZone: zone == nil)
                     return Date(date).moved(from: date.hasTimeZone ? nil : zone)
                 }
@@ -263,10 +263,28 @@ extension JSONCoding.Dates {
         }
     }
 
+    /// Returns the form that a number probably has. In seconds, the least number of milliseconds is in the year 5138.
+    private static func formOfNumber(_ number: Double) -> String {
+        abs(number) < 100_000_000_000 ? ".secondsSince1970" : ".millisecondsSince1970"
+    }
+
     /// Reads the text of a date. The error contains no part of the text.
-    private static func read(_ decoder: any Decoder, as name: String, _ read: (String) throws -> Date?) throws -> Date {
+    ///
+    /// - Parameters:
+    ///   - name: the form, for the error of a text of another form.
+    ///   - form: the form, for the error of a number; `nil` if the error has `name`.
+    private static func read(
+        _ decoder: any Decoder, as name: String, inPlaceOfNumber form: String? = nil, _ read: (String) throws -> Date?
+    ) throws -> Date {
         let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
+        let text: String
+        do {
+            text = try container.decode(String.self)
+        } catch DecodingError.typeMismatch(let type, let context) {
+            guard let number = try? container.decode(Double.self) else { throw DecodingError.typeMismatch(type, context) }
+            let problem = "not \(form ?? name), but a number; JSONCoding(dates: \(formOfNumber(number))) reads it"
+            throw DecodingError.dataCorrupted(.init(codingPath: container.codingPath, debugDescription: problem))
+        }
         func refused(_ problem: String, _ error: (any Error)?) -> DecodingError {
             .dataCorrupted(.init(codingPath: container.codingPath, debugDescription: "not \(name)\(problem)", underlyingError: error))
         }

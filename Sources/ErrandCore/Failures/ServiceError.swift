@@ -102,7 +102,8 @@ public struct ServiceError: RequestFailure {
     /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help. The status that the
     /// code corresponds to determines the advice.
     public var recoverySuggestion: String? {
-        (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter) } ?? retryAfter.map { tryAgain(in: $0) }
+        (equivalentStatus ?? status).flatMap { suggestion(after: $0, retryAfter: retryAfter, to: request) }
+            ?? retryAfter.map { tryAgain(in: $0) }
     }
 }
 

@@ -179,7 +179,7 @@ extension StatusError {
     }
 
     /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help.
-    public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter) }
+    public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter, to: request) }
 }
 
 extension StatusError: NumberedFailure {
@@ -200,14 +200,27 @@ extension StatusError: NumberedFailure {
 
 /// Returns what a person can do after a response with an error; `nil` if only a developer can help.
 ///
-/// - Parameter retryAfter: the wait that the server asks for; `nil` if the server asks for no wait.
-func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?) -> String? {
+/// - Parameters:
+///   - retryAfter: the wait that the server asks for; `nil` if the server asks for no wait.
+///   - request: the request that got the response; `nil` if the request is not known.
+func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?, to request: Request?) -> String? {
     switch status.code {
-    case 401: "Sign in again, then try again."
+    case 401: suggestionToSignIn(after: request)
     case 403: "Check the permissions of the account."
     case 408, 425, 429, 500...599: tryAgain(in: retryAfter)
     default: nil
     }
+}
+
+/// Returns the advice for a person whose request was refused with the status 401.
+///
+/// A request without a secret field may be a sign-in with a wrong password, or a request of a person who never signed in. For such a
+/// request, the advice does not say that the person was signed in before.
+package func suggestionToSignIn(after request: Request?) -> String {
+    guard let request, !request.headers.contains(where: { request.options.sensitivity.isSensitive($0) }) else {
+        return "Sign in again, then try again."
+    }
+    return "Sign in with valid credentials, then try again."
 }
 
 extension StatusError {

@@ -119,5 +119,5 @@ public struct ResponseValidationError: RequestFailure, NumberedFailure {
 
     public var failureNumber: FailureNumber { .responseValidation }
     public var failureReason: String? { (happened + (retryStop.map { ": \($0.words)" } ?? "")).asSentence }
-    public var recoverySuggestion: String? { response?.status.code == 401 ? "Sign in again, then try again." : "Try again later." }
+    public var recoverySuggestion: String? { response?.status.code == 401 ? suggestionToSignIn(after: request) : "Try again later." }
 }

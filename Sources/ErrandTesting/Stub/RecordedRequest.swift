@@ -64,13 +64,34 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - type: the type of the value. For a body of any shape, pass `JSONValue.self`.
     ///   - coding: the rules for decoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``.
-    /// - Throws: `DecodingError`.
+    /// - Throws: `DecodingError`. Its text names the request and the coding.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
-        try coding.decode(type, from: body)
+        do {
+            return try coding.decode(type, from: body)
+        } catch let error as DecodingError {
+            throw error.described { "\(self): the body can't be read with the parameter coding (\(coding)): \($0)" }
+        }
     }
 
     /// The method and the URL, with the secrets of the URL replaced.
     public var description: String { request.description }
+}
+
+extension DecodingError {
+    /// Returns this error with another text.
+    fileprivate func described(_ text: (String) -> String) -> DecodingError {
+        func changed(_ context: Context) -> Context {
+            let text = text(context.debugDescription)
+            return Context(codingPath: context.codingPath, debugDescription: text, underlyingError: context.underlyingError)
+        }
+        return switch self {
+        case .typeMismatch(let type, let context): .typeMismatch(type, changed(context))
+        case .valueNotFound(let type, let context): .valueNotFound(type, changed(context))
+        case .keyNotFound(let key, let context): .keyNotFound(key, changed(context))
+        case .dataCorrupted(let context): .dataCorrupted(changed(context))
+        @unknown default: self
+        }
+    }
 }
 
 extension RecordedRequest: HidesStorage {

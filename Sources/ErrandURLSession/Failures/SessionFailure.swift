@@ -1,10 +1,12 @@
 internal import ErrandCore
+internal import ErrandFormats
 
 /// Translates the reason of a failed exchange into the error that a caller gets.
 struct SessionFailure {
     let request: Request
     let exchange: FailedExchange
     let elapsed: Duration
+    var abilities = SessionAbilities.current
 
     private var position: ExchangePosition { exchange.position }
 
@@ -39,9 +41,19 @@ struct SessionFailure {
         // A row with `notSent` proves that the request was not sent only if the session has reported no sent bytes. An earlier connection
         // of the task may have carried the request.
         let provesNotSent = row.delivery == .notSent && !exchange.hasSentBytes && exchange.head == nil
+        let message = row.message(for: error)
+        let hint = message.isExactly(URLErrorTable.unknown.text) && isPerhapsTLS ? Self.hintOfTLS : ""
         return made(
-            row.code, phase: exchange.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,
+            row.code, phase: exchange.head == nil ? row.phase : nil, message: message + hint, underlying: error,
             delivery: provesNotSent ? .notSent : position.delivery == .notSent ? .unknown : position.delivery)
+    }
+
+    /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as such an error.
+    private static let hintOfTLS = "; on Linux, a failed TLS handshake, such as an untrusted certificate, has this error, too"
+
+    /// Whether an error without a reason may be a failed TLS handshake.
+    private var isPerhapsTLS: Bool {
+        exchange.head == nil && request.head.scheme?.isExactly("https") == true && !abilities.canEvaluateTrust
     }
 
     private func made(

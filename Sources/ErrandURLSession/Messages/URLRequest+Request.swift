@@ -80,8 +80,13 @@ extension Request {
     /// let response = try await stack.send(Request(urlRequest))
     /// ```
     ///
-    /// The method, the URL, the header fields and the body are copied. A body stream can be sent only once. The timeout, the cache policy
-    /// and the settings of the network are not copied: use the options and the middleware of this library.
+    /// The method, the URL, the header fields and the body are copied. A body stream can be sent only once. The cache policy and the
+    /// settings of the network are not copied: use the options and the middleware of this library.
+    ///
+    /// A `timeoutInterval` that differs from the default of `URLRequest`, 60 seconds, becomes the phase limits of the request: the limits
+    /// `connect`, `firstByte`, `idleRead` and `idleWrite` of `options.phaseTimeouts` have this duration. Like `timeoutInterval`, these
+    /// limits begin again with each chunk of a body. The default, zero and an infinite interval set no limit: then only the timeouts of the
+    /// stack apply.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError`` if the request has no URL, or a URL that is not `http` or `https`;
     ///   ``/ErrandCore/TransportError`` with the code `invalidRequest` for an invalid method or header field.
@@ -99,9 +104,24 @@ extension Request {
             body = .stream(replay: .oneShot) { _ in InputStreamSource(urlRequest) }
         }
         try self.init(method, url: urlRequest.url?.absoluteString ?? "", headers: fields, body: body)
+        if let limit = urlRequest.idleLimit {
+            options.phaseTimeouts = .use(PhaseTimeouts(connect: limit, firstByte: limit, idleRead: limit, idleWrite: limit))
+        }
     }
 
     private static func invalid(_ message: String) -> TransportError {
         TransportError(.invalidRequest, phase: .request, message: message, delivery: .notSent)
+    }
+}
+
+extension URLRequest {
+    /// The interval that Foundation gives to each `URLRequest`, in seconds.
+    private static let defaultTimeoutInterval = 60.0
+
+    /// The timeout that the app has set; `nil` for the default, and for an interval that is not a positive finite number.
+    fileprivate var idleLimit: Duration? {
+        guard timeoutInterval != Self.defaultTimeoutInterval, timeoutInterval > 0, timeoutInterval.isFinite else { return nil }
+        // One nanosecond, the shortest limit, replaces a shorter interval. One hundred years is the longest limit of a phase.
+        return max(.seconds(min(timeoutInterval, 3_155_760_000)), .nanoseconds(1))
     }
 }

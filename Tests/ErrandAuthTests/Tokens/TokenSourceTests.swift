@@ -347,6 +347,8 @@ import Testing
         }
         // The refresh needs the sign-in of another account.
         #expect(AuthenticationError(.refreshFailed, underlying: AuthenticationError(.signedOut)).needsSignIn)
+        #expect(AuthenticationError(.signedOut).recoverySuggestion == "Sign in, then try again.")
+        #expect(AuthenticationError(.refreshRefused).recoverySuggestion == "Sign in again, then try again.")
         let tokens = TokenSource(AccessToken("0")) { _ in throw Self.refused }
         try await tokens.signOut()
         do {

@@ -93,6 +93,25 @@ import Testing
         #expect(context.debugDescription == problem)
     }
 
+    @Test(arguments: [
+        (JSONCoding.Dates.iso8601, "99999999999", "form iso8601", "seconds"), (.iso8601, "100000000000", "form iso8601", "milliseconds"),
+        (.iso8601(assuming: .gmt), "-1.5", "form iso8601 (without a time zone: GMT)", "seconds"),
+        (.format("yyyy-MM-dd"), "7", "format 'yyyy-MM-dd'", "seconds"),
+        (.custom(read: { _ in nil }, write: { _ in "" }), "7", "app's form", "seconds"),
+    ]) func aNumberInPlaceOfATextIsRefusedWithTheFormOfNumbers(
+        _ dates: JSONCoding.Dates, _ number: String, _ form: String, _ unit: String
+    ) throws {
+        let error = #expect(throws: DecodingError.self) {
+            try JSONCoding(dates: dates).decode([Date].self, from: Data("[\(number)]".utf8))
+        }
+        guard case .dataCorrupted(let context)? = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(context.debugDescription == "not a date of the \(form), but a number; JSONCoding(dates: .\(unit)Since1970) reads it")
+        #expect(context.codingPath.map(\.intValue) == [0])
+    }
+
     @Test func aDateInTheHourOfAChangeHasOneInstant() throws {
         let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
         let coding = JSONCoding(dates: .iso8601(assuming: berlin))

@@ -198,7 +198,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (401, "Unauthorized", "needs valid credentials", "Sign in again, then try again."),
+        (401, "Unauthorized", "needs valid credentials", "Sign in with valid credentials, then try again."),
         (403, "Forbidden", "does not allow this", "Check the permissions of the account."),
         (404, "Not Found", "does not have the requested content", nil),
         (410, "Gone", "no longer has the requested content", nil),
@@ -213,6 +213,17 @@ import Testing
                 try await Self.status(.init(code: code, reasonPhrase: phrase)),
                 "GET https://a.example/x?token=REDACTED: status \(code) \(phrase)",
                 "The server \(what).", "The server responded with status \(code) \(phrase).", suggestion))
+    }
+
+    @Test(arguments: [.authorization, .cookie, .custom("X-Session-Token"), .accept] as [HTTPField.Name])
+    func onlyARequestWithCredentialsAsksForAnotherSignIn(_ name: HTTPField.Name) async throws {
+        let request = try Request(.get, url: "https://a.example/", headers: [name: "a-value"])
+        let response = Response(head: HTTPResponse(status: .unauthorized), request: request)
+        let suggestion = name == .accept ? "Sign in with valid credentials, then try again." : "Sign in again, then try again."
+        #expect(try await StatusError(reading: response).recoverySuggestion == suggestion)
+        var service = ServiceError(1)
+        (service.request, service.response) = (request, response.head)
+        #expect(service.recoverySuggestion == suggestion)
     }
 
     @Test func aReasonPhraseIsShownSafely() async throws {
@@ -439,7 +450,8 @@ import Testing
                     of: Response(head: HTTPResponse(status: .unauthorized), request: Self.get)),
                 "GET https://a.example/x?token=REDACTED: status 401, refused by 'token' after 1 retry; no further attempt: all attempts are used up",
                 "The response of the server was not accepted.",
-                "Status 401, refused by 'token' after 1 retry: all attempts are used up.", "Sign in again, then try again."))
+                "Status 401, refused by 'token' after 1 retry: all attempts are used up.",
+                "Sign in with valid credentials, then try again."))
         let resilience = #expect(throws: ResilienceError.self) {
             try ResiliencePolicy(totalTimeout: .seconds(1), attemptTimeout: .seconds(10))
         }

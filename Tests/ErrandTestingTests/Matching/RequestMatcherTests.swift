@@ -10,6 +10,25 @@ import Testing
         RecordedRequest(request: try Request(method, url: "https://a.example" + target, headers: headers), body: Data(body.utf8))
     }
 
+    @Test func anUndecodableBodyNamesItsRequestAndTheCoding() throws {
+        struct User: Decodable { var firstName: String }
+        let sent = try recorded(.post, "/users?token=s3cr3t", body: #"{"first_name":"Ada"}"#)
+        let error = #expect(throws: DecodingError.self) { try sent.json(as: User.self) }
+        guard case .keyNotFound(let key, let context)? = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        let problem = "POST https://a.example/users?token=REDACTED: the body can't be read with the parameter coding "
+        #expect(
+            key.stringValue == "firstName" && context.debugDescription.hasPrefix("\(problem)(\(JSONCoding.standard)): "),
+            "\(context.debugDescription)")
+        #expect(try sent.json(as: User.self, coding: JSONCoding(keys: .snakeCase)).firstName == "Ada")
+        for (body, type) in [("[]", Int.self), ("null", String.self), ("{", User.self)] as [(String, any Decodable.Type)] {
+            let error = #expect(throws: DecodingError.self) { try recorded(body: body).json(as: type) }
+            #expect(error.map { "\($0)".contains("GET https://a.example/: the body can't be read") } == true)
+        }
+    }
+
     @Test(
         arguments: [
             (.url("https://a.example/x?q=1"), true), (.url("https://A.EXAMPLE:443/x?q=1"), true), (.url("https://a.example/x"), false),

@@ -77,7 +77,8 @@ internal import TestSupport
         _ error: any Error, at exchange: FailedExchange = FailedExchange(position: ExchangePosition(.over, .nothing))
     ) throws -> TransportError {
         let failure = SessionFailure(
-            request: try Request(.get, url: "https://a.example/?token=s3cr3t"), exchange: exchange, elapsed: .seconds(1))
+            request: try Request(.get, url: "https://a.example/?token=s3cr3t"), exchange: exchange, elapsed: .seconds(1),
+            abilities: .apple)
         return try #require(failure.error(for: .session(SessionError(error))) as? TransportError)
     }
 
@@ -183,6 +184,20 @@ internal import TestSupport
 
     @Test(arguments: reasons) func theReasonNamesTheErrorsBelow(number: Int, network: Int?, system: POSIXErrorCode?, text: String) throws {
         #expect(try error(number, network: network, system: system).message == text)
+    }
+
+    @Test(arguments: [("https", true), ("https", false), ("http", true)])
+    func anErrorWithoutAReasonMayBeAFailedHandshakeOnLinux(_ scheme: String, _ isLinux: Bool) throws {
+        let exchange = FailedExchange(position: ExchangePosition(.inProgress, .nothing))
+        let failure = SessionFailure(
+            request: try Request(.get, url: "\(scheme)://a.example/"), exchange: exchange, elapsed: .seconds(1),
+            abilities: isLinux ? .linux : .apple)
+        func message(_ number: Int) throws -> String {
+            try #require(failure.error(for: .session(SessionError(number: number))) as? TransportError).message
+        }
+        let hint = "; on Linux, a failed TLS handshake, such as an untrusted certificate, has this error, too"
+        #expect(try message(-1) == "the session gives no reason" + (scheme == "https" && isLinux ? hint : ""))
+        #expect(try message(-1202) == "the certificate is not trusted")
     }
 
     @Test func aDeniedNetworkIsAPolicyOfTheSystem() {

@@ -102,6 +102,37 @@ internal import FoundationNetworking
         #expect(request.body.bufferedData == Data("tea".utf8) && request.headers[.accept] == "text/plain")
     }
 
+    @Test(
+        arguments: [
+            (60, nil), (0, nil), (-1, nil), (.infinity, nil), (.nan, nil), (1.5, .seconds(1.5)), (90, .seconds(90)),
+            (1e-12, .nanoseconds(1)),
+            (1e300, .seconds(3_155_760_000)),
+        ] as [(Double, Duration?)])
+    func theTimeoutOfAURLRequestBecomesLimitsOfPhases(_ interval: Double, _ limit: Duration?) throws {
+        let request = try Request(urlRequest("https://a.example/") { $0.timeoutInterval = interval })
+        let limits = try #require(request.options.phaseTimeouts.resolved(PhaseTimeouts()))
+        let found = [limits.queue, limits.connect, limits.firstByte, limits.idleRead, limits.idleWrite]
+        #expect(found == [nil, limit, limit, limit, limit])
+        // A download may take longer than its idle timeout.
+        #expect(request.options.timeout == .inherited)
+    }
+
+    @Test func aURLRequestHasNoTimeoutByDefault() throws {
+        let request = try Request(urlRequest("https://a.example/"))
+        if case .inherited = request.options.phaseTimeouts {} else { Issue.record("the stack's limits must apply") }
+    }
+
+    @Test func aSilentServerExceedsTheTimeoutOfAURLRequest() async throws {
+        let clock = ManualClock()
+        var request = try Request(urlRequest("https://a.example/") { $0.timeoutInterval = 2 })
+        var limits = try #require(request.options.phaseTimeouts.resolved(PhaseTimeouts()))
+        limits.clock = clock
+        request.options.phaseTimeouts = .use(limits)
+        let (stack, sent) = (HTTPStack(StubTransport(Stub().responds(.never))), request)
+        let failure = try await transportError { try await clock.advancingToSleepers { try await stack.send(sent) } }
+        #expect(failure.code == .timedOut)
+    }
+
     @Test func aBodyStreamIsReadOnce() async throws {
         let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
         let request = try Request(urlRequest("https://a.example/") { $0.httpBodyStream = InputStream(data: bytes) })
