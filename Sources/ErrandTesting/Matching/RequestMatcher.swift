@@ -212,7 +212,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Returns the names of the criteria that `request` does not meet, and what was sent instead: `header Accept: a (sent 'b')`.
+    /// Returns the names of the criteria that `request` does not meet, and the sent values: `header Accept: a (sent 'b')`.
     func missed(by request: RecordedRequest) -> [String] {
         conjuncts.filter { !$0.matches(request) }.map { matcher in
             guard case .one(let criterion) = matcher.node, let sent = criterion.sent(request) else { return matcher.description }

@@ -12,7 +12,7 @@ extension URLErrorTable {
         return (fitting.first { $0.delivery == delivery } ?? fitting.first ?? unknown).number
     }
 
-    /// Returns the `localizedDescription` of a session's error, in English, as on Apple's platforms. `nil` if the error is none of
+    /// Returns the `localizedDescription` of a session's error, in English, as on Apple's platforms. `nil` for an error that is not in
     /// ``usualNumbers``.
     ///
     /// - Parameter host: the host of the request.

@@ -153,7 +153,10 @@ import Testing
                 #expect(outcome.errors.contains("* cookies: refused 1 of 2 cookies of the response; the cookie 'b' was refused"))
                 let curl = try await run(["--curl", server.url, "-b", "jar", "-b", "@j=ar", "-b", "x=s3cret", "-c", "new"], in: folder)
                 let words = curl.text.split { " \\\n".contains($0) }.map(String.init)
-                for pair in [["--cookie", "jar"], ["--cookie", "'@j=ar'"], ["--cookie", "'REDACTED=REDACTED'"], ["--cookie-jar", "new"]] {
+                let expected = [
+                    ["--cookie", "jar"], ["--cookie", "'@j=ar'"], ["--cookie", "'REDACTED=REDACTED'"], ["--cookie-jar", "new"],
+                ]
+                for pair in expected {
                     #expect(zip(words, words.dropFirst()).contains { [$0, $1] == pair }, "\(pair) in \(curl.text)")
                 }
                 #expect(!curl.text.contains("s3cret"))
