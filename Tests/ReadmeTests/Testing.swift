@@ -100,8 +100,11 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(sink.kinds.last == .callEnd)
 }
 
+nonisolated struct Reporter: Codable, Sendable, Equatable {
+    var firstName: String
+}
+
 @Test func theNamesOfTheServerAreSnakeCase() async throws {
-    struct Reporter: Codable, Sendable, Equatable { var firstName: String }
     let coding = JSONCoding(keys: .snakeCase)
     let stub = StubTransport(Stub().responds(.json(Reporter(firstName: "Ada"), coding: coding)))
     let api = APIClient(stub.server("https://desk.example"), json: coding)
