@@ -4,9 +4,19 @@ internal import ErrandCore
 struct SessionFailure {
     let request: Request
     let exchange: FailedExchange
+    /// Whether the task may have used a connection of another task.
+    var mayShareConnections = false
     let elapsed: Duration
 
     private var position: ExchangePosition { exchange.position }
+
+    /// Whether no earlier connection of the task can have carried the request, so that the fault of a connection proves that nothing was
+    /// sent.
+    private var hasSentNothing: Bool {
+        if exchange.hasSentBytes || exchange.head != nil { return false }
+        // Without a body, the session reports no bytes, even if an earlier connection has carried the request.
+        return exchange.reportsSentBytes || !(mayShareConnections || exchange.hasAcceptedServer)
+    }
 
     func error(for fault: SessionFault) -> any Error {
         switch fault {
@@ -22,7 +32,7 @@ struct SessionFailure {
         case .untrustedServer(let error):
             made(
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,
-                delivery: exchange.hasSentBytes ? position.delivery : .notSent)
+                delivery: hasSentNothing ? .notSent : doubtful)
         case .noResponse: made(.invalidResponse, message: "the session returned no response")
         case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
@@ -36,12 +46,13 @@ struct SessionFailure {
 
     private func failure(for error: SessionError) -> TransportError {
         let row = URLErrorTable.row(for: error)
-        // A row with `notSent` is a proof only if no bytes were sent. An earlier connection of the task may have carried the request.
-        let provesNotSent = row.delivery == .notSent && !exchange.hasSentBytes && exchange.head == nil
         return made(
             row.code, phase: exchange.head == nil ? row.phase : nil, message: row.message(for: error), underlying: error,
-            delivery: provesNotSent ? .notSent : position.delivery == .notSent ? .unknown : position.delivery)
+            delivery: row.delivery == .notSent && hasSentNothing ? .notSent : doubtful)
     }
+
+    /// The delivery of a request that may have been sent.
+    private var doubtful: Delivery { position.delivery == .notSent ? .unknown : position.delivery }
 
     private func made(
         _ code: TransportError.Code, phase: ExchangePhase? = nil, message: String = "", underlying: (any Error)? = nil,

@@ -10,6 +10,9 @@ struct SessionAbilities: Sendable {
     let declaresStreamLength: Bool
     /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
     let streamNeedsOwnSession: Bool
+    /// Whether the session sends a request without a body again, with any method, if the server closes a kept connection before the
+    /// response. A session without earlier tasks has no kept connection.
+    let repeatsWithoutBody: Bool
     /// Whether the session shows the certificates of a server, and takes client certificates.
     let canEvaluateTrust: Bool
     /// The codings that the session decodes.
@@ -17,13 +20,13 @@ struct SessionAbilities: Sendable {
     let capabilities: TransportCapabilities
 
     static let apple = SessionAbilities(
-        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, canEvaluateTrust: true,
-        decodedCodings: ReceivedHead.decodedCodings,
+        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, repeatsWithoutBody: false,
+        canEvaluateTrust: true, decodedCodings: ReceivedHead.decodedCodings,
         capabilities: [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity, .serverTrust])
 
     static let linux = SessionAbilities(
-        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, canEvaluateTrust: false,
-        decodedCodings: ReceivedHead.decodedCodings + ["zstd"], capabilities: [.decodesContent])
+        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, repeatsWithoutBody: true,
+        canEvaluateTrust: false, decodedCodings: ReceivedHead.decodedCodings + ["zstd"], capabilities: [.decodesContent])
 
     #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
     static let current = linux

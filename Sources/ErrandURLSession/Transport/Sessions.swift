@@ -12,6 +12,7 @@ final class Sessions: Sendable {
     private struct Open: Sendable {
         let session: URLSession
         let delegate: SessionDelegate
+        let traffic = SessionTraffic()
 
         init(_ configuration: URLSessionConfiguration, _ tls: SessionTLS, _ exchanges: ExchangeTable) {
             delegate = SessionDelegate(tls, exchanges: exchanges)
@@ -75,7 +76,8 @@ final class Sessions: Sendable {
         var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [.requestChanged] }
         rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
-        let ownsSession = rules.needsOwnSession || upload != nil && SessionAbilities.current.streamNeedsOwnSession
+        rules.reportsSentBytes = urlRequest.httpBody?.isEmpty == false || upload != nil && request.body.length ?? 0 > 0
+        let ownsSession = rules.needsOwnSession || SessionAbilities.current.needsOwnSession(urlRequest, hasUpload: upload != nil)
         if let upload { urlRequest.httpBodyStream = upload.open() }
         guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
             upload?.stop()
@@ -83,7 +85,7 @@ final class Sessions: Sendable {
         }
         task.priority = request.options.priority.ofTask
         let driver = TaskDriver(task, delegateQueue: open.session.delegateQueue)
-        let exchange = Exchange(request, rules: rules, upload: upload) {
+        let exchange = Exchange(request, rules: rules, upload: upload, traffic: open.traffic) {
             // A session keeps a task that was never started, unless the task is cancelled.
             if task.state == .suspended { driver.cancel() }
             open.delegate.remove(task.taskIdentifier)
@@ -128,6 +130,7 @@ final class Sessions: Sendable {
             let kept = waits ? \State.waiting : \State.shared
             let open = (inOwnSession ? nil : state[keyPath: kept]) ?? makeSession(waits: waits)
             if !inOwnSession { state[keyPath: kept] = open }
+            open.traffic.begin()
             return (open, open.session.dataTask(with: request))
         }
     }
@@ -177,6 +180,18 @@ extension Exchange.Machine.Rules {
     /// Whether the task needs a session of its own. A session shares its connections between its tasks, and reports the certificates only
     /// once for each connection.
     var needsOwnSession: Bool { decidedServer != nil }
+}
+
+extension SessionAbilities {
+    /// Whether a request needs a session of its own: a stream, or a request that the session could send a second time although its method is
+    /// not idempotent.
+    ///
+    /// - Parameter hasUpload: whether the body of the request is a stream or a file.
+    func needsOwnSession(_ request: URLRequest, hasUpload: Bool) -> Bool {
+        if hasUpload { return streamNeedsOwnSession }
+        let isIdempotent = HTTPRequest.Method(request.httpMethod ?? "GET")?.isIdempotent ?? false
+        return repeatsWithoutBody && !isIdempotent && request.httpBody?.isEmpty ?? true
+    }
 }
 
 extension RequestPriority {

@@ -5,6 +5,10 @@ internal import Testing
 
 @testable internal import ErrandURLSession
 
+#if canImport(FoundationNetworking)
+internal import FoundationNetworking
+#endif
+
 /// The decisions of one request, without a session.
 @Suite struct RequestTrustTests {
     private func assessment(
@@ -122,6 +126,21 @@ internal import Testing
         #expect(rules.decidedServer?.description == server)
         // A connection that another request has opened was not shown to the closure.
         #expect(rules.needsOwnSession == (server != nil))
+    }
+
+    // MARK: Requests that need a session of their own
+
+    @Test(arguments: [("POST", true), ("PATCH", true), ("GET", false), ("HEAD", false), ("PUT", false), ("DELETE", false)])
+    func aRequestThatMustNotBeRepeatedSharesNoConnection(method: String, needsOwn: Bool) throws {
+        var request = URLRequest(url: try #require(URL(string: "https://a.example/")))
+        request.httpMethod = method
+        #expect(SessionAbilities.linux.needsOwnSession(request, hasUpload: false) == needsOwn)
+        #expect(!SessionAbilities.apple.needsOwnSession(request, hasUpload: false))
+        // The session reports the sent bytes of a body.
+        request.httpBody = Data("tea".utf8)
+        #expect(!SessionAbilities.linux.needsOwnSession(request, hasUpload: false))
+        #expect(SessionAbilities.linux.needsOwnSession(request, hasUpload: true))
+        #expect(!SessionAbilities.apple.needsOwnSession(request, hasUpload: true))
     }
 }
 
