@@ -19,6 +19,24 @@ struct SessionAbilities: Sendable {
     let decodedCodings: [String]
     let capabilities: TransportCapabilities
 
+    /// The body of a request for a session.
+    enum Body {
+        case none
+        case inMemory
+        /// A stream or a file.
+        case stream
+    }
+
+    /// Whether a request needs a session of its own: a stream, or a request that the session could send a second time although its method
+    /// is not idempotent.
+    func needsOwnSession(_ method: String, body: Body) -> Bool {
+        switch body {
+        case .stream: streamNeedsOwnSession
+        case .inMemory: false
+        case .none: repeatsWithoutBody && HTTPRequest.Method(method)?.isIdempotent != true
+        }
+    }
+
     static let apple = SessionAbilities(
         canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, repeatsWithoutBody: false,
         canEvaluateTrust: true, decodedCodings: ReceivedHead.decodedCodings,
