@@ -103,7 +103,11 @@ final class Exchange: ReadyBodySource {
     func receive(_ chunk: Data) { perform(machine.withLock { $0.receive(chunk) }) }
     func redirect(_ head: ReceivedHead?) { machine.withLock { $0.redirect(head) } }
     func collect(_ timings: ExchangeEvent.Timings) { machine.withLock { $0.collect(timings) } }
-    func complete(_ error: SessionError?) { perform(machine.withLock { $0.complete(error) }) }
+
+    func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) {
+        perform(machine.withLock { $0.complete(error, unreported: unreported) })
+    }
+
     func recordSentBytes(_ total: Int64) { perform(machine.withLock { $0.recordSentBytes(total) }) }
 
     func challenge(_ kind: Machine.ChallengeKind) -> Machine.ChallengeReply {

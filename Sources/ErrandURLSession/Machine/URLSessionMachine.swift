@@ -228,7 +228,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     }
 
     /// Records the end of the task. After this callback, the session calls nothing for the task.
-    mutating func complete(_ error: SessionError?) -> [Action] {
+    ///
+    /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session keeps a redirect
+    ///   without a usable target to itself, and drops its body.
+    mutating func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) -> [Action] {
         switch state {
         case .ended:
             return []
@@ -236,12 +239,13 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             return end(by: .session(error ?? .unknown))
         case .waiting(let waiter):
             if let error { return end(by: .session(error)) }
-            guard let redirect = refusedRedirect else { return end(by: .noResponse) }
+            guard let redirect = refusedRedirect ?? unreported else { return end(by: .noResponse) }
             if trust.isMissing { return end(by: .undecidedServer) }
-            return deliver(redirect, to: waiter) + end(.complete)
+            let actions = deliver(redirect, to: waiter)
+            return actions + (refusedRedirect == nil && redirect.wireLength != 0 ? end(by: .droppedBody) : end(.complete))
         case .receiving(let receiving):
             // A server may close the connection after its response, because it does not want the rest of the request (RFC 9113, 8.1).
-            guard let error, receiving.missingBytes != 0 else { return finishReceiving() }
+            guard let error, receiving.missingBytes != 0 || upload.hasReportedEnd else { return finishReceiving() }
             return end(by: .session(error))
         }
     }

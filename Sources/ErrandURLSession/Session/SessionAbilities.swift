@@ -13,6 +13,8 @@ struct SessionAbilities: Sendable {
     /// Whether the session sends a request without a body again, with any method, if the server closes a kept connection before the
     /// response. A session without earlier tasks has no kept connection.
     let repeatsWithoutBody: Bool
+    /// Whether the session drops the fraction of a second of an idle timeout. Then a timeout below 1 s would end each task at once.
+    let countsWholeSeconds: Bool
     /// Whether the session shows the certificates of a server, and takes client certificates.
     let canEvaluateTrust: Bool
     /// The codings that the session decodes.
@@ -38,12 +40,12 @@ struct SessionAbilities: Sendable {
     }
 
     static let apple = SessionAbilities(
-        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, repeatsWithoutBody: false,
+        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, repeatsWithoutBody: false, countsWholeSeconds: false,
         canEvaluateTrust: true, decodedCodings: ReceivedHead.decodedCodings,
         capabilities: [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity, .serverTrust])
 
     static let linux = SessionAbilities(
-        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, repeatsWithoutBody: true,
+        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, repeatsWithoutBody: true, countsWholeSeconds: true,
         canEvaluateTrust: false, decodedCodings: ReceivedHead.decodedCodings + ["zstd"], capabilities: [.decodesContent])
 
     #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK

@@ -61,7 +61,8 @@ final class Sessions: Sendable {
         settings.httpCookieAcceptPolicy = .never
         settings.httpShouldSetCookies = false
         settings.urlCredentialStorage = nil
-        settings.timeoutIntervalForRequest = min(idleTimeout ?? longestTimeout, longestTimeout) / .seconds(1)
+        let seconds = min(idleTimeout ?? longestTimeout, longestTimeout) / .seconds(1)
+        settings.timeoutIntervalForRequest = SessionAbilities.current.countsWholeSeconds ? seconds.rounded(.up) : seconds
         settings.timeoutIntervalForResource = longestTimeout / .seconds(1)
         PlatformSettings.require(tls.minimumVersion, in: settings)
         return settings

@@ -1,6 +1,7 @@
 #if MockServer
 internal import ErrandCore
 internal import ErrandMiddleware
+internal import ErrandTesting
 internal import Synchronization
 internal import TestSupport
 internal import Testing
@@ -26,7 +27,8 @@ extension URLSessionTransportTests {
             _ = try await transport.send(Request(.get, url: server.url())).body.collect()
         }
 
-        @Test(arguments: [HTTPRequest.Method.post, .patch]) func aRequestWithoutABodyIsProcessedOnce(_ method: HTTPRequest.Method) async throws {
+        @Test(arguments: [HTTPRequest.Method.post, .patch])
+        func aRequestWithoutABodyIsProcessedOnce(_ method: HTTPRequest.Method) async throws {
             let processed = Counter()
             let server = try server { _ in processed.add() }
             defer { server.stop() }
@@ -51,6 +53,17 @@ extension URLSessionTransportTests {
                     try await HTTPStack(transport).timeout(.seconds(10)).send(Request(.delete, url: server.url("/notes/1")))
                 }
                 #expect(failure.delivery == .unknown)
+            }
+        }
+
+        @Test(arguments: ["X-A: b", "Location:", "Location: http://["])
+        func aRedirectWithoutAUsableTargetIsAResponse(field: String) async throws {
+            let server = try RawServer.responding { connection, _, _ in try connection.respond("302 Found", fields: [field]) }
+            defer { server.stop() }
+            try await withTransport(URLSessionTransport()) { transport in
+                let response = try await HTTPStack(transport).timeout(.seconds(10)).send(Request(.get, url: server.url()))
+                #expect(response.status == .found)
+                #expect(try await response.body.collect().isEmpty)
             }
         }
 
