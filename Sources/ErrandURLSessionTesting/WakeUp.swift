@@ -11,12 +11,13 @@ internal import FoundationNetworking
 struct WakeUp: Sendable {
     private let task: URLSessionTask?
     // `suspend()` and `resume()` wait for the session's queue. Therefore, these calls don't run on a thread of Swift's concurrency.
-    private let queue = DispatchQueue(label: "errand.stub-url-protocol")
+    // All loads share one thread. With a thread for each load, many loads would leave no thread for the session's queue.
+    private static let queue = DispatchQueue(label: "errand.stub-url-protocol")
 
     init(_ stub: StubURLProtocol) { task = stub.task }
 
     func up() {
-        queue.async { [task] in
+        Self.queue.async { [task] in
             task?.suspend()
             task?.resume()
         }

@@ -271,13 +271,12 @@ private final class NetlinkSocket: Sendable {
             return bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count))
         }
         guard bound == 0 else {
-            let code = errno
-            close(descriptor)
-            throw NetlinkError(operation: "open", code: code)
+            // All properties are set, so that the end of this object closes the descriptor.
+            throw NetlinkError(operation: "open", code: errno)
         }
     }
 
-    deinit { close(descriptor) }
+    deinit { if descriptor >= 0 { close(descriptor) } }
 
     func setReceiveBuffer(bytes: Int32) {
         var bytes = bytes

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// When a network path is available again, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to
 /// six calls continue immediately. If more than six calls wait, the others continue in groups of at most six, spread evenly over the next
-/// 250 ms. If the path is lost again during this time, the remaining calls wait until a path is available again. While the path is
+/// 250 ms. If a group is late, for example because thousands of calls wait, the next groups continue without a pause. If the path is lost again during this time, the remaining calls wait until a path is available again. While the path is
 /// satisfied, a new call does not wait.
 public final class NetworkGate: Sendable, CustomStringConvertible {
     private typealias Waiter = CheckedContinuation<Void, any Error>
@@ -116,6 +116,9 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     /// Releases the waiting calls in groups, while `isOpen` returns true. Returns whether the watch is over.
     private func release(_ number: Int, while isOpen: () -> Bool) async -> Bool {
         let pause = Self.pause(for: state.withLock { $0.queue.count })
+        let elapsed = makeStopwatch(on: clock)
+        // A sleep may take longer than its pause. The next groups then continue without a sleep, so that the spread does not grow.
+        var due = Duration.zero
         while true {
             let (group, isOver) = state.withLock { state -> ([Waiter], Bool) in
                 guard state.watch == number else { return ([], true) }
@@ -127,7 +130,13 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
             }
             for waiter in group { waiter.resume() }
             if isOver { return true }
-            guard (try? await clock.sleep(for: pause)) != nil else { return true }
+            due += pause
+            let wait = due - elapsed()
+            if wait > .zero {
+                guard (try? await clock.sleep(for: wait)) != nil else { return true }
+            } else if Task.isCancelled {
+                return true
+            }
             if !isOpen() { return false }
         }
     }

@@ -37,8 +37,12 @@ final class Exchange: ReadyBodySource {
 
     /// - Parameters:
     ///   - upload: the body of the request, unless the session has the body's bytes.
+    ///   - traffic: the tasks of the session, to which the task of this exchange was added.
     ///   - onForget: called once, when the exchange has ended.
-    init(_ request: Request, rules: Machine.Rules, upload: SessionUpload? = nil, onForget: @escaping @Sendable () -> Void = {}) {
+    init(
+        _ request: Request, rules: Machine.Rules, upload: SessionUpload? = nil, traffic: SessionTraffic = SessionTraffic(),
+        onForget: @escaping @Sendable () -> Void = {}
+    ) {
         self.request = request
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
         (self.upload, self.onForget) = (upload, onForget)
@@ -46,7 +50,12 @@ final class Exchange: ReadyBodySource {
         let started = ContinuousClock.now
         machine = Mutex(
             Machine(rules) { fault, exchange in
-                SessionFailure(request: request, exchange: exchange, elapsed: started.duration(to: .now)).error(for: fault)
+                let failure = SessionFailure(
+                    request: request, exchange: exchange, mayShareConnections: traffic.mayShareConnections,
+                    elapsed: started.duration(to: .now))
+                let error = failure.error(for: fault)
+                if (error as? TransportError)?.delivery == .notSent { traffic.endUnsent() }
+                return error
             })
     }
 
@@ -95,7 +104,11 @@ final class Exchange: ReadyBodySource {
     func receive(_ chunk: Data) { perform(machine.withLock { $0.receive(chunk) }) }
     func redirect(_ head: ReceivedHead?) { machine.withLock { $0.redirect(head) } }
     func collect(_ timings: ExchangeEvent.Timings) { machine.withLock { $0.collect(timings) } }
-    func complete(_ error: SessionError?) { perform(machine.withLock { $0.complete(error) }) }
+
+    func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) {
+        perform(machine.withLock { $0.complete(error, unreported: unreported) })
+    }
+
     func recordSentBytes(_ total: Int64) { perform(machine.withLock { $0.recordSentBytes(total) }) }
 
     func challenge(_ kind: Machine.ChallengeKind) -> Machine.ChallengeReply {

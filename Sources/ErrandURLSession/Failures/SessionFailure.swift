@@ -5,10 +5,20 @@ internal import ErrandFormats
 struct SessionFailure {
     let request: Request
     let exchange: FailedExchange
+    /// Whether the task may have used a connection of another task.
+    var mayShareConnections = false
     let elapsed: Duration
     var abilities = SessionAbilities.current
 
     private var position: ExchangePosition { exchange.position }
+
+    /// Whether no earlier connection of the task can have carried the request, so that the fault of a connection proves that nothing was
+    /// sent.
+    private var hasSentNothing: Bool {
+        if exchange.hasSentBytes || exchange.head != nil { return false }
+        // Without a body, the session reports no bytes, even if an earlier connection has carried the request.
+        return exchange.reportsSentBytes || !(mayShareConnections || exchange.hasAcceptedServer)
+    }
 
     func error(for fault: SessionFault) -> any Error {
         switch fault {
@@ -24,12 +34,13 @@ struct SessionFailure {
         case .untrustedServer(let error):
             made(
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,
-                delivery: exchange.hasSentBytes ? position.delivery : .notSent)
+                delivery: hasSentNothing ? .notSent : doubtful)
         case .noResponse: made(.invalidResponse, message: "the session returned no response")
         case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
         case .secondHead:
             made(.unsupported, message: "the response has several parts (multipart/x-mixed-replace), which URLSession separates")
+        case .droppedBody: made(.invalidResponse, message: "the session has dropped the body of a redirect without a usable Location")
         case .bodyTooShort(let missing):
             made(.connectionLost, message: "the body ended \(missing) \(missing == 1 ? "byte" : "bytes") too early")
         case .session(let error): failure(for: error)
@@ -38,15 +49,15 @@ struct SessionFailure {
 
     private func failure(for error: SessionError) -> TransportError {
         let row = URLErrorTable.row(for: error)
-        // A row with `notSent` proves that the request was not sent only if the session has reported no sent bytes. An earlier connection
-        // of the task may have carried the request.
-        let provesNotSent = row.delivery == .notSent && !exchange.hasSentBytes && exchange.head == nil
         let message = row.message(for: error)
         let hint = message.isExactly(URLErrorTable.unknown.text) && isPerhapsTLS ? Self.hintOfTLS : ""
         return made(
             row.code, phase: exchange.head == nil ? row.phase : nil, message: message + hint, underlying: error,
-            delivery: provesNotSent ? .notSent : position.delivery == .notSent ? .unknown : position.delivery)
+            delivery: row.delivery == .notSent && hasSentNothing ? .notSent : doubtful)
     }
+
+    /// The delivery of a request that may have been sent.
+    private var doubtful: Delivery { position.delivery == .notSent ? .unknown : position.delivery }
 
     /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as such an error.
     private static let hintOfTLS = "; on Linux, a failed TLS handshake, such as an untrusted certificate, has this error, too"

@@ -13,6 +13,8 @@ enum SessionFault: Sendable {
     case chunkBeforeHead
     case secondHead
     case bodyTooShort(missingBytes: Int64)
+    /// The session has dropped the body of a redirect without a usable target.
+    case droppedBody
     /// The request's own body could not be read.
     case requestBody(any Error)
     /// The settings of the transport, or the closure of the request, refuse the certificate of the server.

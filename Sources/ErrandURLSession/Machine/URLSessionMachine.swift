@@ -17,6 +17,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         var marks = ReadQueue.Marks()
         /// The length of the request's body in bytes; `nil` if the length is not known.
         var requestLength: Int64? = 0
+        /// Whether the request certainly has a body, so that the session reports its sent bytes.
+        var reportsSentBytes = true
         /// Whether the request's body can be opened again.
         var canRestartBody = false
         /// Whether the request may be sent again although a part of its body was sent (RFC 9110, 9.2.2).
@@ -45,6 +47,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var refusedRedirect: ReceivedHead?
     private var timings: ExchangeEvent.Timings?
     private var trust: RequestTrust<Challenge>
+    private var hasAcceptedServer = false
 
     /// - Parameter makeError: returns the error for a fault.
     init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
@@ -150,7 +153,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     private mutating func reply(to challenge: Challenge, _ decision: ServerTrustPolicy.Decision) -> [Action] {
         let reply = Action.reply(challenge, TrustReply(decision))
-        guard case .refuse(let error) = decision else { return [reply] }
+        guard case .refuse(let error) = decision else {
+            hasAcceptedServer = true
+            return [reply]
+        }
         // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends first, with the reason.
         return fail(.untrustedServer(error)) + [reply]
     }
@@ -222,7 +228,10 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     }
 
     /// Records the end of the task. After this callback, the session calls nothing for the task.
-    mutating func complete(_ error: SessionError?) -> [Action] {
+    ///
+    /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session keeps a redirect
+    ///   without a usable target to itself, and drops its body.
+    mutating func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) -> [Action] {
         switch state {
         case .ended:
             return []
@@ -230,12 +239,13 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             return end(by: .session(error ?? .unknown))
         case .waiting(let waiter):
             if let error { return end(by: .session(error)) }
-            guard let redirect = refusedRedirect else { return end(by: .noResponse) }
+            guard let redirect = refusedRedirect ?? unreported else { return end(by: .noResponse) }
             if trust.isMissing { return end(by: .undecidedServer) }
-            return deliver(redirect, to: waiter) + end(.complete)
+            let actions = deliver(redirect, to: waiter)
+            return actions + (refusedRedirect == nil && redirect.wireLength != 0 ? end(by: .droppedBody) : end(.complete))
         case .receiving(let receiving):
             // A server that does not want the rest of the request may close the connection after its response (RFC 9113, 8.1).
-            guard let error, receiving.missingBytes != 0 else { return finishReceiving() }
+            guard let error, receiving.missingBytes != 0 || upload.hasReportedEnd else { return finishReceiving() }
             return end(by: .session(error))
         }
     }
@@ -341,7 +351,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         case .waiting:
             // The session reports no bytes for a request without a body.
             let isSending = hasSentBytes && !upload.hasReportedEnd
-            return FailedExchange(position: ExchangePosition(isSending ? .inProgress : .over, .nothing), hasSentBytes: hasSentBytes)
+            return FailedExchange(
+                position: ExchangePosition(isSending ? .inProgress : .over, .nothing), hasSentBytes: hasSentBytes,
+                reportsSentBytes: rules.reportsSentBytes, hasAcceptedServer: hasAcceptedServer)
         case .receiving: return FailedExchange(position: ExchangePosition(.over, .body), head: head, hasSentBytes: true)
         }
     }

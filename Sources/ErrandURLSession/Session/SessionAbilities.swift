@@ -10,20 +10,43 @@ struct SessionAbilities: Sendable {
     let declaresStreamLength: Bool
     /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
     let streamNeedsOwnSession: Bool
+    /// Whether the session sends a request without a body again, with any method, if the server closes a kept connection before the
+    /// response. A session without earlier tasks has no kept connection.
+    let repeatsWithoutBody: Bool
+    /// Whether the session drops the fraction of a second of an idle timeout. Then a timeout below 1 s would end each task at once.
+    let countsWholeSeconds: Bool
     /// Whether the session shows the certificates of a server, and takes client certificates.
     let canEvaluateTrust: Bool
     /// The codings that the session decodes.
     let decodedCodings: [String]
     let capabilities: TransportCapabilities
 
+    /// The body of a request for a session.
+    enum Body {
+        case none
+        case inMemory
+        /// A stream or a file.
+        case stream
+    }
+
+    /// Whether a request needs a session of its own: a stream, or a request that the session could send a second time although its method
+    /// is not idempotent.
+    func needsOwnSession(_ method: String, body: Body) -> Bool {
+        switch body {
+        case .stream: streamNeedsOwnSession
+        case .inMemory: false
+        case .none: repeatsWithoutBody && HTTPRequest.Method(method)?.isIdempotent != true
+        }
+    }
+
     static let apple = SessionAbilities(
-        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, canEvaluateTrust: true,
-        decodedCodings: ReceivedHead.decodedCodings,
+        canSuspend: true, declaresStreamLength: true, streamNeedsOwnSession: false, repeatsWithoutBody: false, countsWholeSeconds: false,
+        canEvaluateTrust: true, decodedCodings: ReceivedHead.decodedCodings,
         capabilities: [.decodesContent, .streamingDownload, .networkAccess, .waitsForConnectivity, .serverTrust])
 
     static let linux = SessionAbilities(
-        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, canEvaluateTrust: false,
-        decodedCodings: ReceivedHead.decodedCodings + ["zstd"], capabilities: [.decodesContent])
+        canSuspend: false, declaresStreamLength: false, streamNeedsOwnSession: true, repeatsWithoutBody: true, countsWholeSeconds: true,
+        canEvaluateTrust: false, decodedCodings: ReceivedHead.decodedCodings + ["zstd"], capabilities: [.decodesContent])
 
     #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
     static let current = linux

@@ -23,11 +23,17 @@ struct TaskDriver: SessionDriving {
     // URLSession on Linux ends the process if a task is cancelled between the last call to the delegate and the end of the task. Therefore,
     // the delegate's queue runs the cancellation before that call, or after the end of the task.
     func cancel() { queue.async { [task, delegateQueue] in delegateQueue.addOperation { task.cancel() } } }
+
+    /// Cancels a task that was never started.
+    func cancelUnlessStarted() { queue.async { if task.state == .suspended { cancel() } } }
     #else
     init(_ task: URLSessionTask, delegateQueue: OperationQueue) { self.task = task }
 
     func resume() { task.resume() }
     func suspend() { task.suspend() }
     func cancel() { task.cancel() }
+
+    /// Cancels a task that was never started.
+    func cancelUnlessStarted() { if task.state == .suspended { task.cancel() } }
     #endif
 }

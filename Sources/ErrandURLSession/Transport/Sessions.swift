@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import ErrandCore
 internal import Foundation
 internal import Synchronization
@@ -12,6 +13,7 @@ final class Sessions: Sendable {
     private struct Open: Sendable {
         let session: URLSession
         let delegate: SessionDelegate
+        let traffic = SessionTraffic()
 
         init(_ configuration: URLSessionConfiguration, _ tls: SessionTLS, _ exchanges: ExchangeTable) {
             delegate = SessionDelegate(tls, exchanges: exchanges)
@@ -28,6 +30,10 @@ final class Sessions: Sendable {
         /// The session for requests that wait for a network.
         var waiting: Open?
     }
+
+    /// Creates the tasks of all transports, and invalidates their sessions. On Linux, the creation of a task waits for a stream that another
+    /// task sends. The body of that stream comes from a thread of Swift's concurrency. Therefore, none of these threads may wait.
+    private static let queue = DispatchQueue(label: "errand.url-sessions")
 
     private let state = Mutex(State())
     private let exchanges = ExchangeTable()
@@ -55,7 +61,8 @@ final class Sessions: Sendable {
         settings.httpCookieAcceptPolicy = .never
         settings.httpShouldSetCookies = false
         settings.urlCredentialStorage = nil
-        settings.timeoutIntervalForRequest = min(idleTimeout ?? longestTimeout, longestTimeout) / .seconds(1)
+        let seconds = min(idleTimeout ?? longestTimeout, longestTimeout) / .seconds(1)
+        settings.timeoutIntervalForRequest = SessionAbilities.current.countsWholeSeconds ? seconds.rounded(.up) : seconds
         settings.timeoutIntervalForResource = longestTimeout / .seconds(1)
         PlatformSettings.require(tls.minimumVersion, in: settings)
         return settings
@@ -75,17 +82,28 @@ final class Sessions: Sendable {
         var rules = Exchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [.requestChanged] }
         rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
-        let ownsSession = rules.needsOwnSession || upload != nil && SessionAbilities.current.streamNeedsOwnSession
+        rules.reportsSentBytes = urlRequest.httpBody?.isEmpty == false || upload != nil && request.body.length ?? 0 > 0
+        let ownsSession =
+            rules.needsOwnSession
+            || SessionAbilities.current.needsOwnSession(
+                urlRequest.httpMethod ?? "GET",
+                body: upload != nil ? .stream : urlRequest.httpBody?.isEmpty == false ? .inMemory : .none)
         if let upload { urlRequest.httpBodyStream = upload.open() }
-        guard let (open, task) = task(for: urlRequest, waits: request.options.waitsForConnectivity, inOwnSession: ownsSession) else {
+        let created: (Open, URLSessionDataTask)?
+        do {
+            created = try await task(for: urlRequest, of: request, inOwnSession: ownsSession)
+        } catch {
+            upload?.stop()
+            throw error
+        }
+        guard let (open, task) = created else {
             upload?.stop()
             throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
-        task.priority = request.options.priority.ofTask
         let driver = TaskDriver(task, delegateQueue: open.session.delegateQueue)
-        let exchange = Exchange(request, rules: rules, upload: upload) {
+        let exchange = Exchange(request, rules: rules, upload: upload, traffic: open.traffic) {
             // A session keeps a task that was never started, unless the task is cancelled.
-            if task.state == .suspended { driver.cancel() }
+            driver.cancelUnlessStarted()
             open.delegate.remove(task.taskIdentifier)
             if ownsSession { open.session.finishTasksAndInvalidate() }
         }
@@ -121,15 +139,53 @@ final class Sessions: Sendable {
 
     /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
     ///
-    /// The task is created under the lock, because a session that was invalidated must not create a task.
-    private func task(for request: URLRequest, waits: Bool, inOwnSession: Bool) -> (Open, URLSessionDataTask)? {
-        state.withLock { state in
-            if state.isShutDown { return nil }
-            let kept = waits ? \State.waiting : \State.shared
-            let open = (inOwnSession ? nil : state[keyPath: kept]) ?? makeSession(waits: waits)
-            if !inOwnSession { state[keyPath: kept] = open }
-            return (open, open.session.dataTask(with: request))
+    /// - Throws: `CancellationError`. Then the task is cancelled as soon as the task has been created.
+    private func task(
+        for urlRequest: URLRequest, of request: Request, inOwnSession: Bool
+    ) async throws -> (Open, URLSessionDataTask)? {
+        let (created, isCreated) = (Created(), FirstResult<Void>())
+        let options = request.options
+        Self.queue.async { [self] in
+            // A cancelled caller needs no task.
+            guard !isCreated.isDecided else { return }
+            created.task.withLock { $0 = makeTask(for: urlRequest, options, inOwnSession: inOwnSession) }
+            isCreated.decide(.success(()))
         }
+        do {
+            try await isCreated.wait()
+        } catch {
+            Self.queue.async {
+                guard let (open, task) = created.task.withLock({ $0.take() }) else { return }
+                TaskDriver(task, delegateQueue: open.session.delegateQueue).cancel()
+                open.traffic.endUnsent()
+                if inOwnSession { open.session.finishTasksAndInvalidate() }
+            }
+            throw error
+        }
+        return created.task.withLock { $0.take() }
+    }
+
+    /// A task that waits for its caller.
+    private final class Created: Sendable {
+        let task = Mutex<(Open, URLSessionDataTask)?>(nil)
+    }
+
+    /// Creates a task. Only the queue of the sessions calls this function, because a session that was invalidated must not create a task.
+    private func makeTask(
+        for urlRequest: URLRequest, _ options: RequestOptions, inOwnSession: Bool
+    ) -> (Open, URLSessionDataTask)? {
+        let session = state.withLock { state -> Open? in
+            if state.isShutDown { return nil }
+            let kept = options.waitsForConnectivity ? \State.waiting : \State.shared
+            let open = (inOwnSession ? nil : state[keyPath: kept]) ?? makeSession(waits: options.waitsForConnectivity)
+            if !inOwnSession { state[keyPath: kept] = open }
+            return open
+        }
+        guard let open = session else { return nil }
+        open.traffic.begin()
+        let task = open.session.dataTask(with: urlRequest)
+        task.priority = options.priority.ofTask
+        return (open, task)
     }
 
     private func makeSession(waits: Bool) -> Open {
@@ -146,13 +202,16 @@ final class Sessions: Sendable {
         for exchange in exchanges.close() { exchange.shutDown() }
         // Each exchange has cancelled its task. On Linux, `invalidateAndCancel()` is unsafe, because the method reads the session's table
         // of tasks while tasks are removed.
-        for open in sessions { open?.session.finishTasksAndInvalidate() }
+        Self.invalidate(sessions)
+    }
+
+    private static func invalidate(_ sessions: [Open?]) {
+        queue.async { for open in sessions { open?.session.finishTasksAndInvalidate() } }
     }
 
     // A session keeps its delegate and its threads until it is invalidated. Tasks in progress end first.
     deinit {
-        let sessions = state.withLock { [$0.shared, $0.waiting] }
-        for open in sessions { open?.session.finishTasksAndInvalidate() }
+        Self.invalidate(state.withLock { [$0.shared, $0.waiting] })
     }
 }
 

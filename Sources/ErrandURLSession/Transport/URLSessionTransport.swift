@@ -36,7 +36,7 @@ public import Foundation
 /// - The version of HTTP is not reported.
 /// - There is no timeout for connecting. Each request ends after seven days, even without a deadline.
 /// - `URLSession` may send an idempotent request again without a report. The body of a request that is not idempotent is sent
-///   only once.
+///   only once. On Linux, such a request without a body uses a connection of its own, because curl repeats requests on kept connections.
 ///
 /// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only on Apple's platforms, at the end
 /// of the exchange.
@@ -49,7 +49,7 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     ///   - configuration: the settings of the session, which are copied. Default: `.ephemeral`. These settings are always replaced: the
     ///     cache, the cookies, the stored credentials, and the timeouts.
     ///   - idleTimeout: the longest time without a byte in either direction, more than zero; `nil`, the default, if only the deadlines
-    ///     of requests apply.
+    ///     of requests apply. On Linux, the time is rounded up to whole seconds.
     ///   - configure: changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The closure runs
     ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, an event
     ///     of the kind `requestChanged` is recorded.

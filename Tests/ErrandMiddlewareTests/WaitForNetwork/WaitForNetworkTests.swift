@@ -257,6 +257,33 @@ import Testing
         #expect(NetworkGate.pause(for: count) / .milliseconds(1) < Double(milliseconds + 1))
     }
 
+    /// A clock on which each sleep takes 5 ms longer than it should.
+    private final class LateClock: Clock {
+        private let elapsed = Mutex(Duration.zero)
+        var now: ManualClock.Instant { ManualClock().now.advanced(by: elapsed.withLock(\.self)) }
+        var minimumResolution: Duration { .zero }
+
+        func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
+            let wait = now.duration(to: deadline)
+            elapsed.withLock { $0 += wait + .milliseconds(5) }
+        }
+    }
+
+    @Test func lateSleepsDoNotMoveTheLastGroup() async throws {
+        let late = LateClock()
+        let gate = NetworkGate(network, clock: late)
+        let calls = try (0..<1_200).map { _ in
+            let sent = try request()
+            return Task { try await gate.wait(for: sent) }
+        }
+        await eventually { gate.waitingCount == calls.count }
+        let start = late.now
+        network.change(to: .wifi)
+        for call in calls { try await call.value }
+        // 200 groups: each sleep is 5 ms late, and the last group at most one sleep.
+        #expect(start.duration(to: late.now) <= NetworkGate.spread + .milliseconds(5))
+    }
+
     @Test func aPathThatIsLostAgainKeepsTheOtherCallsWaiting() async throws {
         var tasks: [Task<Response, any Error>] = []
         for _ in 0..<8 { tasks.append(await waiting(try request())) }

@@ -104,6 +104,33 @@ internal import TestSupport
         #expect(failure.delivery == .sent && failure.phase == .body && failure.response?.status == .ok)
     }
 
+    /// Without a body, the session reports no bytes. An earlier connection of the task may have carried the request.
+    @Test(arguments: [
+        (true, false, false, Delivery.notSent), (true, true, true, .notSent), (false, false, false, .notSent),
+        (false, true, false, .unknown), (false, false, true, .unknown),
+    ])
+    func aRequestWithoutReportedBytesNeedsAProof(reports: Bool, accepted: Bool, shares: Bool, delivery: Delivery) throws {
+        let exchange = FailedExchange(
+            position: ExchangePosition(.over, .nothing), reportsSentBytes: reports, hasAcceptedServer: accepted)
+        let failure = SessionFailure(
+            request: try Request(.delete, url: "https://a.example/"), exchange: exchange, mayShareConnections: shares, elapsed: .zero)
+        for fault in [SessionFault.session(SessionError(number: -1004)), .untrustedServer(TestError())] {
+            #expect((failure.error(for: fault) as? TransportError)?.delivery == delivery)
+        }
+    }
+
+    /// The head alone is a sign, too.
+    @Test func aRequestWithAResponseWasSent() throws {
+        let exchange = FailedExchange(position: ExchangePosition(.over, .body), head: HTTPResponse(status: .ok))
+        #expect(try error(URLError(.cannotConnectToHost), at: exchange).delivery == .sent)
+    }
+
+    @Test func aRefusedServerAfterSentBytesProvesNothing() throws {
+        let exchange = FailedExchange(position: ExchangePosition(.inProgress, .nothing), hasSentBytes: true)
+        let failure = SessionFailure(request: try Request(.post, url: "https://a.example/"), exchange: exchange, elapsed: .zero)
+        #expect((failure.error(for: .untrustedServer(TestError())) as? TransportError)?.delivery == .unknown)
+    }
+
     @Test func aFailureBeforeTheStartMayHaveBeenSent() throws {
         let unstarted = FailedExchange(position: ExchangePosition(phase: .queue, delivery: .notSent))
         #expect(try error(URLError(.networkConnectionLost), at: unstarted).delivery == .unknown)

@@ -76,6 +76,14 @@ internal import Testing
         #expect(task.count("deliverHead") == 1 && task.count("end") == 1)
     }
 
+    @Test(arguments: [(0, nil), (5, "droppedBody")] as [(Int, String?)])
+    func aRedirectThatTheSessionHasNotReportedIsTheResponse(length: Int, fault: String?) {
+        var task = begun()
+        let head = ReceivedHead(HTTPResponse(status: .found, headerFields: [.contentLength: "\(length)"]), to: .get)
+        task.apply { $0.complete(nil, unreported: head) }
+        #expect(task.count("deliverHead") == 1 && task.failure?.fault == fault)
+    }
+
     @Test func anEndWithoutAHeadFails() {
         var task = begun()
         task.apply { $0.complete(nil) }
@@ -93,11 +101,30 @@ internal import Testing
         #expect(task.failure?.fault == "bodyTooShort")
     }
 
-    @Test func aCompleteBodyOutweighsALaterError() {
-        var task = begun()
-        task.respond([.contentLength: "3"])
+    /// The server does not want the rest of the request.
+    @Test func aCompleteBodyOutweighsAnErrorOfTheUpload() {
+        var task = begun { $0.requestLength = 10 }
+        task.apply { $0.recordSentBytes(4) }
+        task.respond([.contentLength: "3"], status: 413)
         task.apply { $0.receive(Data("abc".utf8)) }
         task.apply { $0.complete(.unknown) }
+        #expect(task.count("end") == 1)
+    }
+
+    @Test(arguments: [[.contentLength: "3"], [.contentLength: "3", .transferEncoding: "chunked"]] as [HTTPFields])
+    func anErrorAfterABodyThatLooksCompleteIsAnError(fields: HTTPFields) {
+        var task = begun()
+        task.respond(fields)
+        task.apply { $0.receive(Data("abc".utf8)) }
+        task.apply { $0.complete(.unknown) }
+        #expect(task.failure == ScriptedFailure(fault: "session", phase: "body", delivery: .sent, hasHead: true))
+    }
+
+    @Test func aTransferCodingOverridesTheLength() {
+        var task = begun()
+        task.respond([.contentLength: "1000", .transferEncoding: "chunked"])
+        task.apply { $0.receive(Data("abc".utf8)) }
+        task.apply { $0.complete(nil) }
         #expect(task.count("end") == 1)
     }
 

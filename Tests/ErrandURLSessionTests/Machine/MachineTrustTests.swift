@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import Synchronization
 internal import TestSupport
 internal import Testing
 
@@ -45,6 +46,22 @@ internal import Testing
         task.apply { $0.complete(SessionError(number: -999)) }
         #expect(task.failure?.fault == "untrustedServer" && task.heads == [1: 1] && task.count("cancelTask") == 1)
         #expect(task.replies == [7: [.cancel]])
+    }
+
+    /// The accepted connection may have carried the request.
+    @Test(arguments: [ServerTrustPolicy.Decision.useSession, .accept, .refuse(Refused())])
+    func anAcceptedServerMayHaveReceivedTheRequest(decision: ServerTrustPolicy.Decision) {
+        let failed = Mutex<[Bool]>([])
+        var machine = ScriptedTask.Machine(ScriptedTask.Machine.Rules(checksServerTrust: true)) { _, exchange in
+            failed.withLock { $0.append(exchange.hasAcceptedServer) }
+            return TestError()
+        }
+        _ = machine.begin(1)
+        _ = machine.assess(assessment(decision), for: 7)
+        _ = machine.complete(SessionError(number: -1004))
+        var isRefused = false
+        if case .refuse = decision { isRefused = true }
+        #expect(failed.withLock(\.self) == [!isRefused])
     }
 
     // MARK: With a closure

@@ -123,6 +123,17 @@ internal import Testing
         // A connection that another request has opened was not shown to the closure.
         #expect(rules.needsOwnSession == (server != nil))
     }
+
+    // MARK: Requests that need a session of their own
+
+    @Test(arguments: [("POST", true), ("PATCH", true), ("GET", false), ("HEAD", false), ("PUT", false), ("DELETE", false)])
+    func aRequestThatMustNotBeRepeatedSharesNoConnection(method: String, needsOwn: Bool) {
+        let (linux, apple) = (SessionAbilities.linux, SessionAbilities.apple)
+        #expect(linux.needsOwnSession(method, body: .none) == needsOwn && !apple.needsOwnSession(method, body: .none))
+        // The session reports the sent bytes of a body.
+        #expect(!linux.needsOwnSession(method, body: .inMemory) && !apple.needsOwnSession(method, body: .inMemory))
+        #expect(linux.needsOwnSession(method, body: .stream) && !apple.needsOwnSession(method, body: .stream))
+    }
 }
 
 extension RequestTrust.Step {

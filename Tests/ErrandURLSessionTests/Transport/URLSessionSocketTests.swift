@@ -270,6 +270,13 @@ extension URLSessionTransportTests {
             #expect(Sessions.settings(base, idleTimeout: .seconds(1_000_000)).timeoutIntervalForRequest == 604_800)
         }
 
+        /// On Linux, a session drops the fraction of a second.
+        @Test(arguments: [(Duration.nanoseconds(1), 1), (.milliseconds(500), 1), (.milliseconds(1_500), 2), (.seconds(2), 2)])
+        func anIdleTimeoutIsNotShortened(timeout: Duration, wholeSeconds: Double) {
+            let seconds = Sessions.settings(.ephemeral, idleTimeout: timeout).timeoutIntervalForRequest
+            #expect(seconds == (SessionAbilities.current.countsWholeSeconds ? wholeSeconds : timeout / .seconds(1)))
+        }
+
         @Test(arguments: [(0, 0.75), (2, 0.75), (3, 0.5), (4, 0.25), (7, 0.25)] as [(Int, Float)])
         func thePriorityIsThePriorityOfTheTask(urgency: Int, priority: Float) {
             #expect(RequestPriority(urgency: urgency).ofTask == priority)
