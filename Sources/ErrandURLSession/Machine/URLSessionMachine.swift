@@ -229,8 +229,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     /// Records the end of the task. After this callback, the session calls nothing for the task.
     ///
-    /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session keeps a redirect
-    ///   without a usable target to itself, and drops its body.
+    /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session does not
+    ///   report a redirect without a usable target, and drops the body of the redirect.
     mutating func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) -> [Action] {
         switch state {
         case .ended:

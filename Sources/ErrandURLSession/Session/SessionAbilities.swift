@@ -13,7 +13,7 @@ struct SessionAbilities: Sendable {
     /// Whether the session sends a request without a body again, with any method, if the server closes a kept connection before the
     /// response. A session without earlier tasks has no kept connection.
     let repeatsWithoutBody: Bool
-    /// Whether the session drops the fraction of a second of an idle timeout. Then a timeout below 1 s would end each task at once.
+    /// Whether the session drops the fraction of a second of an idle timeout. Then a timeout below 1 s would end each task immediately.
     let countsWholeSeconds: Bool
     /// Whether the session shows the certificates of a server, and takes client certificates.
     let canEvaluateTrust: Bool
