@@ -20,7 +20,7 @@ import Testing
         let exceptions = ProxyExceptions("a.example:\(text)")
         #expect(exceptions.ignored.isEmpty == (port != nil))
         if let port {
-            let origin = try Origin("https://a.example:\(port)")
+            let origin = Origin("https://a.example:\(port)")
             #expect(exceptions.contain(origin))
         }
     }
