@@ -148,9 +148,9 @@ private enum Users {
         #expect(failure.response?.status == .ok)
         #expect(failure.description.hasPrefix("GET https://a.example/v1/users: cannot decode "))
         #expect(failure.description.hasSuffix(" cannot decode [User] at [1].id: expected an Int, found a string (status 200)"))
-        var dumped = ""
-        dump(failure, to: &dumped)
-        #expect(!"\(failure)\(String(reflecting: failure))\(dumped)".contains("s3cret"))
+        #expect(!"\(failure)\(failure.localizedDescription)".contains("s3cret"))
+        // The beginning of the body is for developers alone.
+        #expect(String(reflecting: failure).hasSuffix(#"; body: [{"id":1,"name":"Ada"},{"id":"s3cret","name":"Bob"}] …"#))
     }
 
     @Test func aMissingKeyIsNamed() async throws {

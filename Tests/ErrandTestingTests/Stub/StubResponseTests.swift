@@ -201,7 +201,7 @@ import Testing
         #expect(failure?.code == .connectionLost && failure?.phase == .body && failure?.delivery == .sent && stub.openBodyCount == 0)
         #expect(failure?.request?.url == response.request.url && failure?.response?.status == .ok)
         #expect(
-            failure?.description == "GET https://a.example/x: connection lost while reading the body: broken off by the stub (sent)")
+            failure?.description == "GET https://a.example/: connection lost while reading the body: broken off by the stub (sent)")
     }
 
     @Test func aBodyBreaksWithTheGivenError() async throws {
