@@ -125,8 +125,8 @@ public struct APIClient: Sendable {
 
     /// Makes a call and returns the bytes of the body. The output that the call declares is ignored.
     ///
-    /// - Throws: the errors of ``value(_:)`` except decoding errors; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
-    ///   in the client's ``envelope`` and describes an error.
+    /// - Throws: the errors of ``value(_:)`` except decoding errors. If the ``envelope`` in the body describes an error, throws
+    ///   ``/ErrandCore/ServiceError``. Only JSON bodies of at most 64 KiB are searched for an envelope.
     @concurrent public func data<Output>(_ endpoint: Endpoint<Output>) async throws -> Data {
         try await call(endpoint) { response in
             let data = try await response.body.collect(upTo: bodyLimitBytes)

@@ -84,7 +84,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
     /// The number of the code. If a request for the credentials failed, such as a refresh, the value is the number of that
-    /// failure. The sentence for people then describes the same failure: `Could not connect to the server.`
+    /// failure. In that case, `localizedDescription` also describes that failure, for example: `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }
         return switch code {

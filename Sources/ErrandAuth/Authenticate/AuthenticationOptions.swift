@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// A decision about a challenge: the result of a request's own handler.
+/// The decision that the closure ``RequestOptions/onChallenge`` returns for a challenge.
 public enum ChallengeDisposition: Sendable {
     /// The scheme of the stack responds, as for a request without a handler.
     case useScheme
@@ -42,7 +42,7 @@ extension RequestOptions {
     /// scheme responds.
     ///
     /// To use a password for later requests too, keep one scheme, such as `.password(user:password:)`, in the app. Set that scheme
-    /// as the option ``authentication`` of the requests.
+    /// as the option ``authenticate`` of the requests.
     ///
     /// ```swift
     /// request.options.onChallenge = { challenge in

@@ -11,15 +11,15 @@ extension ProxyAuthenticator {
     ///     .authenticated(by: .digest(user: "joe", password: password))
     /// ```
     ///
-    /// The authenticator supports the features of ``DigestScheme``, but `auth-int` only for tunnels, because a proxy authenticator
-    /// does not see the body of a request.
+    /// The authenticator supports the features of ``DigestScheme``, with one exception: `auth-int` works only for tunnels.
+    /// `auth-int` needs a hash of the body, and a proxy authenticator does not see bodies.
     ///
     /// The authenticator responds to the strongest challenge of the proxy. If the proxy refuses only the nonce, because the nonce
     /// was too old (`stale`) or came with an earlier request, the authenticator responds once more. A refused password is not sent
     /// again for the same request or tunnel. The authenticator remembers which proxies have offered Digest, for at most 100
     /// proxies.
     ///
-    /// Copies share the counts of their nonces: create one authenticator for each proxy, not for each request.
+    /// Create one authenticator for each proxy, not one for each request: only copies of an authenticator share the counts of the nonces.
     ///
     /// - Parameters:
     ///   - user: the name of the user, without control characters. Otherwise, the request fails with ``TransportError/Code/proxy``.

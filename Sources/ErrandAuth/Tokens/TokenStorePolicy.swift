@@ -19,7 +19,7 @@ internal import ErrandHashing
 /// |---|---|---|
 /// | The first use | none | loads the record |
 /// | A sign-in | `atomically` | saves the token with a new identifier, and replaces any record |
-/// | A sign-out | `atomically` | removes this sign-in's record; any record if nobody is signed in or the sign-in is unsaved |
+/// | A sign-out | `atomically` | if the sign-in is saved, removes the record of this sign-in. Otherwise, removes any record |
 /// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:hasUnsaved:at:)`` |
 /// | After a refresh | both | loads the record again, compares, and saves the new token: ``outcome(of:stored:)`` |
 /// | A refresh that the server permanently refuses | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
@@ -118,7 +118,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// - Returns: the change to write.
     mutating func signOut() -> Change {
         defer { signIn = nil }
-        // With a `nil` ID, any record is removed: an unsaved sign-in would also have replaced any record.
+        // The ID of an unsaved sign-in is `nil`, so that any record is removed. A save of the sign-in would have replaced any record too.
         return .signOut(id: signIn.flatMap { $0.isStored ? $0.id : nil })
     }
 
@@ -207,7 +207,8 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     /// Whether a record belongs to the sign-in of this source.
     ///
-    /// - Parameter own: a token of this source. A store that keeps no identifiers returns the token without an identifier.
+    /// - Parameter own: a token of this source. If the store does not keep sign-in identifiers, the record has no identifier. The
+    ///   secrets of the record and of `own` are then compared.
     private func isOwn(_ stored: AccessToken, _ own: AccessToken?) -> Bool {
         guard let signIn else { return false }
         return signIn.id.isExactly(Self.id(of: stored)) || (stored.signInID == nil && Self.hasSameSecrets(stored, own))

@@ -7,7 +7,7 @@ package import ErrandFormats
 /// ```
 ///
 /// A client's coding applies to the bodies of its calls, `error.json(as:)` of a ``StatusError``, and `response.json(as:)`. The
-/// stubs and mock servers of the client's tests use the same coding. The default is ``standard``.
+/// default is ``standard``. In tests, pass the client's coding to the stubs and mock servers too, because their default is ``standard``.
 public struct JSONCoding: Sendable {
     /// The form in which a `Date` is written and read.
     public struct Dates: Sendable, CustomStringConvertible {
@@ -30,8 +30,8 @@ public struct JSONCoding: Sendable {
         /// only at the end of a month in UTC. Such a time is read as the first second of the next month. A text of more than 128 bytes
         /// is refused.
         ///
-        /// The calendar is the Gregorian calendar, also before 1582, so that a date is written as it was read. To encode a date outside the
-        /// years 0000 to 9999 in UTC, or a date that is not a finite number, throws an `EncodingError`.
+        /// The calendar is the Gregorian calendar, also before 1582, so that a date is written as it was read. If a date
+        /// is outside the years 0000 to 9999 in UTC, or is not a finite number, encoding the date throws an `EncodingError`.
         public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
 
         /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.

@@ -23,12 +23,12 @@ public protocol NumberedFailure: LocalizedError {
     var failureNumber: FailureNumber { get }
 }
 
-// `NSError` reads these two requirements of `Error`. `CustomNSError`, which declares names for these requirements, is not in
-// FoundationEssentials.
+// An `NSError` takes its domain and its code from `_domain` and `_code`, two requirements of `Error`. The usual way to set both values is
+// `CustomNSError`, but FoundationEssentials does not have it. Therefore this extension implements `_domain` and `_code` directly.
 extension NumberedFailure {
     /// The domain of the failure as an `NSError`.
     public var _domain: String { FailureNumber.errorDomain }
-    /// The number of the failure, used as its code as an `NSError`.
+    /// The code of the failure as an `NSError`: the number of the failure.
     public var _code: Int { failureNumber.rawValue }
 
     /// A sentence for people: the English text of the number. `nil` if the number is not a number of the library.

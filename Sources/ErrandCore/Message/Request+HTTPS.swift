@@ -6,8 +6,8 @@ package protocol HTTPSHosts: Sendable {
 
 /// The change of a request to `https`, which the layers `hsts` and `redirect` share.
 package struct HTTPSChange: Sendable {
-    /// The hosts that demand `https`, for a layer that follows redirects. A redirect from `https` to `http` is no downgrade if the host
-    /// of its target demands `https`. `nil` except in the request of a redirect.
+    /// The hosts that demand `https`, for a layer that follows redirects. If the target's host is one of these hosts, a redirect from
+    /// `https` to `http` is not treated as a downgrade, because the next request uses `https`. `nil` before the first redirect.
     package var hosts: (any HTTPSHosts)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?
@@ -17,7 +17,8 @@ package struct HTTPSChange: Sendable {
     package init(hosts: (any HTTPSHosts)? = nil) { self.hosts = hosts }
 }
 
-/// The value crosses origins, because the hosts are known for every origin. ``Request/originBeforeHTTPS`` compares the origin itself.
+/// A redirect to another origin keeps this value, because the hosts apply to every origin. The value's own ``HTTPSChange/origin`` belongs
+/// to one origin, which ``Request/originBeforeHTTPS`` compares.
 private enum HTTPSChangeKey: CrossOriginOptionKey {
     static var defaultValue: HTTPSChange? { nil }
     /// The identity ignores the change, because the URLs themselves are compared.

@@ -60,7 +60,7 @@ struct ProxyExceptions: Sendable {
     }
 
     private var entries: [(hosts: Hosts, port: Int?)] = []
-    /// The parts that are not a host, an address or a network, and match nothing.
+    /// The parts that match nothing, because they are no host, no address and no network.
     private(set) var ignored: [Substring] = []
 
     /// Parses the value of `no_proxy`.
@@ -86,7 +86,7 @@ struct ProxyExceptions: Sendable {
         return (.name(Host.comparable(normal)), port)
     }
 
-    /// Returns an address, with or without brackets, or a network; `nil` for any other text.
+    /// Parses a network, or an address with or without brackets. Returns `nil` for any other text.
     private static func network(_ text: Substring) -> Hosts? {
         let parts = text.split(atOctet: UInt8(ascii: "/"), maxSplits: 1, omittingEmptyPieces: false)
         let isBracketed = parts[0].hasOctetPrefix("[") && parts[0].hasOctetSuffix("]") && parts[0].utf8.count > 1
@@ -97,7 +97,8 @@ struct ProxyExceptions: Sendable {
         return .addresses(address, prefixBits: bits)
     }
 
-    /// Returns the host of a part, and the port if there is one; `nil` if the port is invalid.
+    /// Splits a part of `no_proxy` into a host and a port. If the part has no port, the port is `nil`. If the port is invalid, the
+    /// whole result is `nil`.
     private static func split(_ part: Substring) -> (Substring, Int?)? {
         let afterBracket = part.utf8.lastIndex(of: UInt8(ascii: "]")) ?? part.startIndex
         guard let colon = part[afterBracket...].utf8.firstIndex(of: UInt8(ascii: ":")) else { return (part, nil) }

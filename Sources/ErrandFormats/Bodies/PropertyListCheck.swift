@@ -1,4 +1,4 @@
-/// Checks a property list from the network before Foundation reads it, without recursion.
+/// Checks a property list from the network, before Foundation reads the list. The check uses no recursion.
 ///
 /// The check protects against these problems:
 /// - Foundation reads nested containers by recursion, without a limit for the stack.

@@ -52,7 +52,7 @@ package enum MarkRun {
         if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {
             return false
         }
-        // Tibetan vowels have no combining class, but their two parts have combining classes.
+        // These three Tibetan vowels have the combining class 0, but each decomposes into two scalars that have combining classes.
         if value == 0x0F73 || value == 0x0F75 || value == 0x0F81 { return true }
         return Unicode.Scalar(value).map { $0.properties.canonicalCombiningClass.rawValue != 0 } ?? false
     }

@@ -12,8 +12,8 @@ internal import Synchronization
 ///
 /// When a network path is available again, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to
 /// six calls continue immediately. If more than six calls wait, the others continue in groups of at most six, spread evenly over the next
-/// 250 ms. If a group is late, for example because thousands of calls wait, the next groups continue without a pause. If the path is lost again during this time, the remaining calls wait until a path is available again. While the path is
-/// satisfied, a new call does not wait.
+/// 250 ms. If a group is late, for example because thousands of calls wait, the next groups continue without a pause. If the path is lost
+/// again, the remaining calls wait until a path is available. While the path is satisfied, a new call does not wait.
 public final class NetworkGate: Sendable, CustomStringConvertible {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 

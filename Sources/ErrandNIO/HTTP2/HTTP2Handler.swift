@@ -10,7 +10,8 @@ internal import NIOHTTP2
 /// ``HTTP2Machine`` makes the decisions. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the flow-control windows of
 /// the server allow the bytes. Streams have no channels. All methods run on the channel's event loop.
 ///
-/// The handler flushes once at the end of a turn of the loop: after all received frames, or after all started exchanges.
+/// The handler flushes several written frames together. Frames that are written while other frames are received are flushed after the last
+/// received frame. All other frames, such as the heads of the exchanges that a turn of the loop starts, are flushed at the end of the turn.
 final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = Never

@@ -9,8 +9,8 @@ extension Request {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?token=REDACTED' -H 'User-Agent:' -H 'Accept:'
     /// ```
     ///
-    /// The request needs its whole URL. Before a request is sent, ``/ErrandCore/HTTPStack/prepared(_:)`` adds the parts that the
-    /// stack adds, such as the base URL. Afterward, the whole request is the `request` of the response:
+    /// The request needs its whole URL. To print a request that is not sent yet, call ``/ErrandCore/HTTPStack/prepared(_:)``, which
+    /// adds the stack's parts, such as the base URL. After the exchange, the `request` of the response is the whole request:
     ///
     /// ```swift
     /// print(try await stack.prepared(request).curl())

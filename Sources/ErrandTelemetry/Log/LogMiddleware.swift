@@ -131,7 +131,7 @@ public struct LogMiddleware: HTTPMiddleware {
 }
 
 extension LogMiddleware: OrderProblemReporter {
-    /// Writes a warning for each problem, with the setting that hides the warnings.
+    /// Writes a warning for each problem. Each warning names the modifier that hides these warnings.
     public func reportOrderProblems(_ problems: [String]) {
         for problem in problems { logger.warning("\(HTTPStack.orderLine(for: problem))") }
     }

@@ -8,9 +8,10 @@ struct ReceivedHead: Sendable {
     let encodedFields: HTTPFields
     /// The codings that the session decodes, in the order of `Content-Encoding`; `nil` if the session decodes nothing.
     let contentCoding: String?
-    /// The number of bytes that a reader may expect; `nil` if the number is not known.
+    /// The length of the body that the caller reads; `nil` if the length is not known, as for a body that the session decodes.
     let expectedLength: Int64?
-    /// The number of bytes that the session must return; `nil` if the number is not known, as for a decoded body.
+    /// The declared length of a body without a content coding, for finding a truncated body. `nil`: the length is not known, or the body
+    /// has a coding. 0: the response has no body, or its body is empty.
     let wireLength: Int64?
 
     var isDecoded: Bool { contentCoding != nil }
