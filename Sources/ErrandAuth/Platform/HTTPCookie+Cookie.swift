@@ -1,8 +1,8 @@
 #if !canImport(FoundationNetworking) || ERRAND_APPLE_CHECK
 #if Auth
-public import ErrandFormats
 public import Foundation
 internal import ErrandCore
+internal import ErrandFormats
 
 #if ERRAND_APPLE_CHECK
 public import FoundationNetworking
