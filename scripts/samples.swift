@@ -120,6 +120,9 @@ var query: Order { Order() }
 // FILE: ErrandAuth/Authenticate/AuthenticationOptions.swift
 @Sendable func askForPassword(_ realm: String?) async -> String? { nil }
 
+// FILE: ErrandAuth/Cookies/CookieJar+Store.swift
+let jar: CookieJar = omitted()
+
 // FILE: ErrandAuth/OAuth/OAuthClient.swift
 var server: OAuthServer { omitted() }
 func browse(_ url: String) async throws -> String { omitted() }

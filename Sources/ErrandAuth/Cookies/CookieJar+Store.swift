@@ -106,7 +106,7 @@ extension CookieJar: AccountBoundStore {
     /// Responses to requests that began earlier don't bring cookies back.
     ///
     /// ```swift
-    /// try await tokens.signOut(clearing: [cookies])
+    /// try await tokens.signOut(clearing: [jar])
     /// ```
     ///
     /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed anyway.
