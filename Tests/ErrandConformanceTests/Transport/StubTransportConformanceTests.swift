@@ -14,13 +14,16 @@ import Testing
         "ShutdownEndsExchanges": "a stub has no connection to close: its responses go on, and later calls fail",
     ]) { $1 }
 
+    /// The middleware that some of the behaviors need.
+    static let middleware: [MiddlewarePlace: @Sendable (HTTPStack) -> HTTPStack] = [
+        .redirect: { $0.redirect() }, .cookies: { $0.cookies(CookieJar()) },
+    ]
+
     @Test(arguments: TransportBehavior.all(excluding: leftOut))
     func conforms(to behavior: TransportBehavior) async throws {
         let check = behavior.prepared()
         let stub = StubTransport(check.stubs)
-        try await check(
-            TransportUnderTest(
-                stub, at: "http://stub.example", middleware: [.redirect: { $0.redirect() }, .cookies: { $0.cookies(CookieJar()) }]))
+        try await check(TransportUnderTest(stub, at: "http://stub.example", middleware: Self.middleware))
         #expect(stub.openBodyCount == 0)
     }
 
