@@ -71,8 +71,11 @@ public enum CookieFile {
         NetscapeCookieFile.text(of: cookies.lazy.map(entry))
     }
 
-    /// Returns whether the format of Netscape can express a cookie. The format can't express a cookie without a name, a control
-    /// character such as a tab, an invalid domain or path, or a line of more than 8,192 octets.
+    /// Returns whether the format of Netscape can express a cookie. The format can't express these cookies:
+    /// - a cookie without a name
+    /// - a cookie with a tab or another control character
+    /// - a cookie with an invalid domain or path
+    /// - a cookie whose line would have more than 8,192 octets
     public static func isNetscape(_ cookie: Cookie) -> Bool { entry(cookie).line != nil }
 
     private static func entry(_ cookie: Cookie) -> NetscapeCookieFile.Entry {

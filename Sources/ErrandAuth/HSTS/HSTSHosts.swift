@@ -13,8 +13,8 @@ internal import Synchronization
 ///
 /// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts and looks them up.
 ///
-/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The
-/// `preloaded` hosts do not count, and no server can remove them. The library has no list of hosts of its own.
+/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped.
+/// The `preloaded` hosts do not count, and no server can remove them. The library contains no list of hosts.
 ///
 /// **Store:** the first request by `http` loads the hosts, and waits for the store. New notes are written in the background, by one
 /// task. Notes that arrive during a write are written together afterwards. If a host repeats its policy, the new expiry is written

@@ -118,8 +118,10 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 
     /// Returns the token; `nil` if there is no file.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError`` if the file can't be read or has more than 1 MiB, or if users other than the owner
-    ///   can read or write the file. ``TokenFileError`` if the file has no token.
+    /// - Throws: one of these errors:
+    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than 1 MiB. The same error is thrown if users other
+    ///     than the owner can read or write the file.
+    ///   - ``TokenFileError`` if the file has no token.
     public func load() async throws -> AccessToken? {
         let path = path
         guard let data = try await PrivateFile.read(path) else { return nil }
