@@ -1,4 +1,4 @@
-// The functions of this file read a JSON value that has no Swift type of its own.
+// The functions of this file read JSON values for which the app has no Swift type.
 
 extension JSONValue {
     /// The member with this name; ``null`` if there is no such member, or if this value is not an object.
