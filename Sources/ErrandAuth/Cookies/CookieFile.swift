@@ -39,9 +39,9 @@ public enum CookieFile {
 
     /// Reads a file in the format of Netscape ([curl's description](https://curl.se/docs/http-cookies.html)).
     ///
-    /// A line has seven fields, which a tab separates. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines that
-    /// begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192 octets, and a
-    /// file has at most 10,000 cookies: the reading ends at the next cookie.
+    /// A line has seven fields, separated by tabs. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines
+    /// that begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192
+    /// octets, and a file has at most 10,000 cookies: the reading ends at the next cookie.
     ///
     /// - Parameters:
     ///   - data: the file in UTF-8, at most ``limitBytes``. Lines end in LF or CR LF.
@@ -71,8 +71,11 @@ public enum CookieFile {
         NetscapeCookieFile.text(of: cookies.lazy.map(entry))
     }
 
-    /// Returns whether the format of Netscape can express a cookie. The format can't express a cookie without a name, and a tab in a name,
-    /// a value or a path.
+    /// Returns whether the format of Netscape can express a cookie. The format can't express these cookies:
+    /// - a cookie without a name
+    /// - a cookie with a tab or another control character
+    /// - a cookie with an invalid domain or path
+    /// - a cookie whose line would have more than 8,192 octets
     public static func isNetscape(_ cookie: Cookie) -> Bool { entry(cookie).line != nil }
 
     private static func entry(_ cookie: Cookie) -> NetscapeCookieFile.Entry {

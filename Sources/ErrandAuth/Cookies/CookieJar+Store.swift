@@ -4,8 +4,8 @@ internal import ErrandFormats
 internal import Synchronization
 
 extension CookieJar {
-    /// Loads the cookies from the store, unless the cookies are loaded. The first request of a stack loads the cookies too. Cookies that
-    /// the app has already set stay.
+    /// Loads the cookies from the store, unless the cookies are loaded. The first request of a stack loads the cookies too. Cookies
+    /// that the app set before the load are kept.
     ///
     /// If the loading fails, the next call or the next request tries again.
     ///

@@ -17,8 +17,9 @@ internal import Synchronization
 /// - A cookie lives for at most 400 days after the jar has received the cookie.
 /// - The attribute `Partitioned` is ignored, because a request of an app has no top-level site.
 ///
-/// The numbers of cookies and octets are limited: ``Limits``. If a limit is exceeded, the jar evicts cookies in this order: expired
-/// cookies, then the full domain's cookies without `Secure`, then the least recently used cookies.
+/// The numbers of cookies and octets are limited: ``Limits``. If a limit is exceeded, the jar first evicts expired cookies, and
+/// then the least recently used cookies. If a domain or a registrable domain is full, its cookies without `Secure` are evicted
+/// before its `Secure` cookies.
 ///
 /// **Store:** with a ``CookieStore``, such as ``FileCookieStore``, the first request loads the cookies. If the store can't be read,
 /// requests fail with ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are
@@ -59,7 +60,7 @@ public final class CookieJar: Sendable {
 
     struct State: Sendable {
         var table: CookieTable
-        /// The number of the last removal of all cookies. Uses and removals are counted together.
+        /// The number of the last removal of all cookies. Uses of cookies and removals share one counter.
         var removalOfAll: UInt64 = 0
         /// For each site, the number of the last removal of the site's cookies.
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)

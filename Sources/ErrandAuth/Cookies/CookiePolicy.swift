@@ -97,8 +97,8 @@ extension String {
 }
 
 extension String.UTF8View {
-    /// Whether the text can be a name, a value or a path: no control characters other than tabs, no semicolons, and no white space at the
-    /// ends.
+    /// Whether the text can be a name, a value or a path. Such a text has no control characters other than tabs, no semicolons, and
+    /// no white space at its ends.
     fileprivate var isCookieText: Bool {
         var text = String(self)
         return text.withUTF8 { ByteScan.firstControl(in: $0).control == nil } && !contains(UInt8(ascii: ";"))

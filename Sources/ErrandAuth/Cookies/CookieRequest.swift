@@ -51,7 +51,7 @@ struct CookieRequest: Sendable {
         }
     }
 
-    /// Returns whether two origins are of one site: the schemes are equal, and the registrable domains of the hosts are equal.
+    /// Returns whether two origins belong to one site: the schemes are equal, and the registrable domains of the hosts are equal.
     private static func isSameSite(_ first: Origin, _ second: Origin) -> Bool {
         guard first.scheme.isExactly(second.scheme) else { return false }
         return first.host.isExactly(second.host) || siteName(of: first.host).isExactly(siteName(of: second.host))

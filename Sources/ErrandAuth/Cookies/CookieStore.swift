@@ -6,7 +6,7 @@ public protocol CookieStore: Sendable {
     /// - Throws: any error if the cookies can't be read.
     func load() async throws -> [Cookie]
 
-    /// Applies the changes since the last call to the store. When this function returns, the changes must be durable.
+    /// Stores the changes since the last call of this function. When this function returns, the changes must be durable.
     ///
     /// - Parameters:
     ///   - changed: the cookies that the jar has stored or changed since the last call, without cookies of the session.

@@ -44,8 +44,10 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
 
     /// Returns the stored cookies, without expired cookies; an empty array if there is no file, or the file is empty.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError``, also if users other than the owner can read or write the file, and if the file has more
-    ///   than ``CookieFile/limitBytes``; ``CookieFileError`` if the file is not a file of cookies.
+    /// - Throws: one of these errors:
+    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than ``CookieFile/limitBytes``. The same error is
+    ///     thrown if users other than the owner can read or write the file.
+    ///   - ``CookieFileError`` if the file is not a file of cookies.
     public func load() async throws -> [Cookie] { try await stored().stored(at: HTTPDate(now())) }
 
     /// Applies the changes to the file, and forces the file to the disk. If nothing changes, the file is not written.
@@ -54,9 +56,11 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     ///   - changed: the cookies to store. A cookie of the session only removes the cookie with the same key.
     ///   - removed: the keys of the cookies to remove.
     /// - Returns: all cookies of the file after the change, including the cookies of other processes.
-    /// - Throws: the errors of ``load()``; ``/ErrandCore/FileWriteError``, also if the changes of other processes or stores take more than
-    ///   30 s; ``CookieFileError`` with the code `tooLarge` if the file would have more than ``CookieFile/limitBytes``; `CancellationError`
-    ///   if the task is cancelled while the change waits.
+    /// - Throws: the errors of ``load()``, or one of these errors:
+    ///   - ``/ErrandCore/FileWriteError`` if the file can't be written, or if the changes of other processes or stores take more
+    ///     than 30 s.
+    ///   - ``CookieFileError`` with the code `tooLarge` if the file would have more than ``CookieFile/limitBytes``.
+    ///   - `CancellationError` if the task is cancelled while the change waits.
     public func apply(changed: [Cookie], removed: [Cookie.Key]) async throws -> [Cookie] {
         try await PrivateFile.whileLocked(path + ".lock", within: Self.patience, clock: clock) {
             let old = try await stored()

@@ -13,13 +13,13 @@ internal import Synchronization
 ///
 /// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts and looks them up.
 ///
-/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The
-/// `preloaded` hosts do not count, and no server can remove them. The library has no list of hosts of its own.
+/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped.
+/// The `preloaded` hosts do not count, and no server can remove them. The library contains no list of hosts.
 ///
 /// **Store:** the first request by `http` loads the hosts, and waits for the store. New notes are written in the background, by one
-/// task. Notes that arrive during a write are written together afterwards. If a host states the same policy again, the new expiry is
-/// written when a tenth of the lifetime has passed, at the latest after a day. A failed write is tried again with the next new note,
-/// and by ``save()``. If the store can't be read, requests use the hosts that are known, and loading is tried again after a minute. The
+/// task. Notes that arrive during a write are written together afterwards. If a host repeats its policy, the new expiry is written
+/// after a tenth of the lifetime, but at the latest after a day. A failed write is tried again with the next new note, and by
+/// ``save()``. If the store can't be read, requests use the hosts that are known, and loading is tried again after a minute. The
 /// next call reports the failure of the store as an event (``/ErrandCore/ExchangeEvent/Kind/hstsDecision``), and does not fail.
 ///
 /// The description shows only the number of hosts, because the names reveal which servers a person has used.
@@ -57,8 +57,11 @@ public final class HSTSHosts: Sendable {
 
     // MARK: - Looking up
 
-    /// Returns whether requests to a host must use `https`: the host is known, or a known host above it includes its subdomains
-    /// ([RFC 6797, section 8.2](https://www.rfc-editor.org/rfc/rfc6797#section-8.2)).
+    /// Returns whether requests to a host must use `https` ([RFC 6797, section
+    /// 8.2](https://www.rfc-editor.org/rfc/rfc6797#section-8.2)).
+    ///
+    /// Requests must use `https` if the host is known. They must also use `https` if a parent domain of the host is known and
+    /// includes its subdomains.
     ///
     /// - Parameter origin: an origin of the host. Its scheme and port are ignored.
     /// - Returns: false for an IP address, and for a host whose note has expired.

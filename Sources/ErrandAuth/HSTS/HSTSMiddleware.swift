@@ -18,8 +18,8 @@ public import ErrandCore
 /// The host stays the same. Therefore the request keeps its credentials, cookies and options. `metadata.redirects` begins with a record of
 /// the change, with the status 307 and the reason `hsts`. The event ``/ErrandCore/ExchangeEvent/Kind/hstsDecision`` reports the change.
 ///
-/// **Place:** inside `server` and `redirect`, so that each hop is decided anew. The place is also outside `authenticate`, `cookies` and
-/// `cache`, which must see the URL that is sent.
+/// **Place:** inside `server` and `redirect`, so that the layer checks the URL of each hop. The place is also outside
+/// `authenticate`, `cookies` and `cache`, which must see the URL that is sent.
 ///
 /// **Per request:** with `request.options.hsts = .off`, the URL stays unchanged, and no host is noted. With `.use(hosts)`, another list
 /// applies.

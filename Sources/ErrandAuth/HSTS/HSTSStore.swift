@@ -23,8 +23,9 @@ public protocol HSTSStore: Sendable {
 /// `PATH.lock` beside the file is the lock, and is never removed. The file is replaced as a whole: after a crash, the file has the old
 /// hosts or the new hosts. If a process is killed during a write, the file `PATH.part` remains, and the next write uses `PATH.part`.
 ///
-/// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest notes are dropped. curl reads the file, and may
-/// also replace it, but curl ignores the lock and the times of the notes. The file reveals which servers the app has used.
+/// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest notes are dropped. The program `curl` reads
+/// the file, and may also replace the file. `curl` ignores the lock and the times of the notes. The file reveals which servers the
+/// app has used.
 public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     /// The longest time for which a write waits for the writes of other processes.
     private static let patience: Duration = .seconds(30)
@@ -48,8 +49,8 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
 
     /// Returns the hosts of the file; an empty array if there is no file.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError``, also if users other than the owner can read or write the file, if the file has more than
-    ///   1 MiB, and if the file is not a list of hosts.
+    /// - Throws: ``/ErrandCore/FileReadError`` if the file can't be read, has more than 1 MiB, or is not a list of hosts. The same
+    ///   error is thrown if users other than the owner can read or write the file.
     public func load() async throws -> [HSTSHost] {
         guard let data = try await PrivateFile.read(path) else { return [] }
         guard let hosts = HSTSFile.hosts(in: String(decoding: data, as: UTF8.self)) else {

@@ -91,7 +91,7 @@ struct HSTSTable: Sendable {
         return failure
     }
 
-    /// Takes over the hosts of the store, unless a later note of the same host is known.
+    /// Adds the hosts of the store to the table. If the table has a later note of a host, the later note is kept.
     mutating func adopt(_ stored: [HSTSHost]) {
         isLoaded = true
         var hosts: [String: Entry] = [:]
@@ -135,7 +135,7 @@ struct HSTSTable: Sendable {
         return true
     }
 
-    /// Records that the store has these notes, and takes over the hosts of the store.
+    /// Records that the store has these notes, and adds the hosts of the store to the table.
     mutating func finish(_ written: [HSTSHost], _ stored: [HSTSHost]) {
         // A host may have a newer note by now.
         for host in written where changes[host.name] == host { changes.removeValue(forKey: host.name) }

@@ -62,7 +62,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     public var claims: [String: JSONValue]
     private let signer: JWTSigner
 
-    /// Creates an assertion, which is signed anew for each request.
+    /// Creates an assertion, which gets a new signature for each request.
     ///
     /// - Parameters:
     ///   - issuer: the signer's name: `iss`.

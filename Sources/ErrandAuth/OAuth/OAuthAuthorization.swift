@@ -105,8 +105,10 @@ extension OAuthClient {
     /// - to twice its length, after each lost connection, and after each response with the status 429 or 5xx
     ///
     /// - Parameter clock: the clock that measures the waiting times.
-    /// - Throws: ``OAuthError`` if the person refuses, or with `expiredToken` if the codes expire; any other error of the sender,
-    ///   such as a certificate that is not valid; `CancellationError`.
+    /// - Throws: one of these errors:
+    ///   - ``OAuthError`` if the person refuses. If the codes expire, the error has the code `expiredToken`.
+    ///   - any other error of the sender, such as an invalid certificate
+    ///   - `CancellationError`
     public func token(for authorization: DeviceAuthorization, clock: any Clock<Duration> = ContinuousClock()) async throws -> AccessToken {
         var interval = authorization.interval
         while true {

@@ -137,8 +137,8 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
     ///   - redirect: the URL to which the server has redirected the browser, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, if the person or the server refuses, or if the code is not
-    ///   accepted; the errors of the sender.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, or if the person or the server refuses; the errors of the
+    ///   sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
         return try await token(

@@ -12,7 +12,7 @@ public import FoundationNetworking
 // Linux, and has not run yet.
 
 extension HTTPCookie {
-    /// The attributes without a constant on all platforms, as `HTTPCookie` names them in its properties.
+    /// The keys of attributes in the properties of `HTTPCookie`. On some platforms, Foundation has no constants for these keys.
     fileprivate enum Attribute {
         static let httpOnly = HTTPCookiePropertyKey(rawValue: "HttpOnly")
         static let sameSite = HTTPCookiePropertyKey(rawValue: "SameSite")

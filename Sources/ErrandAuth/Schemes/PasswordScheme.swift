@@ -67,7 +67,7 @@ public struct PasswordScheme: AuthenticationScheme {
         return try await basic.proof(for: request, inResponseTo: challenge)
     }
 
-    /// Takes the next nonce of Digest from `Authentication-Info`.
+    /// Keeps the accepted nonce of Digest for later requests. If `Authentication-Info` has a next nonce, keeps that nonce instead.
     public func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {
         digest.recordAcceptance(of: proof, for: request, by: response)
     }

@@ -42,7 +42,8 @@ extension RequestSigner {
 ///     .server("https://bucket.s3.eu-central-1.amazonaws.com")
 /// ```
 ///
-/// **Place:** innermost, directly around the transport. Each attempt is signed anew, so that the time in the signature is right.
+/// **Place:** innermost, directly around the transport. Each attempt gets a new signature, so that the time in the signature is
+/// right.
 ///
 /// **Origins that get a signature:** the origins in `origins`; if `origins` is `nil`, the origin that each request itself
 /// names. ``AuthenticateMiddleware`` has the same rule.

@@ -100,7 +100,7 @@ extension TokenSource {
         try await adopt(new.belonging(to: nil), account: account, seen: seen)
     }
 
-    /// Handles the error of a refresh.
+    /// Decides what the error of a refresh means. If the error is final and the token is not usable any more, signs out.
     ///
     /// - Parameter old: the token that the refresh used.
     /// - Throws: the error with which requests fail, unless another process has changed the token.

@@ -36,8 +36,9 @@ internal import Synchronization
 /// token, no refresh begins until the save succeeds. Each request tries to save the new token. A request that needs the new token
 /// fails with the code `storeFailed`.
 ///
-/// With a ``FileTokenStore``, processes that share the file refresh one after the other. Each process uses the token that another
-/// process has obtained. If another process has signed in or out, this source signs in or out too at its next refresh.
+/// With a ``FileTokenStore``, several processes may share the file. Their refreshes run one after the other. Each process uses the
+/// token that another process has obtained. If another process has signed in or out, this source signs in or out too at its next
+/// refresh.
 ///
 /// **Signing out** cancels a refresh in progress: the result of the refresh is dropped, and the waiting requests fail immediately.
 /// A request that began for one account never gets the token of another account: the request fails with ``AuthenticationError`` and

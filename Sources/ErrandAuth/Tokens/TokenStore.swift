@@ -24,9 +24,9 @@ public protocol TokenStore: Sendable {
     func remove() async throws
     /// Proves that the store can keep one more token. By default, does nothing.
     ///
-    /// A source calls this function within ``exclusively(_:)``, before each refresh, and sends the refresh only if the function
-    /// returns. A server that rotates refresh tokens invalidates the old refresh token when it sends the new refresh token. A new
-    /// token that the store can't keep is lost when the process ends.
+    /// A source calls this function within ``exclusively(_:)``, before each refresh. If the function throws an error, the source
+    /// does not send the refresh. A server that rotates refresh tokens invalidates the old refresh token when it sends the new
+    /// refresh token. A new token that the store can't keep is lost when the process ends.
     ///
     /// A custom store can reserve the space of a token here, or save its present token once more. At the end of
     /// ``exclusively(_:)``, the store must release the reserved space that the refresh has not used.
@@ -118,8 +118,10 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 
     /// Returns the token; `nil` if there is no file.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError``, also if users other than the owner can read or write the file, and if the file has more
-    ///   than 1 MiB; ``TokenFileError`` if the file has no token.
+    /// - Throws: one of these errors:
+    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than 1 MiB. The same error is thrown if users other
+    ///     than the owner can read or write the file.
+    ///   - ``TokenFileError`` if the file has no token.
     public func load() async throws -> AccessToken? {
         let path = path
         guard let data = try await PrivateFile.read(path) else { return nil }
@@ -161,8 +163,9 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Runs `work` while no other process, and no other store of this process, refreshes the token of the same file. At the end,
     /// releases the space that ``prepareToSave()`` has reserved.
     ///
-    /// - Throws: the errors of `work`; ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created; ``TokenFileError``
-    ///   if the work of other processes or stores takes more than 120 s.
+    /// - Throws: the errors of `work`, or one of these errors:
+    ///   - ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created
+    ///   - ``TokenFileError`` if the work of other processes or stores takes more than 120 s
     public func exclusively(_ work: @Sendable () async throws -> Void) async throws {
         guard let lock = try await PrivateFile.lock(path + ".lock", within: Self.patience, clock: clock) else {
             throw TokenFileError(path: path, reason: "another process has been refreshing it for \(Self.patience)")
@@ -175,8 +178,9 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 
     /// Runs `work` while no other process, and no other store of this process, writes the same file.
     ///
-    /// - Throws: the errors of `work`; ``/ErrandCore/FileWriteError`` if the file `PATH.write-lock` can't be created;
-    ///   ``TokenFileError`` if the work of other processes or stores takes more than 30 s.
+    /// - Throws: the errors of `work`, or one of these errors:
+    ///   - ``/ErrandCore/FileWriteError`` if the file `PATH.write-lock` can't be created
+    ///   - ``TokenFileError`` if the work of other processes or stores takes more than 30 s
     public func atomically(_ work: @Sendable () async throws -> Void) async throws {
         guard let lock = try await PrivateFile.lock(path + ".write-lock", within: Self.writePatience, clock: clock) else {
             throw TokenFileError(path: path, reason: "another process has been writing it for \(Self.writePatience)")

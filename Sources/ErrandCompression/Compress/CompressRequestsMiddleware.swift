@@ -34,7 +34,8 @@ internal import ErrandFormats
 /// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed as its origin
 /// requires. Middleware that signs a body, computes its digest, or counts bytes on the wire belongs inside this layer.
 ///
-/// **Per request:** `request.options.compressRequests = .gzip` compresses this request. `.off` sends it uncompressed.
+/// **Per request:** with `request.options.compressRequests = .gzip`, this request is compressed. With `.off`, this request is sent
+/// uncompressed.
 public struct CompressRequestsMiddleware: HTTPMiddleware {
     /// The largest body in memory that is compressed before the request is sent, in bytes. Compressing 64 KiB takes one or two
     /// milliseconds.

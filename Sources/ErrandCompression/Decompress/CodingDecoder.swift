@@ -5,8 +5,7 @@ internal import ErrandCore
 /// A gzip body may have several members, and a Zstandard body several frames. Zeros after the last member of gzip are padding, which
 /// the program gzip(1) also ignores.
 struct CodingDecoder: Sendable {
-    /// The largest number of successive members without content. An empty member has few bytes, but decoding it takes a long
-    /// time.
+    /// The largest number of successive members without content. An empty member has few bytes, but its decoding takes a long time.
     static let emptyMemberLimit = 1_000
 
     let coding: ContentCoding

@@ -90,8 +90,9 @@ private enum DecompressOptionKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's decompression limits for this request. `.off`: the body is returned as the transport received it. Default:
-    /// `.inherited`, the stack's limits. Over `URLSession`, which decodes content itself, neither changes the decoding.
+    /// Replaces the stack's decompression limits for this request. `.off`: the body is returned as the transport received it.
+    /// Default: `.inherited`, the stack's limits. `URLSession` decodes content itself. Over `URLSession`, this option does not
+    /// change the decoding.
     public var decompress: OptionOverride<DecompressionLimits> {
         get { self[DecompressOptionKey.self] }
         set { self[DecompressOptionKey.self] = newValue }

@@ -1,4 +1,4 @@
-// The functions of this file read a JSON value that has no Swift type of its own.
+// The functions of this file read JSON values for which the app has no Swift type.
 
 extension JSONValue {
     /// The member with this name; ``null`` if there is no such member, or if this value is not an object.
@@ -57,8 +57,8 @@ extension JSONValue {
     /// The number with all its digits; `nil` for a value that is not a number.
     public var numberValue: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
-    /// The number as an `Int`; `nil` for a value that is not a number, for a fraction, and for a number out of the range of `Int`. The
-    /// result for 7.0 is 7.
+    /// The number as an `Int`; `nil` for a value that is not a number. Also `nil` for a fraction, and for a number out of the range
+    /// of `Int`. The result for 7.0 is 7.
     public var intValue: Int? { numberValue?.intValue }
 
     /// The `Double` that is nearest to the number; `nil` for a value that is not a number.

@@ -1,4 +1,4 @@
-// The functions of this file change a JSON value that has no Swift type of its own.
+// The functions of this file change JSON values for which the app has no Swift type.
 
 extension JSONValue {
     /// Changes the value by a merge patch ([RFC 7396](https://www.rfc-editor.org/rfc/rfc7396)): the members of `patch` replace the

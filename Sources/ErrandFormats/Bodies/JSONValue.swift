@@ -21,8 +21,9 @@
 /// For variables, use ``init(_:)-(String)`` and the other initializers without a label:
 /// `["name": JSONValue(name), "age": JSONValue(age)]`.
 ///
-/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. A value that is made in code has
-/// no limit. Keep such a value within this limit, too. Describing, comparing and encoding the value use stack for each level.
+/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. The depth of a value
+/// that is made in code is not checked. Keep such a value within ``depthLimit`` too, because descriptions, comparisons and encoding
+/// use stack for each level.
 ///
 /// A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
 @dynamicMemberLookup
@@ -94,14 +95,14 @@ public enum JSONValue: Sendable, Hashable, Codable {
             do {
                 self = .object(try container.decode([String: JSONValue].self))
             } catch DecodingError.typeMismatch {
-                // All other types were tried, so the value is a number. A nested value reports its own problem as corrupted
-                // data.
+                // All other types were tried, so the value is a number. The problem of a nested value is a `dataCorrupted` error,
+                // which this `catch` does not match.
                 throw DecodingError.dataCorruptedError(in: container, debugDescription: "a number out of the range of Double")
             }
         }
     }
 
-    /// Returns the number in `container`. The nearest `Double` of that number is `value`.
+    /// Returns the number in `container`. `value` is the `Double` that is nearest to this number.
     private static func number(_ value: Double, in container: any SingleValueDecodingContainer) -> JSONNumber? {
         // Up to 2^53, a `Double` can represent every whole number. Beyond 2^53, the value is decoded again as an integer, so that the
         // integer keeps its digits.

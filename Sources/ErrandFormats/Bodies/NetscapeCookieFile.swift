@@ -1,9 +1,16 @@
 /// The cookies of a text file in the format of Netscape, which `curl` and other programs read and write
 /// ([curl's description](https://curl.se/docs/http-cookies.html)).
 ///
-/// Each line is a cookie with seven fields, which a tab separates: the domain, whether subdomains get the cookie, the path, whether the
-/// cookie is secure, the expiry in seconds since 1970, the name, and the value. Lines that begin with `#` are comments, except
-/// `#HttpOnly_DOMAIN`.
+/// Each line is a cookie. Tabs separate its seven fields:
+/// - the domain
+/// - whether subdomains get the cookie
+/// - the path
+/// - whether the cookie is secure
+/// - the expiry in seconds since 1970
+/// - the name
+/// - the value
+///
+/// Lines that begin with `#` are comments, except `#HttpOnly_DOMAIN`.
 package struct NetscapeCookieFile: Sendable {
     /// One cookie.
     package struct Entry: Sendable, Hashable {

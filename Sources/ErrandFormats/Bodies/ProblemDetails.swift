@@ -16,7 +16,7 @@ public struct ProblemDetails: Sendable, Hashable, Decodable, CustomStringConvert
     /// A URI reference that identifies the kind of problem. `about:blank`, the default, means that the status alone describes the
     /// problem.
     public let type: String
-    /// A short text that is the same for every problem of this kind; `nil` if the member is missing.
+    /// A short text that is the same for all problems with this ``type``; `nil` if the member is missing.
     public let title: String?
     /// The status that the body contains; `nil` if the member is missing. The status of the response takes precedence over this
     /// status.

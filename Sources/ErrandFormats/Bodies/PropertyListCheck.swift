@@ -186,8 +186,9 @@ private struct BinaryList {
     /// reference to an object adds the object's size.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Follows each reference once. In a list that a program wrote, each array or dictionary has only one reference. A text or a
-    /// number may be referred to any number of times.
+    /// Returns the problem of the list; `nil` if Foundation may read the list. Each reference is followed once. Programs write only
+    /// one reference to each array or dictionary, so a second reference is a problem. Texts and numbers may have any number of
+    /// references.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
         // The size of the objects in bytes. Each reference to an object adds the object's size.

@@ -81,7 +81,7 @@ package struct DatePattern: Sendable {
         hasOffset = fields.contains(.offset)
     }
 
-    /// Reads a date of this form; text after the date is refused.
+    /// Reads a date in this format. Text after the date is refused.
     ///
     /// - Returns: the seconds since 1970-01-01T00:00:00, and the nanoseconds after these seconds. The time is in UTC. If the pattern
     ///   has no offset, the time is in the time zone of the caller. `nil` for any other text, and if the day or the time does not
@@ -117,7 +117,8 @@ package struct DatePattern: Sendable {
     /// - Parameters:
     ///   - seconds: the seconds since 1970-01-01T00:00:00. If the pattern has an offset, the seconds are in UTC, and the offset
     ///     is written as `Z`.
-    ///   - nanoseconds: the nanoseconds after `seconds`. Digits that the pattern's fraction has no place for are dropped.
+    ///   - nanoseconds: the nanoseconds after `seconds`. If the pattern's fraction has fewer than nine digits, the further digits
+    ///     are dropped.
     /// - Returns: `nil` for a year outside 0 to 9999.
     package func text(seconds: Int64, nanoseconds: Int) -> String? {
         let days = seconds.floorDivided(by: 86_400)

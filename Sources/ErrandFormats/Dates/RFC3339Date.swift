@@ -39,7 +39,7 @@ package struct RFC3339Date: Sendable, Hashable {
     /// before 1582.
     ///
     /// - Parameter seconds: the seconds since 1970-01-01T00:00:00Z.
-    /// - Returns: `nil` for a year outside 0 to 9999, because such a year has no text of this form.
+    /// - Returns: `nil` for a year outside 0 to 9999, because RFC 3339 has no text for such a year.
     package static func text(secondsSinceEpoch seconds: Int64) -> String? {
         let days = seconds.floorDivided(by: 86_400)
         guard abs(days) < 4_000_000 else { return nil }

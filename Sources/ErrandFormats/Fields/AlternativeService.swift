@@ -14,7 +14,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     public static let defaultMaxAge = Duration.seconds(86_400)
     /// The largest number of services that are read from one value.
     static let countLimit = 32
-    /// The longest ``maxAge``. A longer duration never ends in practice.
+    /// The longest ``maxAge``: about 68 years. A longer duration in a field is read as this duration.
     private static let longestAgeSeconds: Int64 = 1 << 31
 
     /// The ALPN identifier of the protocol: `h3` for HTTP/3, `h2` for HTTP/2 over TLS, `http/1.1`.

@@ -1,4 +1,4 @@
-/// A way to authenticate that a server or a proxy accepts: a part of `WWW-Authenticate` or `Proxy-Authenticate`
+/// A challenge of a server or a proxy: one authentication scheme in `WWW-Authenticate` or `Proxy-Authenticate`, with its parameters
 /// ([RFC 9110, section 11.3](https://www.rfc-editor.org/rfc/rfc9110#section-11.3)).
 ///
 /// ```swift
@@ -17,7 +17,7 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
         public let value: String
     }
 
-    /// The largest number of challenges that are read from one value, and of parameters that are read from one challenge.
+    /// The largest number of challenges that are read from one value. The parameters of one challenge have the same limit.
     static let countLimit = 32
 
     /// The name of the scheme, as written. Case does not matter: see ``isScheme(_:)``.

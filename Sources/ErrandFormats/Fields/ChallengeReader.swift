@@ -240,7 +240,7 @@ struct ChallengeReader {
         return kept.filter { !doubtful.contains($0.name) }
     }
 
-    // MARK: After what is not valid
+    // MARK: After invalid text
 
     /// Skips to the next word `Digest` outside quotation marks. Returns false if there is no such word.
     private mutating func skipToDigest() -> Bool {

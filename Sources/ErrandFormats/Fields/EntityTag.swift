@@ -107,7 +107,7 @@ public enum EntityTagCondition: Sendable, Hashable, CustomStringConvertible {
         self = .tags(tags)
     }
 
-    /// Returns whether the value names a tag: true for ``any``, and if one of ``tags(_:)`` matches.
+    /// Returns whether the value matches a tag. ``any`` matches every tag, and ``tags(_:)`` matches if one of its tags matches.
     ///
     /// - Parameters:
     ///   - tag: the tag of the current representation.

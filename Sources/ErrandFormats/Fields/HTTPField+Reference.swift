@@ -1,7 +1,7 @@
 package import HTTPTypes
 
 extension HTTPField {
-    /// The value as text that keeps the octets of URLs.
+    /// The value as text, in which URLs keep their octets.
     ///
     /// If the value is not UTF-8, the octets of a URL that are not ASCII are percent-encoded. The property ``value`` would lose
     /// these octets. For example, `/caf\xE9` becomes `/caf%E9`. A request to the URL then has the octets that the server sent.

@@ -141,7 +141,7 @@ public struct RateLimitFields: Sendable, Hashable {
         let reset: [HTTPField.Name]
 
         static let older: [Names] = ["RateLimit", "X-RateLimit", "X-Rate-Limit"].map { prefix in
-            // The name whose meaning is certain comes first.
+            // `Reset-After` comes first, because its value is certainly a duration. The value of `Reset` may also be an instant.
             Names(
                 limit: .known("\(prefix)-Limit"), remaining: .known("\(prefix)-Remaining"),
                 reset: [.known("\(prefix)-Reset-After"), .known("\(prefix)-Reset")])

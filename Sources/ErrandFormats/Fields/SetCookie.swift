@@ -16,7 +16,8 @@ public struct SetCookie: Sendable {
     public enum SameSite: String, Sendable, Hashable, CaseIterable {
         /// The cookie is sent in every context. The attribute `Secure` is required.
         case none = "None"
-        /// The cookie is sent to its own site, and when a person follows a link from another site.
+        /// The cookie is sent in requests that its own site makes. If a person follows a link from another site, the cookie is also
+        /// sent.
         case lax = "Lax"
         /// The cookie is sent only in requests that its own site makes.
         case strict = "Strict"

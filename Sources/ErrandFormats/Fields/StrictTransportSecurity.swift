@@ -9,7 +9,7 @@
 ///
 /// The description is a value of the field: `max-age=31536000; includeSubDomains`.
 public struct StrictTransportSecurity: Sendable, Hashable, CustomStringConvertible {
-    /// A longer duration never ends in practice.
+    /// The longest ``maxAge``. A longer duration becomes this duration.
     fileprivate static let longestMaxAge = Duration.seconds(1 << 31)
 
     /// The time after the response during which the host demands `https`, in whole seconds: from 0 to 2^31 seconds,

@@ -2,8 +2,8 @@
 package struct JSONCursor {
     /// The text. The caller keeps the memory of the text valid for the lifetime of the cursor.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The number of bytes before the next byte. After an escape that the end of the text truncates, this number is greater
-    /// than the total number of bytes.
+    /// The number of bytes before the next byte. If the end of the text truncates an escape, this number can be greater than the
+    /// total number of bytes.
     package var position: Int
 
     /// Creates a cursor at the beginning of a text.

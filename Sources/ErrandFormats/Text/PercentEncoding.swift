@@ -33,7 +33,7 @@ package struct URLCharacterSet: Sendable {
     /// The octets of a name or a value within a query. `&`, `=` and `;` are not included, because they separate pairs. `+` is not
     /// included, because many servers read a `+` as a space.
     package static let queryComponent = URLCharacterSet("-._~!$'()*,:@/?")
-    /// The octets of a redacted URL that another URL contains in percent-encoded form.
+    /// The octets that stay unencoded in a redacted URL, if the redacted URL is percent-encoded to become a part of another URL.
     package static let shownURL = URLCharacterSet("-._~!$'()*,:@/?=;")
     /// The octets that `reg-name` allows unencoded ([RFC 3986, section
     /// 3.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-3.2.2)).

@@ -31,9 +31,10 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var slowCallThreshold: Duration?
     /// The shortest wait after which the call's own timeout counts as a failure: at least zero, 1 s by default.
     ///
-    /// A caller with little time left may set a timeout of 10 ms by `options.timeout` or `request.deadline`. If the timeout passes
-    /// sooner than this duration after the request reached the breaker, the call is ignored. With `.zero`, each timeout in the exchange
-    /// counts. A timeout of a layer, such as `timeout(_:)` or `phaseTimeouts`, always counts.
+    /// A caller with little time left may set a timeout of 10 ms by `options.timeout` or `request.deadline`. The breaker measures
+    /// the time from the arrival of the request to the timeout. If that time is shorter than this duration, the breaker ignores the
+    /// call. With `.zero`, each timeout in the exchange counts. A timeout of a layer, such as `timeout(_:)` or `phaseTimeouts`,
+    /// always counts.
     public var callTimeoutThreshold: Duration
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double

@@ -56,7 +56,7 @@ final class SharedExchange: Sendable {
         withExtendedLifetime(left.reader) {}
     }
 
-    /// Waits. Returns when the state of the member may have changed.
+    /// Waits until the state of the member may have changed.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     private func wait(_ member: Int) async throws {
@@ -178,7 +178,7 @@ final class SharedExchange: Sendable {
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)
         }
-        // The members whose lifetimes end here were evicted.
+        // Only evicted members have lifetimes that end here.
         act(on: effects, lifetimes: .failed(slowReaderError))
     }
 }

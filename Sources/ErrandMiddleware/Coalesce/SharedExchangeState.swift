@@ -226,7 +226,7 @@ struct SharedExchangeState: Sendable {
         return effects
     }
 
-    /// Ends the body, complete or with an error.
+    /// Records the end of the body. If `error` is `nil`, the body is complete.
     mutating func endBody(_ error: (any Error)?) -> Effects {
         (isReading, isOpen) = (false, false)
         if let error { bodyEnd = .failure(error) } else { bodyEnd = .success((try? result?.get())?.body.trailers) }

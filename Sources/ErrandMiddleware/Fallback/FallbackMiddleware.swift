@@ -77,9 +77,9 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     /// Creates a fallback that sends the request to another sender.
     ///
-    /// The request is sent only if its body can be sent again, and if no second processing is possible. A request that is not idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and has no `Idempotency-Key` is sent only if the
-    /// first server certainly did not process the request.
+    /// The request is sent only if its body can be sent again. A request with an idempotent method ([RFC 9110, section
+    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) or with an `Idempotency-Key` may be sent twice. Any other
+    /// request is sent only if the first server certainly did not process the request.
     ///
     /// - Parameters:
     ///   - sender: the sender that gets the request.

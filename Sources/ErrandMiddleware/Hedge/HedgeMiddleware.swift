@@ -35,9 +35,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: the wait before the next attempt, and the number of attempts. Default: ``HedgePolicy/standard``.
-    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack uses.
-    ///     That `retry` adds tokens to the budget for successful calls. Default: With `nil`, this middleware creates a budget. It has
-    ///     a reserve of 5 tokens, and gets one token for every twenty successful calls.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack
+    ///     uses. That `retry` adds tokens to the budget for successful calls. With `nil`, the default, this middleware creates a
+    ///     budget. The new budget has a reserve of 5 tokens, and gets one token for every twenty successful calls.
     ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         self.policy = policy
@@ -238,7 +238,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - policy: the wait before the next attempt, and the number of attempts.
     ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack
-    ///     uses. Default: With `nil`, this middleware creates a budget.
+    ///     uses. With `nil`, the default, this middleware creates a budget.
     ///   - clock: the clock that measures delays and response times.
     public func hedge(
         _ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()

@@ -10,8 +10,8 @@ internal import Synchronization
 /// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
 /// ```
 public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits, CustomStringConvertible {
-    /// The largest number of stored keys of each kind. The kinds are keys whose server sent rate-limit fields, and keys whose server sent
-    /// no such fields.
+    /// The largest number of stored keys with rate-limit fields of the server that are still in effect. Keys without such fields
+    /// have the same limit.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
     private let machines: Mutex<TieredTable<String, RateLimitMachine>>
@@ -19,8 +19,8 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits, Cu
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - maxKeys: the largest number of stored keys of each kind (see ``maxKeys``); at least 1. Default: 1,000. If there are more keys of
-    ///     one kind, the least recently used key of that kind is removed.
+    ///   - maxKeys: the limit for each of the two groups of keys (see ``maxKeys``); at least 1. Default: 1,000. If a group exceeds
+    ///     the limit, the group's least recently used key is removed.
     ///   - clock: the clock that measures windows. Pass the clock of the middleware.
     public init(maxKeys: Int = 1_000, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(maxKeys >= 1, "maxKeys must be at least 1 (is \(maxKeys))")

@@ -24,7 +24,7 @@ package struct RateLimitMachine: Sendable {
     private var held: [Held] = []
     /// The number of grants so far.
     private var granted = 0
-    /// The largest number of a grant for which the response was recorded.
+    /// The number of the latest grant whose response was recorded.
     private var believed = 0
 
     package init() {}

@@ -136,7 +136,7 @@ public struct RateLimitError: TemporaryRefusal, NumberedFailure {
     public var request: Request?
     /// The shortest known duration until a request may be sent; `nil` if the request has queued for `maxWait`.
     public let retryAfter: Duration?
-    /// The cause of the refusal, which is the app's own limit or the server.
+    /// The cause of the refusal: the app's own limit, or the server.
     public let cause: RateLimitDecision.Cause
     /// The earlier attempts of the call; empty if the stack has no `retry`.
     public var attempts: [AttemptRecord] = []

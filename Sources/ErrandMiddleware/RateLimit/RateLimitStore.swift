@@ -40,16 +40,16 @@ public protocol RateLimitStore: Sendable {
     /// number. For gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
-    /// The limits of this store, which decide without suspension if the store is in the memory of this process. `nil`, the
-    /// default: the middleware calls the asynchronous functions.
+    /// The immediate limits of this store, for a store in the memory of this process. Immediate limits decide without suspension.
+    /// `nil`, the default: the middleware calls the asynchronous functions.
     var immediate: (any ImmediateRateLimits)? { get }
 }
 
 /// The limits of a ``RateLimitStore`` that decides without suspension. The store and its immediate limits must use the same state.
 ///
-/// With immediate limits, a request that may be sent immediately does not queue, and reports no queue events. Whether a request
-/// would queue for too long depends on the store's current decision, and not on the decision for the first queued request. A change of the
-/// store, such as the removal of a key, is noticed within a minute.
+/// With immediate limits, a request that may be sent immediately does not queue, and reports no queue events. The middleware
+/// refuses a request that would queue for too long. For this check, the middleware uses the store's current decision, and not the
+/// earlier decision for the first queued request. A change of the store, such as the removal of a key, is noticed within a minute.
 ///
 /// ```swift
 /// struct CountingStore: RateLimitStore {

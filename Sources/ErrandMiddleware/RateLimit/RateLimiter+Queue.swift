@@ -30,7 +30,7 @@ extension RateLimiter {
         var updateCount = 0
         var waiters = WaitQueue<Waiter>()
 
-        /// The number of grants since the last grant that went to the longest waiter.
+        /// The number of grants since the last grant that went to the waiter that has queued longest.
         var grantsSinceOldest = 0
 
         var isEmpty: Bool { leader == nil && waiters.isEmpty }

@@ -57,7 +57,7 @@ final class RateLimiter: Sendable {
 
     // MARK: A request
 
-    /// Waits. Returns when the request may be sent.
+    /// Waits until the request may be sent.
     ///
     /// - Throws: `CancellationError`; ``/ErrandCore/TransportError`` when the deadline passes; ``RateLimitError``; ``RateLimitStoreError``.
     func acquire(_ key: String, for request: Request) async throws -> Permit {

@@ -5,9 +5,9 @@ internal import ErrandFormats
 /// 15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), and the [Fetch
 /// standard](https://fetch.spec.whatwg.org/#http-redirect-fetch).
 ///
-/// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. 303 changes every method except HEAD into GET. 301
-/// and 302 change only POST. In all other cases, the method and the body are kept. If the body can't be sent again, the redirect is
-/// returned.
+/// Responses with the status 301, 302, 303, 307 or 308 and a `Location` are followed. After 303, every method except HEAD becomes
+/// GET. After 301 and 302, only POST becomes GET. In all other cases, the method and the body are kept. If the body can't be sent
+/// again, the redirect is returned.
 ///
 /// If the origin (scheme, host or port) changes, the following parts are removed for this hop and all later hops:
 ///
@@ -72,8 +72,8 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ///   - head: the response.
     ///   - request: the request that was sent.
     ///   - hops: the number of redirects that were already followed.
-    /// - Throws: ``RedirectError`` for too many hops, a `Location` that is not an `http` or `https` URL, several `Location` fields that
-    ///   differ, or a downgrade that is not allowed.
+    /// - Throws: ``RedirectError`` for too many hops, for a `Location` that is not an `http` or `https` URL, for different
+    ///   `Location` fields, and for a refused downgrade.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
         guard head.isRedirect, let current = request.url else { return .returnResponse }
         func refused(_ code: RedirectError.Code) -> RedirectError { RedirectError(code, request: request, head: head) }

@@ -34,7 +34,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The number of tokens that each second adds: 0.1 by default, so that ten seconds allow one retry.
     public let perSecond: Double
     private let elapsed: @Sendable () -> Duration
-    /// The buckets that are not full. If an origin has no bucket here, its bucket is full.
+    /// The buckets that are not full. An origin that is not in this table has a full bucket.
     private let buckets = Mutex(BoundedTable<Origin?, Bucket>(limit: originLimit))
     /// Whether any token was taken. Before the first token is taken, every bucket is full, and a successful call adds no token.
     private let wasTaken = Atomic(false)

@@ -14,8 +14,10 @@ public import ErrandCore
 ///   ``statuses``. The method must be idempotent ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), such as
 ///   QUERY, or the request must have an `Idempotency-Key`.
 ///
-/// A request is never sent again if its body can be read only once, or if the call was cancelled. The same applies if the wait would
-/// end after the deadline.
+/// A request is never sent again in these cases:
+/// - The body of the request can be read only once.
+/// - The call was cancelled.
+/// - The wait would end after the deadline.
 ///
 /// The wait is at least the server's `Retry-After`. The jitter is added to this time. If `Retry-After` is longer than
 /// ``maxRetryAfter``, or ends after the deadline, the retries end immediately.
@@ -102,7 +104,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         /// The server certainly did not process the request: the server said so, or the connection was closed before the request was
         /// sent.
         case unprocessed
-        /// There was no response. Whether the server processed the request is not known.
+        /// There was no response. The server may have processed the request.
         case lost
         /// The failure is permanent. Examples are an invalid request, a certificate that is not trusted, and an exceeded limit.
         case permanent

@@ -44,7 +44,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
         var bounded = request
         if !limits.isEmpty {
             // The limits of this layer are combined with the limits of an outer layer. If the request has its own limits, these
-            // replace both.
+            // limits replace the limits of both layers.
             bounded.options.call.phaseLimits =
                 request.options.call.phaseLimits.map { StackLimits(limits.tightened(by: $0.limits)) } ?? shared
         }

@@ -7,8 +7,8 @@ public import ErrandCore
 /// let stack = transport.retry().timeout(.seconds(30))
 /// ```
 ///
-/// **Place:** outside `retry`, where it limits the whole call. Inside `retry`, the deadline limits each attempt. If a request already has a
-/// deadline, the earlier deadline applies.
+/// **Place:** outside `retry`, so that the deadline limits the whole call. Inside `retry`, the deadline limits each attempt. If a
+/// request already has a deadline, the earlier deadline applies.
 ///
 /// **Per request:** set `request.options.timeout` to a value such as `.use(.seconds(2))`, or to `.off` for an endless stream.
 /// In a stack without this middleware, `.use` also applies. The time then begins when the call enters the stack.

@@ -124,7 +124,7 @@ extension TransportError {
     /// Whether a missing network is a possible cause. A proxy may be on this machine, and needs no network then.
     fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
 
-    /// The failure as a failure of a device without a network.
+    /// This failure with the code `notConnected`, because the device has no network.
     fileprivate var withoutNetwork: TransportError {
         var error = self
         error.code = .notConnected

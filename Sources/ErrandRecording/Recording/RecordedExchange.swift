@@ -141,7 +141,7 @@ final class RecordedExchange: EventSink {
         default:
             let phase = inBody ? ExchangePhase.body : .response
             let sent = inBody ? Delivery.sent : .unknown
-            // The text of an unknown error may contain secrets. Its type contains none.
+            // The text of an unknown error may contain secrets. The type of the error contains no secrets.
             return .failed(HARFailure(code: "\(type(of: error))", phase: phase.description, delivery: sent.rawValue), "\(type(of: error))")
         }
     }

@@ -13,11 +13,11 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no value with a sensitive name (``/ErrandCore/Sensitivity``, and the names that a request declares): no
-/// such header field, query item, JSON member, form item or part of a multipart body. Values of at least 8 bytes are replaced everywhere
-/// else in the same exchange. Text of an unknown syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`.
-/// If the content to be written still contains a *registered* secret, ``save()`` fails. A replay returns a body with the replacements:
-/// `REDACTED` for a string, `0` for a number.
+/// **Secrets.** The file contains no value with a sensitive name. Such values are header fields, query items, JSON members, form
+/// items and parts of multipart bodies. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare more
+/// names. Values of at least 8 bytes are replaced everywhere else in the same exchange. Text of an unknown syntax, such as HTML,
+/// XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a *registered*
+/// secret, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string, `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {

@@ -24,8 +24,8 @@ public struct RecordingMatcher: Sendable, Hashable {
         case ignored
         /// Bodies are compared byte by byte.
         case exact
-        /// JSON is compared by value, a form by its pairs in any order, a multipart body without its boundary, and any other body
-        /// byte by byte.
+        /// JSON is compared by value, and a form is compared by its pairs in any order. A multipart body is compared without its
+        /// boundary. Any other body is compared byte by byte.
         case normalized
     }
 

@@ -2,9 +2,9 @@ package import ErrandCore
 internal import ErrandFormats
 
 /// The text of a body, or of its first bytes, in a log or an error: JSON, a form or events without secrets. For any other body, the
-/// text is the kind of the bytes.
+/// text is only a short description, such as `binary` or the media type.
 package struct BodyText {
-    /// The kind of the bytes, shown in place of the bytes; `nil` if ``lines`` are shown.
+    /// The description that is shown in place of the bytes, such as `binary`; `nil` if ``lines`` are shown.
     package private(set) var summary: String?
     package private(set) var lines: [String] = []
 

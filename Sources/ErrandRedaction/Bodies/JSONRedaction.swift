@@ -6,8 +6,9 @@ package import ErrandFormats
 /// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded. `null`,
 /// `true`, `false` and the empty string stay unchanged. Names are compared with their escapes resolved.
 ///
-/// Text that is truncated or malformed is redacted up to the problem. One placeholder replaces the text from the problem to the end. If
-/// a secret value is not followed by a comma, a bracket or the end, one placeholder replaces the text from this value to the end.
+/// Text that is truncated or malformed is redacted up to the problem. One placeholder replaces the text from the problem to the
+/// end. After a secret value, a comma, a bracket or the end must follow. Otherwise, one placeholder replaces the text from this
+/// value to the end.
 ///
 /// Redaction takes linear time and constant stack. `rewrite` is called on the same stack. Therefore a `rewrite` that reads JSON
 /// within a string must limit the nesting by ``nestedTextLimit``.

@@ -5,9 +5,9 @@ extension StatusError {
     /// The maximum number of bytes of the body that ``debugDescription`` and the log show: 200.
     package static var excerptLimitBytes: Int { 200 }
 
-    /// The first bytes of the body on one line, without secrets, for developers. A body in which secrets can't be found by name, such as
-    /// HTML, is shown as its length and its kind. The secrets of the request are hidden under any name, and within texts. `nil` if the body
-    /// is empty.
+    /// The first bytes of the body on one line, without secrets, for developers. If secrets can't be found by name, as in HTML,
+    /// only the length and the type of the body are shown. The secrets of the request are hidden under any name, and within texts.
+    /// `nil` if the body is empty.
     ///
     /// - Parameters:
     ///   - more: names of secrets in addition to the names that the request of the response declares.
@@ -46,8 +46,8 @@ extension BodyText {
 extension StatusError: CustomDebugStringConvertible {
     /// The ``description``, and the first 200 bytes of the body without secrets: `…; body: {"error":"no such user"}`.
     ///
-    /// Values with a sensitive name are replaced, and so are the secrets of the request wherever the server repeats these secrets. A secret
-    /// of the request has at least 6 bytes, and is in the URL, in a field, or in a body in memory of at most 64 KiB.
+    /// Values with a sensitive name are replaced. If the server repeats secrets of the request, these secrets are also replaced.
+    /// Such secrets have at least 6 bytes, and are from the URL, the fields, or a body in memory of at most 64 KiB.
     ///
     /// Debuggers and `String(reflecting:)` show this text. ``description`` and the texts for people never show the body.
     public var debugDescription: String { description + (bodyExcerpt().map { "; body: \($0)" } ?? "") }

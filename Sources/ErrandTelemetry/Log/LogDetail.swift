@@ -90,8 +90,8 @@ public enum LogStyle: Sendable, Hashable {
 public enum LogMetadata: Sendable, Hashable {
     /// No metadata, because the message is enough for a person.
     case none
-    /// The metadata that connects the records of a call. The message does not contain this metadata: `errand.request.id`, and
-    /// `errand.tag.NAME` for each of `request.options.tags`. The default.
+    /// The metadata that connects the records of a call: `errand.request.id`, and `errand.tag.NAME` for each of
+    /// `request.options.tags`. The message does not contain this metadata. The default.
     case ids
     /// All metadata, under the names of OpenTelemetry's conventions. The message also has many of these values: see ``LogMiddleware``.
     case all

@@ -23,15 +23,17 @@ public import Logging
 /// Without `validateStatus`, a status of at least 400 is a failure.
 ///
 /// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
-/// failed. The record has the duration of the whole call. If the client has an envelope, the record of a failure has the code, the
-/// message and the request ID of the back end, for any status.
+/// failed. The record has the duration of the whole call. If the client has an envelope, the record of a failure has the back end's
+/// code, message and request ID, for any status.
 ///
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.
 ///
-/// **Not logged:** a call that fails before the log sees its request. Examples are a body that can't be encoded (`RequestEncodingError`)
-/// or read (``/ErrandCore/FileReadError``), an invalid path or base URL (``/ErrandCore/InvalidURLError``), and an option without its
-/// middleware (``/ErrandCore/UnsupportedOptionError``). The error of such a call reaches the caller. Log the error there.
+/// **Not logged:** a call that fails before the log sees its request. The error of such a call reaches the caller. Log the error
+/// there. Examples:
+/// - a body that can't be encoded (`RequestEncodingError`) or read (``/ErrandCore/FileReadError``)
+/// - an invalid path or base URL (``/ErrandCore/InvalidURLError``)
+/// - an option without its middleware (``/ErrandCore/UnsupportedOptionError``)
 ///
 /// **Attempts:** after several attempts, the record has their number: `200 in 144 ms after 3 attempts`. The record of a failure lists the
 /// earlier attempts.
@@ -42,12 +44,13 @@ public import Logging
 ///
 /// - JSON, forms and event streams are shown without their secrets.
 /// - For a multipart body, the names of its parts are shown.
-/// - For other text, such as HTML, XML or plain text, only the length and the type are shown, because secrets can't be found in
-///   such text: `body of 1204 bytes, text/html`.
+/// - For other text, such as HTML, XML or plain text, only the length and the type are shown: `body of 1204 bytes, text/html`.
+///   Secrets can't be found in such text.
 /// - For bytes that are not text, the word `binary` is shown.
 ///
-/// **Refused bodies:** if a typed call fails because of its status, a record with the detail `basic` or `headers` has the first 200 bytes
-/// of the body on one line. If the envelope describes an error of the back end, the record has the text of that error instead.
+/// **Refused bodies:** if a typed call fails because of its status, the record has the first 200 bytes of the body on one line. The
+/// details `basic` and `headers` show these bytes. If the envelope describes an error of the back end, the record has the text of
+/// that error instead.
 ///
 /// ```
 /// #2 GET https://api.example/notes/8: 404 in 5 ms
@@ -60,10 +63,13 @@ public import Logging
 /// log: `wrapped(by: middleware, outside: .log)`. Control characters from outside are escaped. No text from a server begins a line of the
 /// log.
 ///
-/// **Metadata** (``LogMetadata/all``): `http.request.method`, `url.full` (redacted), `http.response.status_code`,
-/// `http.response.body.size`, `http.request.resend_count` for a request that was sent again, `errand.request.id`, `errand.request.number`,
-/// `url.template`, `errand.elapsed`, `error.type` (the same as in spans and metrics: see ``TraceMiddleware``), and `errand.tag.NAME` for
-/// each of `request.options.tags`.
+/// **Metadata** (``LogMetadata/all``):
+/// - `http.request.method`, `http.response.status_code`, `http.response.body.size`
+/// - `url.full` (redacted), `url.template`
+/// - `http.request.resend_count` for a request that was sent again
+/// - `errand.request.id`, `errand.request.number`, `errand.elapsed`
+/// - `error.type`, as in spans and metrics: see ``TraceMiddleware``
+/// - `errand.tag.NAME` for each of `request.options.tags`
 ///
 /// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {
@@ -104,7 +110,7 @@ public struct LogMiddleware: HTTPMiddleware {
     public var place: MiddlewarePlace { .log }
     /// False, because a prepared request does not pass this middleware.
     public var appliesToPreparedRequests: Bool { false }
-    /// Inside `server` and `number`, so that a record has the URL and the number that these layers set.
+    /// The log is inside `server` and `number`, so that a record has the URL and the number that these layers set.
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the records would not contain the server"),

@@ -101,8 +101,8 @@ final class Series: Sendable {
         let outcome: Outcome
     }
 
-    /// The maximum number of instruments of each of the three kinds. The limit is necessary, because a server chooses its statuses.
-    /// Outcomes beyond this number are counted in two groups: successes and failures.
+    /// The maximum number of instruments, without the common instruments. The limit is necessary, because a server chooses its
+    /// statuses. Outcomes beyond this number are counted in two groups: successes and failures.
     static let outcomeLimit = 100
 
     let active: Meter

@@ -38,10 +38,10 @@ public import Metrics
 /// **Sizes** are recorded for exchanges that were complete. A size is the number of encoded bytes on the wire, if the transport
 /// counts the bytes or a length is declared. A body that the transport itself decodes, and a request without a body, have no size.
 ///
-/// **`error.type`** is the status code if a `validateStatus` of the stack refuses the status. Without `validateStatus`, `error.type` is any
-/// status code of at least 400. For a failure, `error.type` is `timeout`, another code of ``/ErrandCore/TransportError`` in snake case
-/// (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that its caller cancelled, and a response that was
-/// abandoned, have no `error.type`.
+/// **`error.type`** is the status code if a `validateStatus` of the stack refuses the status. Without `validateStatus`,
+/// `error.type` is the status code if this code is at least 400. For a failure, `error.type` is `timeout`, another code of
+/// ``/ErrandCore/TransportError`` in snake case (`cannot_connect`, `connection_lost`), or the name of the error's type. A call that
+/// its caller cancelled, and a response that was abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
 /// servers are counted together, with the `server.address` `_OTHER`, without a port and optional attributes. Each set has at most 100

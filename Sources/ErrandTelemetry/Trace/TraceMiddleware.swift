@@ -22,11 +22,14 @@ public import Tracing
 /// the path. The span ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned.
 /// For a protocol upgrade, the span ends with the head. In a typed call, the attempt whose response is decoded ends after decoding.
 ///
-/// **Attributes:** `http.request.method` (`_OTHER` for an unknown method, with `http.request.method_original`), `server.address`,
-/// `server.port`, `url.full` (without secrets), `url.template`, `http.request.resend_count` for a request that is sent again,
-/// `http.response.status_code`, `network.protocol.version`, `error.type`; and as in logs, `errand.request.id`, `errand.request.number`, and
-/// `errand.tag.NAME` for each of `request.options.tags`. `network.protocol.name` is not an attribute, because it would always be `http`.
-/// For optional attributes, see ``TraceOptions``.
+/// **Attributes:**
+/// - `http.request.method`. For an unknown method, the value is `_OTHER`, and `http.request.method_original` has the method.
+/// - `server.address`, `server.port`, `url.full` (without secrets), `url.template`
+/// - `http.request.resend_count` for a request that is sent again
+/// - `http.response.status_code`, `network.protocol.version`, `error.type`
+/// - as in logs, `errand.request.id`, `errand.request.number`, and `errand.tag.NAME` for each of `request.options.tags`
+///
+/// `network.protocol.name` is not an attribute, because it would always be `http`. For optional attributes, see ``TraceOptions``.
 ///
 /// **Errors:** a status is an error if the request's own rule rejects the status (`validateStatus`, at any place). Without a rule, a
 /// status code of at least 400 is an error. For a status, `error.type` is the status code. A failure is also an error, even if the

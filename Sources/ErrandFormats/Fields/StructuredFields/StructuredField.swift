@@ -5,8 +5,8 @@
 public enum StructuredBareItem: Sendable, Hashable {
     /// An integer of at most 15 digits.
     case integer(Int64)
-    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point. A value halfway
-    /// between two such numbers is rounded to the even number.
+    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point. If a value is halfway
+    /// between two such numbers, it is rounded to the number whose last digit is even.
     case decimal(Double)
     /// A string of printable ASCII.
     case string(String)

@@ -5,7 +5,7 @@
 /// A key begins with a lower-case letter or `*`, and continues with lower-case letters, digits, `_`, `-`, `.` and `*`. Serializing any
 /// other key throws an error.
 public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAccessCollection {
-    /// If there are more keys than this number, an index is used.
+    /// The largest number of keys that are searched without an index.
     private static var searchedKeys: Int { 8 }
 
     private var pairs: [(key: String, value: Value)] = []
