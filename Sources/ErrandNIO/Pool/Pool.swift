@@ -327,8 +327,8 @@ final class Pool: Sendable {
         perform(state.withLock { $0.machine.setStreams(connection, of: connection.route, to: count, at: now) })
     }
 
-    /// Starts no further exchange on a connection. A connection without an exchange is closed now. If an exchange uses the
-    /// connection, ``release(_:idleTime:)`` later returns that the connection must be closed.
+    /// Starts no further exchange on a connection. A connection without an exchange is closed now. If an exchange uses the connection, the
+    /// connection is closed after its last exchange: see ``release(_:idleTime:)``.
     func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.route) }) }
 
     /// Removes a connection that was lost during an exchange, or is closed after its exchange.

@@ -202,7 +202,7 @@ public struct StubResponse: Sendable {
     /// Returns this response with a body that fails after its first `count` bytes. `count` must be at least 0.
     ///
     /// - Parameter failure: the error of the body. `nil`, the default, means a ``/ErrandCore/TransportError`` with the code
-    ///   `connectionLost`. A ``/ErrandCore/RequestFailure`` without a request gets the request.
+    ///   `connectionLost`. If the error is a ``/ErrandCore/RequestFailure`` without a request, the request is added to the error.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
         let failure =
