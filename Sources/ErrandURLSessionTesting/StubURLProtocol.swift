@@ -7,7 +7,7 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// A protocol class that serves stubs to code that uses `URLSession`, such as another library, or a screen without Errand.
+/// A protocol class that serves stubs to code with `URLSession`, such as another library, or a screen without Errand.
 ///
 /// ```swift
 /// let stub = StubTransport(Stub(.get, "/users/{id}").responds(.json(User(id: 7))))
@@ -29,8 +29,8 @@ public import Foundation
 /// - Content is not decoded. Trailer fields and informational responses are dropped. The stub sees no timeout of the session.
 ///
 /// On Linux, `URLSession` has more limits:
-/// - The body arrives in one piece, at the end of the response. If there were several pieces, a task with a completion handler, or an
-///   `await`, would get only the last piece. See ``deliversPieces``.
+/// - The body arrives in one piece, at the end of the response. A task with a completion handler, or with `await`, would get only the last
+///   of several pieces. See ``deliversPieces``.
 /// - The stub sees neither the body of an upload task nor the configuration's `httpAdditionalHeaders`. The stub sees the body of a data
 ///   task.
 /// - A download task fails with `URLError.unsupportedURL`.

@@ -9,13 +9,13 @@ public import ErrandCore
 /// ```
 ///
 /// Every status except 2xx is an error, unless the stack or the options of the call accept other statuses. If a stack has no
-/// `validateStatus`, the client adds one. The added layer checks only responses that no inner, conditional `validateStatus` has
+/// `validateStatus`, the client adds this layer. The added layer checks only responses that no inner, conditional `validateStatus` has
 /// checked.
 ///
 /// ## Errors of the API
 ///
-/// If the API describes its failures, convert them to your own error in one place. The client throws your error instead of the
-/// `StatusError`. Log, metrics and spans still show the call with its status:
+/// If the API describes its failures, convert the failures to your own error when you create the client. The client throws your error
+/// instead of the `StatusError`. Log, metrics and spans still show the call with its status:
 ///
 /// ```swift
 /// struct APIProblem: LocalizedError, Decodable {
@@ -34,9 +34,9 @@ public import ErrandCore
 /// Each of the three steps of a call is also available alone: ``request(for:)``, ``send(_:)-(Endpoint<_>)``, ``decode(_:as:)``. No step
 /// runs on the caller's actor.
 ///
-/// Decoding is part of a call: log, spans, metrics, events and the profile include the time for decoding, and report a decoding failure
-/// as the failure of the call. If you make a call step by step, these observers see the end of the call when the body of its response was
-/// read, was abandoned, or failed.
+/// Decoding is part of a call: log, spans, metrics, events and the profile include the time for decoding. If decoding fails, these
+/// observers report the failure as the failure of the call. If you make a call step by step, the observers see the end of the call after
+/// the body of the response has ended.
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack

@@ -45,7 +45,7 @@ public struct RequestEncodingError: RequestFailure, NumberedFailure {
         problem = Self.problem(context.debugDescription, isOwn: (value as? String)?.isExactly("…") == true)
     }
 
-    /// Returns the problem in words. Uses only texts of the encoder that contain no values.
+    /// Returns the problem in words. Texts of the encoder are included only if the texts contain no values.
     ///
     /// - Parameter isOwn: whether the text comes from an encoder of this library, whose texts contain no values.
     private static func problem(_ text: String, isOwn: Bool) -> String {

@@ -218,7 +218,7 @@ extension ResponseDecoding where Output == Void {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
             unwrap: { data, _, json, envelope, _ in
-                // An empty body is a success. A body that is not the envelope is refused, because the call may have failed.
+                // An empty body is a success. If a body is not the envelope, the body is refused, because the call may have failed.
                 if !data.isEmpty { try envelope.check(data, json) }
             })
     }

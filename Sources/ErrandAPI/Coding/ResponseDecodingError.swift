@@ -82,7 +82,8 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
             } ?? problem
     }
 
-    /// Returns a remark on a member of the body whose name resembles a missing key, and on the coding that would read this member.
+    /// Returns a remark about a member of the body with a name similar to the missing key, and about the coding that would read this
+    /// member.
     private static func remark(on found: String, for key: (any CodingKey)?, _ coding: JSONCoding) -> String {
         let text = "; the body has '\(found.shownSafely(limit: 80))'"
         if let read = ReadName.name(of: found, coding), read != found {
@@ -105,8 +106,8 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
     private struct Place {
         /// The names of the keys in the body. A key strategy converts names: `created_at` in the body becomes `createdAt`.
         ///
-        /// For a missing key, this is the name that the coding would write. If the body has a member with a similar name, this is the name
-        /// of the property.
+        /// For a missing key, the last name is the name that the coding would write. If the body has a member with a similar name, the last
+        /// name is the name of the property.
         var names: [String]
         /// The name of a member that is similar to the name of the missing key.
         var similar: String?
@@ -150,7 +151,7 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
         return place
     }
 
-    /// Decodes a member's name in the form in which the coding reads the name.
+    /// Decodes the name of a member, converted as the coding converts names.
     private struct ReadName: Decodable {
         private let name: String?
 
@@ -177,7 +178,7 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
 // MARK: - The problem in words
 
 extension ResponseDecodingError {
-    /// Returns the problem in words. Uses only texts of the decoder that contain no values of the body.
+    /// Returns the problem in words. Texts of the decoder are included only if the texts contain no values of the body.
     private static func problem(_ error: any Error, at place: Place, in body: Data, _ head: HTTPResponse) -> String {
         if body.isEmpty { return "the body is empty; make the output optional, or Void" }
         if case .missingData(let path)? = error as? EnvelopeProblem {

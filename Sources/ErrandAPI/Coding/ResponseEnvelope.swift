@@ -19,8 +19,8 @@ internal import ErrandFormats
 /// ```
 ///
 /// Declare the envelope once, when you create the client. Each call then decodes the member `data`, or fails with the
-/// ``/ErrandCore/ServiceError`` of ``failure``. A response whose status is not 2xx also fails with this error if its body is an
-/// envelope of at most 64 KiB. If an endpoint has its own coding, this coding reads the envelope.
+/// ``/ErrandCore/ServiceError`` of ``failure``. If the status is not 2xx, and the body is an envelope of at most 64 KiB, the call also
+/// fails with this error. If an endpoint has its own coding, this coding reads the envelope.
 ///
 /// If the data is missing or `null`:
 ///
@@ -113,8 +113,8 @@ private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Deco
     init(from decoder: any Decoder) throws {
         try Envelope.check(decoder)
         guard let last = Envelope.dataPath.last else {
-            // The container decodes the output. A call of the output's initializer would be wrong, because a decoder keeps the keys of a
-            // dictionary unchanged only if the decoder decodes the dictionary itself.
+            // The container decodes the output. A call of the output's initializer would be wrong: the decoder keeps the keys of a
+            // dictionary unchanged only if the decoder itself decodes the dictionary.
             output = try decoder.singleValueContainer().decode(Output.self)
             return
         }

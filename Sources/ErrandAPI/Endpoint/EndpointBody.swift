@@ -4,7 +4,7 @@ public import ErrandFormats
 /// The body of a call: a value as JSON, a form, bytes, a file, a stream, or nothing.
 ///
 /// A body sets its own `Content-Type`, unless the headers of the call have this field. For a form with parts, the field in the headers must
-/// have the boundary of the form: building a request with another boundary throws a ``RequestEncodingError``.
+/// have the boundary of the form. With another boundary, building the request throws a ``RequestEncodingError``.
 public struct EndpointBody: Sendable {
     private let make: @Sendable (JSONCoding) throws -> RequestBody
     let contentType: String?

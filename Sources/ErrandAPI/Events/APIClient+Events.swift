@@ -14,8 +14,8 @@ extension APIClient {
     /// The first request is sent when the first event is read: see ``EventStream``.
     ///
     /// - Parameters:
-    ///   - endpoint: the call, with any method and body. The output that the call declares is ignored. A body that can be read only once
-    ///     is never sent again.
+    ///   - endpoint: the call, with any method and body. The output that the call declares is ignored. If a body can be read only once, the
+    ///     body is never sent again.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
     ///     the default, uses the `Last-Event-ID` field of the call, if present.
     ///   - policy: the rules for connecting again, and the limits of the stream. Default: ``EventStreamPolicy/standard``.
@@ -45,8 +45,8 @@ extension APIClient {
     /// for try await event in client.events(request) { print(event.data) }
     /// ```
     ///
-    /// - Parameter request: a request with any method and body. A body that can be read only once is never sent again. If the request has a
-    ///   deadline, the stream ends with an error at the deadline.
+    /// - Parameter request: a request with any method and body. If a body can be read only once, the body is never sent again. If the
+    ///   request has a deadline, the stream ends with an error at the deadline.
     public func events(
         _ request: Request, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },

@@ -17,9 +17,9 @@ public import ErrandFormats
 /// - The stream connects again when the server ends the stream, when the connection is lost, and after a response with 429 or 5xx. Before
 ///   each new connection, the stream waits for the time that its ``EventStreamPolicy`` determines. The new request has the last event ID
 ///   as `Last-Event-ID`. The status 204 ends the sequence. Any other status is an error.
-/// - A request that is not idempotent, such as a POST, is sent again only in two cases. Either the stream has a last event ID, or the
-///   server has not processed the request. A request with the ``/ErrandCore/Delivery`` `notSent` was not processed. Two kinds of responses
-///   also mean that the request was not processed: the status 429 ([RFC 6585, section
+/// - If a request is not idempotent, such as a POST, the request is sent again only in two cases. Either the stream has a last event ID, or
+///   the server has not processed the request. A request with the ``/ErrandCore/Delivery`` `notSent` was not processed. Two kinds of
+///   responses also mean that the request was not processed: the status 429 ([RFC 6585, section
 ///   4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and the status 503 with `Retry-After` ([RFC 9110, section
 ///   15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the sequence ends when the server
 ///   ends the stream. The sequence throws an error if the connection is lost or silent, or if the response has the status 503 without

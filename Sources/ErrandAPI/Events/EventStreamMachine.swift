@@ -1,7 +1,6 @@
 internal import ErrandCore
 
-/// The rules that decide whether an event stream connects again, and how long the stream waits before. The machine performs no action
-/// itself.
+/// The rules that decide whether an event stream connects again, and after which wait. The machine performs no action itself.
 struct EventStreamMachine: Sendable {
     /// The end of a connection, or of an attempt to connect.
     enum End: Sendable, Hashable {

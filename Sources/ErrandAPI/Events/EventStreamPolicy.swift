@@ -25,22 +25,25 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var jitter: Backoff.Jitter
     /// The longest time without a byte from the server, measured from the request or the last byte. `nil`: the time is not limited.
     ///
-    /// A stream that becomes silent connects again. If no byte has ever arrived, the stream fails with an ``EventStreamError``. Servers
-    /// send comments to show that a stream without events is alive
-    /// ([HTML, section 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
+    /// If a stream becomes silent, the stream connects again. If no byte has ever arrived, the stream fails with an ``EventStreamError``.
+    /// Servers send comments to show that a stream without events is alive ([HTML, section
+    /// 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
     public var silenceTimeout: Duration?
     /// The largest size of an event in bytes. If an event is larger, the stream fails with a ``/ErrandCore/TransportError`` of
     /// the code `bodyTooLarge`.
     public var eventLimitBytes: Int
-    /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect
-    /// again. Any other status 2xx, such as 202, fails the stream even if the rule accepts the status.
+    /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect again.
+    /// With another status 2xx, such as 202, the stream fails even if the rule accepts the status.
     public var statuses: StatusRule
     /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property has an effect if the
     /// server may have processed the request, and the stream has no event ID to resume after.
     ///
-    /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only if the server
-    /// certainly has not processed the request. The certain cases are: a request that was not sent, a report over HTTP/2 that the request
-    /// was not processed, a response with the status 429, and a response with the status 503 and `Retry-After`.
+    /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only in these cases, in which
+    /// the server certainly has not processed the request:
+    ///
+    /// - The request was not sent.
+    /// - The server reports over HTTP/2 that the request was not processed.
+    /// - The response has the status 429, or the status 503 and `Retry-After`.
     public var resendsNonIdempotent: Bool
 
     /// Creates a policy. For each parameter, see the property of the same name.

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// Performs the decisions of an ``EventStreamMachine``: opens and reads the connections of one iterator, one after the other.
+/// Opens and reads the connections of one iterator, one after the other. An ``EventStreamMachine`` decides about each connection.
 struct EventStreamReader: Sendable {
     private let stream: EventStream
     private let request: Request
@@ -146,7 +146,7 @@ extension EventStream {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
-        // A proxy that compresses a stream may delay the events until a buffer is full or the stream ends.
+        // If a proxy compresses a stream, the proxy may delay the events until a buffer is full or the stream ends.
         if request.headers[.acceptEncoding] == nil {
             request.headers[.acceptEncoding] = "identity"
             // Some servers and proxies compress the stream nevertheless. Browsers decode a compressed stream, as the Fetch

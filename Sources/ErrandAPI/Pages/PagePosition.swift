@@ -62,7 +62,7 @@ public struct PagePosition: Sendable, Hashable {
         }
     }
 
-    /// Returns the query items or the URL. The values that `sensitivity` declares secret are replaced.
+    /// Returns the query items or the URL. Values are replaced if `sensitivity` declares the values secret.
     func shown(by sensitivity: Sensitivity) -> String {
         switch kind {
         case .query(let items):

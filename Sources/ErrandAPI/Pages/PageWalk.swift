@@ -16,8 +16,8 @@ struct PageSequence: Sendable {
     }
 
     let maxPages: Int
-    /// The positions of the pages and the URL of the first page, as octets, because Swift treats texts that differ only in Unicode
-    /// composition as equal.
+    /// The positions of the pages and the URL of the first page, as octets. Swift treats two texts as equal if the texts differ only in
+    /// Unicode composition.
     private var seen: Set<[UInt8]> = []
     private var count = 0
 
@@ -51,7 +51,7 @@ final class PageWalk<Output: Sendable> {
     private let pages: Pages<Output>
     private var sequence: PageSequence
     private var step = PageSequence.Step.beginning
-    /// The prefetch of the next page. This task is the only unstructured task, and this object cancels it.
+    /// The prefetch of the next page. This object has only this unstructured task, and cancels the task.
     private var ahead: Task<PageStep<Output>, any Error>?
 
     init(_ pages: Pages<Output>) {

@@ -39,8 +39,8 @@ extension APIClient {
     ///   - position: the position of the page, such as ``ResultPage/next`` of the previous page. Default: the first page.
     ///   - allowedOrigins: the further origins to which the position may lead: see ``PaginationPolicy/allowedOrigins``. Default:
     ///     none.
-    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. If a redirect has led
-    ///   to an origin that is not allowed, and that origin names a forbidden next page, this function throws the error of the next page.
+    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. A redirect may lead to
+    ///   an origin that is not allowed. If that origin names a forbidden next page, this function throws the error of the next page.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {
@@ -84,7 +84,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
         } catch {
-            // The check must be made now. A later check would compare the position with the origin of the call, and a page of another
+            // The check must be made now. A later check would compare the position with the origin of the call. But a page of another
             // origin may have named the origin of the call.
             if originOfCall == nil { page.next = nil }
             return PageStep(page: page, failure: error)
@@ -111,8 +111,8 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Returns the position at which the list begins, with a whole URL, and the origin of the call; the origin is `nil` if it
-    /// is not needed.
+    /// Returns the first position of the list, with a whole URL, and the origin of the call. The origin is `nil` if the origin is not
+    /// needed.
     ///
     /// - Throws: ``PaginationError`` for a URL that must not be requested; the errors of `prepared`.
     func beginning() async throws -> (PagePosition, originOfCall: Origin?) {

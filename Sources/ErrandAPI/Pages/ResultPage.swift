@@ -27,6 +27,6 @@ extension ResultPage: CustomStringConvertible, HidesStorage {
     /// The description, and the next position.
     package var shownFields: KeyValuePairs<String, Any> { ["page": description, "next": next.map { shown($0) } ?? "none"] }
 
-    /// Returns the position. The values that the request declares secret are replaced.
+    /// Returns the position. Values are replaced if the request declares the values secret.
     private func shown(_ position: PagePosition) -> String { position.shown(by: response.request.options.sensitivity) }
 }

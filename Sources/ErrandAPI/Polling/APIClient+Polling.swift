@@ -19,8 +19,8 @@ extension APIClient {
     ///   If the timeout would pass before the next request, the call fails immediately.
     /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. The status 304 then means that the response
     ///   has not changed.
-    /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. A first
-    ///   request that is not idempotent is repeated only if no part of the request was sent.
+    /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. If the first
+    ///   request is not idempotent, the request is repeated only if no part of the request was sent.
     ///
     /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///

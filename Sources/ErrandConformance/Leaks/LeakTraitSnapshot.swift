@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// A snapshot of the open resources of the process that a test must not leave open.
+/// A snapshot of the process's open resources, which a test must not leave open.
 package struct OpenThings: Sendable {
     /// The resources to check.
     package struct Scope: Sendable {

@@ -31,7 +31,7 @@ struct SocketTable {
     private static func lines(of table: String) -> [[Substring]] {
         let path = "/proc/self/net/\(table)"
         guard let file = try? ReadOnlyFile(path: path) else { return [] }
-        // The system reports the length of such a file as zero, and each read returns one page.
+        // For a file in `/proc`, the system reports a length of zero, and each read returns one page.
         var bytes = Data()
         while let part = try? file.read(count: 64 * 1024, at: Int64(bytes.count), path: path), !part.isEmpty { bytes.append(part) }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().map { $0.split(separator: " ") }

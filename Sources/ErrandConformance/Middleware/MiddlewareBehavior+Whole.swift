@@ -98,7 +98,8 @@ extension MiddlewareBehavior {
             }
         },
         MiddlewareBehavior("KeepsTaskLocals", "Task-local values of the caller, such as its span, reach the inner sender.") { subject in
-            // The value is checked in this task. A task without the caller's task-local values also can't record an issue for this test.
+            // The value is checked in this task. In a task without the caller's task-local values, an issue could not be recorded for this
+            // test.
             let seen = Mutex<String?>(nil)
             let stack = subject.wrap(
                 StubSender { request in

@@ -95,7 +95,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "CancelInUpload", "A call that is cancelled while sending its body ends immediately, and releases the body.",
+            "CancelInUpload", "If a call is cancelled while the request's body is sent, the call ends immediately and releases the body.",
             [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
             for hasDeadline in [true, false] {

@@ -107,8 +107,8 @@ extension TransportBehavior {
                 let response = try await subject.send()
                 var iterator = response.body.makeAsyncIterator()
                 #expect(try await iterator.next() != nil)
-                // No event reports that the server has stopped sending: only the count of pieces stops growing. On a busy machine,
-                // the loop may end too early; then fewer bytes are checked.
+                // No event reports the end of sending by the server: only the count of pieces stops growing. On a busy machine, the loop
+                // may end too early; then fewer bytes are checked.
                 var last = -1
                 while produced.value != last, produced.value < pieces {
                     last = produced.value

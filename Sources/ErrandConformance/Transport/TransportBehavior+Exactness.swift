@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Rules about sending: a request is sent once. If the request may have been sent, a failure reports this.
+    /// Rules about sending: a request is sent once. If the request may have been sent, a failure reports this delivery.
     static let sentOnce: [TransportBehavior] = [
         TransportBehavior("PostIsSentOnce", "Each request reaches the server once, even a POST or a request that the server rejects.") {
             let arrivals = Counter()

@@ -97,8 +97,8 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 
-    /// The behaviors whose server sends bytes that only a socket can carry, because the bytes violate HTTP/1.1 or end with the
-    /// connection. Each value is the reason why the behavior needs a socket.
+    /// The behaviors that need a socket, because their server sends bytes that violate HTTP/1.1 or end with the connection. Each value is
+    /// the reason why the behavior needs a socket.
     ///
     /// If the transport has no socket, or its server doesn't use HTTP/1.1, pass these behaviors to ``all(excluding:)``. To leave
     /// out more behaviors: `needsWire.merging(["Gzip": "this transport decodes nothing"]) { $1 }`.

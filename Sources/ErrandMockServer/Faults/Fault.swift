@@ -9,7 +9,7 @@ public import ErrandCore
 ///
 /// - ``close``: the connection is closed. If bytes of the request are unread, the operating system resets the connection instead.
 /// - ``reset``: the connection is reset.
-/// - ``stall``: nothing more is read or sent. The connection stays open until the client closes it or the server stops.
+/// - ``stall``: nothing more is read or sent. The connection stays open until the client closes the connection or the server stops.
 /// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
 /// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
 ///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. Then the connection is closed.
@@ -22,8 +22,8 @@ public import ErrandCore
 ///   slowly.
 ///
 /// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. A stalled
-/// server does not read. If a client sends octets to a stalled server and disconnects, the server detects the disconnection only when it
-/// stops.
+/// server does not read. If a client sends octets to a stalled server and disconnects, the server detects the disconnection only when the
+/// server stops.
 ///
 /// On HTTP/2, ``close``, ``reset`` and ``halfClose`` affect the whole connection, and ``stall`` affects the stream. A truncated chunk is a
 /// DATA frame whose announced length is larger than its content. Garbage is a frame with an impossible length. A wrong `Content-Length`

@@ -77,8 +77,8 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     /// The protocol that TLS negotiated. See ``MockRequest/negotiatedProtocol``.
     public var negotiatedProtocol: String? { request.negotiatedProtocol }
 
-    /// The body, which is received while it is read. The body can be read only once. If the client waits for `100 Continue`,
-    /// the first read sends this response. The server reads the rest of a body that the dispatcher does not read.
+    /// The body, which is received while it is read. The body can be read only once. If the client waits for `100 Continue`, the first read
+    /// sends this response. If the dispatcher does not read the whole body, the server reads the rest.
     public var source: any BodySource { incoming }
 
     /// Reads and returns the whole body.

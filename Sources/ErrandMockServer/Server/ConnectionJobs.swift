@@ -5,7 +5,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
 
-/// Handles the requests of one HTTP/1.1 connection, one after the other.
+/// Serves the requests of one HTTP/1.1 connection, one after the other.
 struct HTTP1Connection: Sendable {
     let core: ServerCore
     let connection: Connection
@@ -85,8 +85,8 @@ struct HTTP1Connection: Sendable {
 
     private func readOn() async { while (try? await inbound.next()) != nil {} }
 
-    /// Reads the client's remaining bytes for at most one second. If the bytes stayed unread, the operating system would reset
-    /// the connection, and the client could lose the response.
+    /// Reads the client's remaining bytes for at most one second. If bytes stayed unread, the operating system would reset the connection,
+    /// and the client could lose the response.
     private func closeGracefully() async {
         // TLS has its own closing alert.
         if !connection.isTLS {
@@ -102,7 +102,7 @@ struct HTTP1Connection: Sendable {
     }
 }
 
-/// Handles the request of one HTTP/2 stream.
+/// Serves the request of one HTTP/2 stream.
 struct HTTP2Stream: Sendable {
     let core: ServerCore
     let connection: Connection

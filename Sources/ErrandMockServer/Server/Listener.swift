@@ -10,7 +10,7 @@ internal import NIOTLS
 /// The listening socket. The listener sets up each accepted connection.
 final class Listener: Sendable {
     private let channel: any Channel
-    /// The connections that fill the queue of a listener that never accepts connections.
+    /// The connections that fill the queue, if the listener never accepts connections.
     private let fillers: [any Channel]
     let port: Int
 
@@ -61,7 +61,7 @@ final class Listener: Sendable {
     func waitUntilClosed() async { for channel in [channel] + fillers { try? await channel.closeFuture.get() } }
 }
 
-/// The error of a listener that never accepts connections, but whose queue does not fill.
+/// The error if a listener never accepts connections, but its queue does not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
     var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
 }

@@ -13,8 +13,8 @@ enum RequestPart: Sendable {
     var bodyBytes: Int { if case .body(let data) = self { data.count } else { 0 } }
 }
 
-/// A buffer of the received and unread parts of an HTTP/1.1 connection or an HTTP/2 stream. The event loop fills the buffer, and
-/// one task reads from it. While the buffer is full, the socket is not read.
+/// A buffer of the received and unread parts of an HTTP/1.1 connection or an HTTP/2 stream. The event loop fills the buffer, and one task
+/// reads from the buffer. While the buffer is full, the socket is not read.
 final class Inbound: Sendable {
     private static let limitBytes = 64 * 1024
     private static let limitParts = 64
@@ -84,8 +84,7 @@ final class Inbound: Sendable {
 
     // MARK: - The reader's side
 
-    /// Returns the next part; `nil` if the connection has ended. Parts that were received before the end can still be read, even by a
-    /// cancelled task.
+    /// Returns the next part; `nil` if the connection has ended. Earlier received parts can still be read, even by a cancelled task.
     func next() async throws -> RequestPart? {
         try await waitInQueue { _, continuation in
             let (result, demand) = state.withLock { state -> (Result<RequestPart?, any Error>?, (@Sendable () -> Void)?) in

@@ -18,7 +18,7 @@ struct Plan {
             source = try await open()
             (length, declaresLength) = (nil, false)
         case .echo:
-            // The echo begins with the part that a dispatcher has read, and continues with the rest as it arrives.
+            // The echo begins with the part that a dispatcher has read, and continues with the rest as the rest arrives.
             source = ChunksBodySource([request.request.body], then: .source(request))
             (length, declaresLength) = (nil, false)
         case .raw:

@@ -1,7 +1,7 @@
 #if MockServer
 internal import ErrandCore
 
-/// Handles one request: gets the response, then sends the response with its fault. The same code is used for both HTTP versions.
+/// Serves one request: gets the response, then sends the response with its fault. The same code is used for both HTTP versions.
 struct ServedExchange: Sendable {
     let core: ServerCore
     let wire: any ExchangeWire
@@ -10,7 +10,7 @@ struct ServedExchange: Sendable {
 
     private var clock: any Clock<Duration> { core.configuration.clock }
 
-    /// Handles the request.
+    /// Serves the request.
     ///
     /// - Throws: the error that ended the connection early.
     func run() async throws -> ExchangeEnd {
@@ -148,7 +148,7 @@ struct ServedExchange: Sendable {
         }
     }
 
-    /// Performs a fault that does not end the exchange, and returns true. Returns false for any other fault.
+    /// If a fault does not end the exchange, performs the fault and returns true. Returns false for any other fault.
     private func continues(after fault: Fault) async throws -> Bool {
         switch fault.kind {
         case .slowDrip(let bytes, let pause): wire.slowDown(bytes: bytes, pause: pause)

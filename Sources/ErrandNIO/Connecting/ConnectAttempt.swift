@@ -3,12 +3,12 @@ internal import ErrandCore
 internal import NIOCore
 internal import Synchronization
 
-/// An attempt to connect, with the lookup of the host and the channels. The attempt can be cancelled.
+/// An attempt to connect: the lookup of the host, and the channels that are opened. The attempt can be cancelled.
 final class ConnectAttempt: Sendable {
     private struct State: Sendable {
         var channels: [any Channel] = []
         var lookup: Task<Void, Never>?
-        /// The future for the loading of the trusted certificates.
+        /// The future that completes when the trusted certificates are loaded.
         var loading: EventLoopFuture<Void>?
         var isCancelled = false
         var progress = ConnectProgress()
@@ -125,7 +125,7 @@ final class ConnectAttempt: Sendable {
         return found.futureResult
     }
 
-    /// The addresses of the host if its connections may be shared; otherwise empty.
+    /// The addresses of the host, if the route may share connections; otherwise empty.
     var addresses: [IPAddress] { state.withLock(\.addresses) }
     func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 

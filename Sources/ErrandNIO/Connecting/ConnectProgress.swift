@@ -14,7 +14,7 @@ struct ConnectProgress: Sendable {
     var tunnel: String?
     /// Whether the proxy has sent a byte in the dialog for a tunnel.
     var proxyResponds = false
-    /// Whether the proxy has sent a byte since the last request to it.
+    /// Whether the proxy has sent a byte since the last request to the proxy.
     var isWithinReply = false
     /// The host that is looked up.
     var host = ""
@@ -32,9 +32,8 @@ struct ConnectProgress: Sendable {
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if the proxy caused the timeout; otherwise `nil`. While an HTTP proxy opens a tunnel, the origin may be the cause of the
-    /// timeout, because the proxy sends nothing before its connection to the origin is open. A SOCKS proxy responds to the first message
-    /// immediately.
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. An HTTP proxy sends nothing before its connection to the origin is
+    /// open. Until then, the origin may be the cause of the timeout. A SOCKS proxy responds to the first message immediately.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {

@@ -78,7 +78,8 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        // Bytes that arrive before the first exchange may belong to the response of this exchange. During a handshake, TLS must read.
+        // Early bytes may belong to the response of the first exchange, so reading waits for this exchange. During a handshake, TLS must
+        // read.
         if isSecure { context.read() } else { isReadWanted = true }
     }
 
@@ -110,7 +111,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         }
         pipeline.removeHandler(context: context, promise: nil)
         promise.succeed(connection)
-        // If an exchange was waiting for the connection, the completed promise has already begun the exchange.
+        // If an exchange was waiting for the connection, the exchange has begun when the promise was completed.
         if isReadWanted { channel.read() }
     }
 

@@ -5,8 +5,8 @@ internal import NIOCore
 /// The state of an exchange that a connection has begun: the bytes sent and received, and the deadlines. The connection's handler holds
 /// the value, in every version of HTTP.
 ///
-/// A sink of events may end the exchange while the handler calls the sink. The release of a response that the caller drops can also
-/// end the exchange. Therefore no method reports an event or drops a response while the method changes the value in place. The handler
+/// A sink of events may end the exchange while the handler calls the sink. If the caller drops a response, its release can also end the
+/// exchange. Therefore no method reports an event or drops a response while the method changes the value in place. The handler
 ///
 /// - calls ``reportSent()`` and ``reportReceived()`` on a copy,
 /// - resumes the exchange after ``deliver(on:)``,
@@ -174,7 +174,7 @@ struct ActiveExchange {
         return min(due, limit?.due ?? .distantFuture, writeLimit?.due ?? .distantFuture)
     }
 
-    /// Returns the failure of the deadline or limit that has passed at `now`; `nil` if none has passed.
+    /// Returns the failure for the deadline or limit that has passed at `now`; `nil` if neither has passed.
     mutating func timeout(at now: NIODeadline, _ position: ExchangePosition?) -> TransportError? {
         let phase = position?.phase ?? .response
         let delivery = position?.delivery ?? .unknown

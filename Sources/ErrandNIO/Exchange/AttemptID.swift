@@ -5,8 +5,8 @@
 /// change the new attempt. Such callbacks come from the task that reads the body, from a write, and from the reader of the response.
 /// Therefore a callback names its attempt, and the machine of the connection decides whether the callback is stale.
 struct AttemptID: Sendable, Hashable, CustomStringConvertible {
-    /// Over HTTP/2, the number is the identifier of the stream. Over HTTP/1.1, the number is the position among the attempts of the
-    /// connection. The first attempt has the position one. Numbers are never reused.
+    /// Over HTTP/2, the number is the identifier of the stream. Over HTTP/1.1, the attempts of a connection are numbered from 1. Numbers
+    /// are never reused.
     let number: Int64
 
     init(_ number: some BinaryInteger) { self.number = Int64(number) }

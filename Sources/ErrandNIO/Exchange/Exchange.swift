@@ -220,8 +220,8 @@ final class Exchange: Sendable {
     /// Claims the body for the task that is about to open the body. After the claim, a body that can't be opened again is not
     /// sent over another connection.
     ///
-    /// - Throws: `CancellationError` if the task was cancelled. A lost connection cancels the task before the exchange moves on, so that
-    ///   the task can't consume the body that the next connection has to send.
+    /// - Throws: `CancellationError` if the task was cancelled. If the connection is lost, the task is cancelled before the exchange moves
+    ///   on. Therefore the task can't consume the body for the next connection.
     func claimBody() throws {
         try state.withLock { state in
             try Task.checkCancellation()
@@ -275,9 +275,9 @@ final class Exchange: Sendable {
 
     private var elapsed: Duration { .nanoseconds((NIODeadline.now() - started).nanoseconds) }
 
-    /// Adds to a failure whether an earlier connection may have delivered the request. If the server may have caused the failure, the
-    /// message ends with the server's address, such as ` (192.0.2.1:443)`. Through a proxy, the message ends with the proxy, such as
-    /// ` (through the HTTP proxy proxy.example:3128)`.
+    /// Completes the delivery and the message of a failure. An earlier connection may already have delivered the request. If the server may
+    /// have caused the failure, the message ends with the server's address, such as ` (192.0.2.1:443)`. Through a proxy, the message ends
+    /// with the proxy, such as ` (through the HTTP proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }

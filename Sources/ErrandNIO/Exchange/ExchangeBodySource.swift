@@ -74,7 +74,7 @@ final class ExchangeBodySource: ReadyBodySource {
     }
 
     func next() async throws -> Data? {
-        // A reader that finds a chunk does not wait, and needs no cancellation handler.
+        // If a chunk is queued, the reader does not wait, and needs no cancellation handler.
         if !Task.isCancelled, let result = read() { return try result.get() }
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()

@@ -18,7 +18,7 @@ extension HTTPHandler {
         }
     }
 
-    /// Takes the pieces from a queue. If the attempt is stale, or its upload has stopped, the pieces are dropped.
+    /// Removes the pieces from a queue, and returns the pieces. If the attempt is stale, or its upload has stopped, the pieces are dropped.
     ///
     /// - Returns: `nil` if the pieces were dropped.
     func takeBatch(from queue: UploadQueue, of attempt: AttemptID) -> UploadQueue.Batch? {
@@ -68,7 +68,7 @@ extension HTTPHandler {
     ///
     /// If the response is complete before the last byte is sent, the exchange ends without the event `requestSent`.
     ///
-    /// - Parameter left: the promise of the last write; may be `nil` if the exchange is not followed.
+    /// - Parameter left: the promise of the last write; may be `nil` if ``Exchange/isFollowed`` is false.
     func reportRequestSent(after left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
         guard let left, exchange.isFollowed else { return }
         left.futureResult.assumeIsolated().whenSuccess {

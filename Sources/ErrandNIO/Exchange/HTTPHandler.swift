@@ -6,11 +6,11 @@ internal import NIOCore
 /// many exchanges run at the same time. The common part of the handlers starts the exchanges that the pool assigns, and sends the bodies of
 /// requests.
 ///
-/// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. A call
-/// for an exchange that has ended does nothing.
+/// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. If the
+/// exchange has ended, a call does nothing.
 ///
 /// An attempt identifies its exchange. Over HTTP/1.1, this is the exchange in progress. Over HTTP/2, this is the exchange on the attempt's
-/// stream. A method that gets a stale attempt does nothing.
+/// stream. If the attempt is stale, a method does nothing.
 protocol HTTPHandler: AnyObject {
     var pool: Pool { get }
     /// The context of the handler; `nil` while the handler is not in a pipeline.
@@ -64,7 +64,7 @@ protocol HTTPHandler: AnyObject {
     /// Completes an exchange whose upgraded stream was closed by its owner.
     func closeUpgraded(_ exchange: Exchange)
 
-    /// Keeps the connection while no exchange uses it. After `time` without an exchange, the connection closes.
+    /// Keeps the unused connection. After `time` without an exchange, the connection closes.
     func becomeIdle(for time: Duration)
 
     /// Fails exchanges in progress and closes the connection, because the transport is shut down.

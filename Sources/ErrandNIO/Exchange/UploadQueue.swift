@@ -73,7 +73,7 @@ final class UploadQueue: Sendable {
 
     // MARK: - The connection
 
-    /// Takes everything from the queue.
+    /// Removes everything from the queue, and returns the removed batch.
     func takeBatch() -> Batch { state.withLock { $0.takeBatch() } }
 
     /// Drops everything from the queue. The task that reads the body ends.

@@ -47,7 +47,7 @@ struct FieldSection {
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, isTrailer: Bool) throws(ResponseParseError) {
         lines += 1
-        // The parser joins a line that begins with a space or a tab to the previous line. Only the first line has no previous line.
+        // If a line begins with a space or a tab, the parser joins the line to the previous line. Only the first line has no previous line.
         guard !line[0].isOptionalSpace else { throw .continuesNothing }
         var colon = 0
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon &+= 1 }
@@ -160,7 +160,8 @@ struct FieldSection {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes, in which one space replaces each line end and the blanks around this line end. `nil` if there is no LF.
+    /// The bytes of an unfolded line: one space replaces each line end, together with the blanks around the line end. `nil` if there is no
+    /// LF.
     fileprivate var unfolded: [UInt8]? {
         guard ByteScan.firstLineFeed(in: self, 0..<count) != nil else { return nil }
         var whole: [UInt8] = []

@@ -107,7 +107,7 @@ extension HTTP1Handler {
 
     func channelInactive(context: ChannelHandlerContext) { lose(failure) }
 
-    /// Handles the loss of the connection.
+    /// Ends the use of a lost connection. The exchange in progress completes, fails, or is sent again over another connection.
     func lose(_ error: (any Error)?) {
         if machine.isUpgraded { return loseUpgraded(error) }
         if challengeBytes != nil, current != nil { return sendAgain(.close) }
@@ -133,15 +133,16 @@ extension HTTP1Handler {
         close()
     }
 
-    /// Handles a refusal of the request as misdirected (421).
+    /// Sends the request again, if possible, after the server has refused the request as misdirected (421).
     ///
     /// - Returns: whether the request is sent again. If so, this connection is closed.
     func moveOnAsMisdirected() -> Bool { moveOn { $0.moveOnAsMisdirected() } }
 
-    /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
+    /// Sends the request again without `Expect`, if possible, after the server has refused the expectation (417). The body of the request
+    /// was not sent.
     ///
-    /// - Returns: whether the request is sent again without `Expect`. If so, this connection is closed, because the server may still read
-    ///   the next bytes as the body.
+    /// - Returns: whether the request is sent again. If so, this connection is closed, because the server may still read the next bytes as
+    ///   the body.
     func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
 
     private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {

@@ -206,8 +206,9 @@ struct HTTP1Machine: Sendable {
 
     /// Returns whether an upgraded connection that has ended without an error was closed in an orderly way.
     ///
-    /// - Parameter isSecure: whether the connection has TLS. Over TLS, only a `close_notify` of the server ends the connection without an
-    ///   error. Over TCP, a failed write also ends the connection without an error, unless this side has ended writing.
+    /// - Parameter isSecure: whether the connection has TLS. Over TLS, a connection ends without an error only after a `close_notify` of
+    ///   the server. Over TCP, a failed write can also end the connection without an error. Therefore, over TCP, the close is orderly only
+    ///   if this side has ended writing.
     func endsInOrder(isSecure: Bool) -> Bool {
         if case .upgraded(_, let outputEnded) = state { isSecure || outputEnded } else { false }
     }

@@ -37,7 +37,7 @@ enum UnwritableRequestError: SafelyDescribedError, Equatable {
 
 /// Writes requests as HTTP/1.1 ([RFC 9112, sections 3, 5 and 7](https://www.rfc-editor.org/rfc/rfc9112#section-3)).
 ///
-/// A function that throws has written nothing.
+/// If a function throws, the function has written nothing.
 enum RequestEncoder {
     /// The framing of the body.
     enum BodyFraming: Hashable {

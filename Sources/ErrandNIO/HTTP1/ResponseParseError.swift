@@ -3,10 +3,10 @@ internal import ErrandCore
 
 /// The reason why bytes are not an HTTP/1.1 response, in words.
 ///
-/// A text that the server sent is cut after 32 bytes, and bytes that are not printable ASCII are escaped. The value of a field is never
-/// shown, because the value may be a secret.
+/// Texts from the server are cut after 32 bytes, and bytes other than printable ASCII are escaped. The value of a field is never shown,
+/// because the value may be a secret.
 enum ResponseParseError: SafelyDescribedError, Equatable {
-    /// Another protocol, recognized by its first bytes in place of a status line.
+    /// Another protocol. In place of a status line, the server has sent the first bytes of this protocol.
     enum OtherProtocol: String, Sendable {
         case http2 = "HTTP/2"
         case socks5 = "SOCKS 5"

@@ -4,8 +4,8 @@ internal import ErrandFormats
 
 /// Reads the responses of one HTTP/1.1 connection ([RFC 9112](https://www.rfc-editor.org/rfc/rfc9112)).
 ///
-/// The parser keeps no bytes. The caller keeps the received bytes, passes them to ``next(in:)``, and drops the bytes that the parser
-/// reports as consumed, after every event:
+/// The parser keeps no bytes. The caller keeps the received bytes, and passes the bytes to ``next(in:)``. After every event, the caller
+/// drops the consumed bytes:
 ///
 /// ```swift
 /// parser.expectResponse(to: .get)
@@ -20,8 +20,8 @@ internal import ErrandFormats
 /// }
 /// ```
 ///
-/// The parser is strict: one space separates the parts of a status line, a field name is a token directly before its colon, and only CR LF
-/// ends the line of a chunk. The parser accepts these deviations, because many servers need them:
+/// The parser is strict. One space separates the parts of a status line. A field name is a token directly before its colon. Only CR LF ends
+/// the line of a chunk. Many servers deviate from these rules. The parser accepts these deviations:
 ///
 /// - One empty line before a status line is ignored.
 /// - A status line without a reason phrase may end directly after the status code, without a space.
@@ -97,8 +97,8 @@ struct ResponseParser {
 
     init(limits: ResponseLimits) { self.limits = limits }
 
-    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. A byte that arrives in this
-    /// state is a fault of the server.
+    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. In this state, every received
+    /// byte is a fault of the server.
     var isIdle: Bool { state == .idle }
 
     /// Expects the response to a request with this method. After an error, the call does nothing.
@@ -236,7 +236,7 @@ struct ResponseParser {
     }
 
     /// Returns the next field line together with the lines that continue it, without the last line end, and moves `position` after these
-    /// lines. `nil` if the field line is incomplete. A line that is not empty is complete when the first byte of the next line is known.
+    /// lines. `nil` if the field line is incomplete. A nonempty line is complete when the first byte of the next line is known.
     ///
     /// - Parameter limit: the maximum number of bytes in the lines, including their line ends.
     private mutating func readFieldLine(
@@ -288,7 +288,8 @@ struct ResponseParser {
         return lineFeed
     }
 
-    /// Returns whether the status line is complete ([RFC 9112, section 4](https://www.rfc-editor.org/rfc/rfc9112#section-4)).
+    /// Reads the status line. Returns whether the line is complete ([RFC 9112, section
+    /// 4](https://www.rfc-editor.org/rfc/rfc9112#section-4)).
     private mutating func readStatusLine(
         in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int
     ) throws(ResponseParseError) -> Bool {
@@ -339,7 +340,7 @@ struct ResponseParser {
         return true
     }
 
-    /// Returns whether the fields are complete.
+    /// Reads the complete field lines. Returns whether the fields are complete.
     private mutating func readFields(
         in bytes: UnsafeBufferPointer<UInt8>, _ position: inout Int, areTrailers: Bool
     ) throws(ResponseParseError) -> Bool {

@@ -2,11 +2,11 @@
 /// The limits on the frames that a server sends in addition to the messages that the client reads. The value has no channels and no timers.
 ///
 /// The exchange of a stream limits DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` limits empty DATA. The other frames have no such
-/// limit, and cost this side work, even on an idle connection. An honest server sends such frames in response to frames of this side, for
-/// example WINDOW_UPDATE in response to DATA. Therefore each frame that this side has sent raises the limit.
+/// limit, although each frame causes work on this side, even on an idle connection. An honest server sends such frames in response to
+/// frames of this side, for example WINDOW_UPDATE in response to DATA. Therefore every sent frame raises the limit.
 ///
-/// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send
-/// as many bytes as the window of the stream allows. Therefore each such stream raises a limit on the bytes of all such streams.
+/// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send as many
+/// bytes as the window of the stream allows. Therefore each reset stream raises the limit on the bytes of all reset streams.
 ///
 /// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame that this side has sent at any time. An overloaded
 /// server may refuse every request, and some servers reset a stream again for each later DATA frame.
@@ -40,8 +40,8 @@ struct FrameAllowance: Sendable {
 
     /// The length of WINDOW_UPDATE, in bytes.
     static let usualFrameBytes = 13
-    /// The minimum number of bytes that is counted for a frame on an unread stream. A short frame costs this side as much work
-    /// as a longer frame.
+    /// The minimum number of bytes that is counted for a frame on an unread stream. On this side, a short frame causes as much work as a
+    /// longer frame.
     static let leastUnreadBytes = 64
 
     private let limits: Limits

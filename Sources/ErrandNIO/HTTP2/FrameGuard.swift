@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 internal import NIOCore
 
-/// The handler before `NIOHTTP2Handler`. The guard passes on bytes in parts, so that `NIOHTTP2Handler` does not keep bytes after
-/// reading these bytes. If a server sends too many frames that are not part of a message with a reader, the guard ends the connection.
+/// The handler before `NIOHTTP2Handler`. The guard passes bytes on in parts, after which `NIOHTTP2Handler` keeps no bytes. If a server
+/// sends too many frames that are not part of a message with a reader, the guard ends the connection.
 ///
 /// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept. Its bytes are copied out of the received
 /// buffer.

@@ -128,7 +128,7 @@ extension HTTP2Handler {
     func moveOn(_ number: Int32, _ error: HTTP2ConnectionError) {
         guard let current = active[number] else { return }
         let phase = machine.position(of: number)?.phase ?? .response
-        // A server that has sent a part of its response has processed the request, even if the frame reports the opposite.
+        // If a part of the response was received, the server has processed the request, even if the frame reports the opposite.
         let delivery: Delivery = current.head == nil ? .notSent : .sent
         let failure = current.failure(
             .connectionLost, at: ExchangePosition(phase: phase, delivery: delivery), message: "\(error)", underlying: error)
@@ -138,7 +138,7 @@ extension HTTP2Handler {
         if !isRepeated { settle(number, failure, code: nil) }
     }
 
-    /// Handles a refusal of the request as misdirected (421).
+    /// Sends the request again, if possible, after the server has refused the request as misdirected (421).
     ///
     /// - Returns: whether the request is sent again. If so, no further exchange begins on this connection, and the other
     ///   exchanges continue. If the connection belongs to another origin, exchanges of that origin may still begin.
@@ -155,9 +155,10 @@ extension HTTP2Handler {
         }
     }
 
-    /// Handles a refusal of the request's expectation (417). The body of the request was not sent.
+    /// Sends the request again without `Expect`, if possible, after the server has refused the expectation (417). The body of the request
+    /// was not sent.
     ///
-    /// - Returns: whether the request is sent again without `Expect`.
+    /// - Returns: whether the request is sent again.
     func moveOnWithoutExpect(_ number: Int32) -> Bool { repeatElsewhere(number) { exchange, _ in exchange.moveOnWithoutExpect() } }
 
     /// Sends a request again, on another stream or another connection.
@@ -239,7 +240,7 @@ extension HTTP2Handler {
         context.fireChannelInactive()
     }
 
-    /// Handles the loss of the connection.
+    /// Ends the use of a lost connection. Each exchange in progress fails, or is sent again over another connection.
     func lose(_ error: (any Error)?) {
         guard let connection, !machine.isClosed || !active.isEmpty else { return close() }
         let error = error.map { reason(of: $0) }

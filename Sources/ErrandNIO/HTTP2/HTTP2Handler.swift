@@ -10,7 +10,7 @@ internal import NIOHTTP2
 /// ``HTTP2Machine`` makes the decisions. `NIOHTTP2Handler` reads and writes frames, and holds DATA back until the flow-control windows of
 /// the server allow the bytes. Streams have no channels. All methods run on the channel's event loop.
 ///
-/// The handler flushes several written frames together. Frames that are written while other frames are received are flushed after the last
+/// The handler flushes several written frames together. While frames are received, written frames wait, and are flushed after the last
 /// received frame. All other frames, such as the heads of the exchanges that a turn of the loop starts, are flushed at the end of the turn.
 final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     typealias InboundIn = HTTP2Frame
@@ -26,15 +26,15 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var numbers: [ObjectIdentifier: Int32] = [:]
     var context: ChannelHandlerContext?
     var connection: Connection?
-    /// Counts the frames that this side sends, and the frames of streams that nobody reads. `nil` in tests.
+    /// Counts the frames that this side sends, and the received frames of unread streams. `nil` in tests.
     let frameGuard: FrameGuard?
     var alarm = Alarm()
     var idleDue: NIODeadline?
     /// Checks with pings whether the connection still works. `nil` if no pings are sent.
     var pings: PingWatch?
-    /// Whether frames are being received. Frames that are written during this time are flushed after the last received frame.
+    /// Whether frames are being received. During this time, written frames wait, and are flushed after the last received frame.
     var isReading = false
-    /// The time at which the wait for the response to a ping ends, if the ping was sent together with RST_STREAM.
+    /// The end of the wait for the response to a ping that was sent together with RST_STREAM; `nil` if there is no such wait.
     var probeDue: NIODeadline?
     /// Whether the head of a request is being written.
     private var isWritingHead = false
@@ -200,7 +200,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
 
     // MARK: - Other protocols
 
-    // An exchange that asks for another protocol uses a connection of HTTP/1.1: see `Route.needsHTTP1`.
+    // An upgrade always uses a connection of HTTP/1.1: see `Route.needsHTTP1`.
     func writeUpgraded(_ exchange: Exchange) {}
     func closeUpgraded(_ exchange: Exchange) {}
 }

@@ -10,7 +10,7 @@ enum HTTP2Limits {
     /// The window of the connection is enlarged without waiting for readers. Therefore a connection may hold 1 MiB of unread data for each
     /// stream.
     static let streamWindowBytes = 1024 * 1024
-    /// The number of bytes that a server may send on all streams before this side has received them: 16 MiB.
+    /// The number of bytes that a server may send on all streams together before this side has received the bytes: 16 MiB.
     static let connectionWindowBytes = 16 * 1024 * 1024
     /// The window of a new connection, and the window of a stream until the server knows the client's settings ([RFC 9113,
     /// section 6.9.2](https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2)).
@@ -46,16 +46,16 @@ enum HTTP2Limits {
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200,
         unreadBytes: 1024 * 1024, unreadBytesForEachLeft: 2 * streamWindowBytes)
-    /// The time to wait for the server to close its direction of a connection, after this side has closed its own direction: 100 ms.
-    /// Bytes that arrive in this time do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
+    /// The time to wait for the server to close its direction of a connection, after this side has closed its own direction: 100 ms. In
+    /// this time, received bytes do not reset the connection, so that the server can read the GOAWAY. A shutdown does not wait.
     static let closeTimeout = Duration.milliseconds(100)
-    /// The factor by which a head may exceed its size limit before the connection ends. A head below this factor ends only its stream.
+    /// The factor by which a head may exceed its size limit before the connection ends. If a head exceeds its limit by less than this
+    /// factor, only the stream of the head ends.
     static let headFactor = 4
 }
 
 extension NIOHTTP2Handler {
-    /// Creates the handler of the frames of a client's connection. This module checks the messages itself, to describe errors
-    /// in words.
+    /// Creates the frame handler of a client's connection. This module checks the messages itself, to describe errors in words.
     ///
     /// - Parameter delegate: the object that receives a call for each frame that is written.
     static func client(limits: ResponseLimits, reportingTo delegate: any NIOHTTP2FrameDelegate) -> NIOHTTP2Handler {
@@ -71,7 +71,7 @@ extension NIOHTTP2Handler {
         connection.headerBlockValidation = .disabled
         connection.contentLengthValidation = .disabled
         connection.maximumSequentialContinuationFrames = max(5, headBytes / HTTP2Limits.frameBytes + 2)
-        // Frames that a server has sent before it received a reset must not end the connection.
+        // A server may send frames before it receives a reset. These frames must not end the connection.
         connection.maximumRecentlyResetStreams = 2048
         connection.maximumSequentialEmptyDataFrames = 100
         // Some servers send a ping with each batch of data.

@@ -57,13 +57,13 @@ struct HTTP2Machine: Sendable {
         fileprivate let isFirst: Bool
     }
 
-    /// The work that is left for the end of a turn of the loop.
+    /// The work for the end of a turn of the loop.
     struct Turn: Sendable {
         enum Effect: Sendable, Equatable {
             /// Delivers the data that these streams have received, and allows the server to send more data. A stream may be
             /// listed twice.
             case deliver([Int32])
-            /// Fails a stream that `NIOHTTP2Handler` has reset because of an error, if that error was not reported.
+            /// Fails a stream whose error was not reported. `NIOHTTP2Handler` has reset the stream because of this error.
             case fail(Int32)
             /// Starts the upload of a stream whose head has been sent.
             case startUpload(Int32)
@@ -253,7 +253,7 @@ struct HTTP2Machine: Sendable {
         guard stream.download == .body else { throw .dataBeforeHead }
         if let missing = stream.missingBytes, missing > 0 { throw .bodyTooShort(missingBytes: missing) }
         guard stream.upload != .sending, stream.upload != .written else {
-            // Bytes that were sent before the end of the response do not count as progress in sending the rest of the request.
+            // From now on, only newly sent bytes count as progress in sending the rest of the request.
             streams.change(number) { ($0.download, $0.hasProgress) = (.ended, false) }
             return .uploadContinues
         }

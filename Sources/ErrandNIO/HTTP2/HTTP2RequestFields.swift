@@ -85,8 +85,8 @@ struct HTTP2RequestFields {
         return section.isEmpty ? nil : section
     }
 
-    /// Returns whether a section certainly fits in one frame. `NIOHTTP2Handler` writes no CONTINUATION. A section that does not fit
-    /// would end the connection, with all its exchanges.
+    /// Returns whether a section certainly fits in one frame. `NIOHTTP2Handler` writes no CONTINUATION. Therefore, a longer section would
+    /// end the connection with all its exchanges.
     private static func fits(_ section: HPACKHeaders) -> Bool {
         var bytes = 0
         for (name, value, _) in section { bytes += name.utf8.count + value.utf8.count + fieldBytes }

@@ -19,8 +19,8 @@ struct HTTP2ResponseFields {
         return read
     }
 
-    /// Returns the trailers of a response; `nil` if the section has no fields. Fields that have no meaning in trailers are
-    /// dropped ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    /// Returns the trailers of a response; `nil` if the section has no fields. Fields without a meaning in trailers are dropped ([RFC 9110,
+    /// section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     static func trailers(_ section: HPACKHeaders, _ limits: ResponseLimits) throws(HTTP2ResponseError) -> HTTPFields? {
         let fields = try HTTP2ResponseFields(section, limits, areTrailers: true).fields
         return fields.isEmpty ? nil : fields

@@ -1,10 +1,10 @@
 #if SWIFT_NIO
 /// The decision after the reset of a stream whose server has been silent since the request was sent. The value has no timers.
 ///
-/// Without a check, more requests would be sent over a lost connection, and their callers would have to cancel them. A server that still
-/// works may close the connection after a fast sequence of resets. Therefore, a ping is sent with the reset. Until the response to the
-/// ping, the stream counts toward the server's limit on streams. If neither this response nor another frame is received in time, no further
-/// request begins on the connection.
+/// Without a check, more requests would be sent over a lost connection, and the callers would have to cancel these requests. On the other
+/// hand, a working server may close the connection after a fast sequence of resets. Therefore, a ping is sent with the reset. Until the
+/// response to the ping, the stream counts toward the server's limit on streams. If neither this response nor another frame is received in
+/// time, no further request begins on the connection.
 ///
 /// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between such frames, and close
 /// the connection after a few pings.

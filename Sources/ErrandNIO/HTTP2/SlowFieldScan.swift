@@ -101,7 +101,7 @@ struct SlowFieldScan: Sendable {
         nameMatch = part.count <= rest.count && rest.starts(with: part) ? start + part.count : nil
     }
 
-    /// Handles the end of the name of a literal.
+    /// Begins the value of a field, and records the name of a literal that enters the table.
     private mutating func beginValue(ofStatus isStatus: Bool) {
         self.isStatus = isStatus
         if case .entering = field {
@@ -160,7 +160,7 @@ struct SlowFieldScan: Sendable {
         }
     }
 
-    /// Handles the end of an index.
+    /// Ends the index of a field. Next come the name or the value of the field, or the next field.
     private mutating func end(_ field: Field, _ index: Int) {
         self.field = field
         if case .indexed = field {

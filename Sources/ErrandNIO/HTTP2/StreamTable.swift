@@ -29,7 +29,7 @@ struct StreamTable<Value> {
         }
     }
 
-    /// Changes a value in place. An accessor that yields would allocate memory for each change.
+    /// Changes a value in place. A yielding accessor would allocate memory for each change.
     ///
     /// - Returns: the result of `body`; `nil` if the table does not have the identifier.
     @discardableResult

@@ -12,8 +12,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         let place: Int
         /// The attempt that was made for the waiter; `nil` if there is no such attempt.
         var attempt: Int?
-        /// Whether the waiter is listed among the waiters that have no attempt yet. A waiter that has got an attempt may still be
-        /// listed.
+        /// Whether the waiter is listed among the waiters that have no attempt yet. After a waiter has got an attempt, the waiter may still
+        /// be listed.
         var isListed = true
     }
 
@@ -27,9 +27,9 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private(set) var attempts: [Int: Int] = [:]
     /// The number of attempts without a ticket.
     private var preconnects = 0
-    /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number of the last connection. `nil`
-    /// before the first connection, if the number is unknown. In that case, one attempt is made, and its connection shows how many further
-    /// attempts are needed.
+    /// The number of exchanges that the next connection is expected to take at a time, at least 1. This is the number of exchanges that the
+    /// last connection took. `nil` before the first connection, if the number is unknown. In that case, one attempt is made, and its
+    /// connection shows how many further attempts are needed.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?
@@ -136,8 +136,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return nil
     }
 
-    /// The attempts in the order in which surplus attempts are cancelled. The attempts of waiters that have another connection come
-    /// first. Within each kind, the latest attempt comes first.
+    /// The attempts in the order in which surplus attempts are cancelled. The attempts whose waiters are no longer queued come first. In
+    /// both groups, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)

@@ -36,8 +36,8 @@ extension NIOTransport.Configuration {
         return !tls.uncheckedHostsForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
     }
 
-    /// Returns whether a connection will use HTTP/2 without a choice by the server, because it has no TLS. If a proxy reads the
-    /// requests, the requests are sent over HTTP/1.1.
+    /// Returns whether a connection without TLS will use HTTP/2. The server does not choose the version. If a proxy reads the requests, the
+    /// requests are sent over HTTP/1.1.
     func isKnownToUseHTTP2(for route: Route) -> Bool {
         usesHTTP2WithoutTLS && route.origin.scheme != "https" && !route.needsHTTP1 && !route.isForwarded
     }

@@ -88,7 +88,8 @@ final class Pool: Sendable {
             for stale in closing { stale.close() }
             connection.dispatch(exchange)
         case .wait(let ticket, let work):
-            // A request that can't be written opens no connection. On a kept connection, the head is checked when it is written.
+            // No connection is opened for a request that can't be written. On a kept connection, the head is checked when the head is
+            // written.
             if !work.connect.isEmpty, let failure = exchange.unwritable {
                 withdraw(exchange, ticket, because: failure)
             } else if exchange.enqueued(ticket) {
@@ -261,11 +262,12 @@ final class Pool: Sendable {
 
     // MARK: - Sharing
 
-    /// Uses the addresses of an origin's host. If a connection of another origin may be shared, queued exchanges begin on that
-    /// connection. Then the attempt is cancelled, unless other exchanges wait for the attempt.
+    /// Gives the addresses of an origin's host to the attempt, and searches for an open connection that the origin may share. If such a
+    /// connection has room, queued exchanges begin on that connection. Then the attempt is cancelled, unless other exchanges wait for the
+    /// attempt. If the route may not share connections, does nothing.
     func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
         guard settings.mayShareConnections(of: route) else { return }
-        // The attempt gets the addresses first, so that a connection that opens later has the addresses.
+        // The attempt gets the addresses first, so that the attempt's connection also has the addresses.
         made.found(addresses)
         let now = Self.now()
         let work = state.withLock { state -> Machine.Work? in
@@ -325,8 +327,8 @@ final class Pool: Sendable {
         perform(state.withLock { $0.machine.setStreams(connection, of: connection.route, to: count, at: now) })
     }
 
-    /// Starts no further exchange on a connection. A connection without an exchange is closed now. If an exchange uses the
-    /// connection, ``release(_:idleTime:)`` later returns that the connection must be closed.
+    /// Starts no further exchange on a connection. A connection without an exchange is closed now. If an exchange uses the connection, the
+    /// connection is closed after its last exchange: see ``release(_:idleTime:)``.
     func drain(_ connection: Connection) { perform(state.withLock { $0.machine.drain(connection, of: connection.route) }) }
 
     /// Removes a connection that was lost during an exchange, or is closed after its exchange.

@@ -109,7 +109,7 @@ extension PoolMachine {
             return .inUse
         }
         guard idleTime > .zero else { return .close(remove(link, of: key)) }
-        // A connection that takes no exchange makes room for a usable connection.
+        // If the connection takes no exchange, the connection makes room for a usable connection.
         let isUseless = !table[slot].hasRoom && groups.values[index].queue.needsAttempt
         if isUseless || isRoomNeeded() { return .close(remove(link, of: key)) }
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))

@@ -273,8 +273,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return work
     }
 
-    /// Returns whether a queued exchange needs another connection, and whether its origin may have another connection. An idle
-    /// connection that the waiter can't use is closed to make room.
+    /// Returns whether a queued exchange needs another connection, and whether its origin may have another connection. To make room, an
+    /// idle connection can be closed if the waiter can't use the connection.
     func canUseConnection(_ key: Key) -> Bool {
         guard let index = groups.index(forKey: key), groups.values[index].queue.needsAttempt else { return false }
         return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty

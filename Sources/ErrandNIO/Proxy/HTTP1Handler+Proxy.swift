@@ -8,8 +8,8 @@ extension HTTP1Handler {
     /// rest of a longer body nor a further request. For example, squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
-    /// Handles the head of a proxy's response with the status 407. The proxy has not passed on the request. The request is sent again with
-    /// credentials, or fails.
+    /// Responds to a proxy's challenge (407): sends the request again with credentials, or fails the exchange. The proxy has not passed the
+    /// request on.
     ///
     /// If the body of the request and the rest of the response are short, the connection is reused. Otherwise, the request uses another
     /// connection.
@@ -34,12 +34,12 @@ extension HTTP1Handler {
         setLimitAlarm()
     }
 
-    /// The position of the exchange in progress. A proxy that sends a challenge has not passed the request on.
+    /// The position of the exchange in progress. If the proxy has sent a challenge, the proxy has not passed the request on.
     var position: ExchangePosition? {
         challengeBytes == nil ? machine.position : ExchangePosition(phase: .response, delivery: .notSent)
     }
 
-    /// Returns the failure of the deadline or limit that has passed at `now`; `nil` if none has passed.
+    /// Returns the failure for the deadline or limit that has passed at `now`; `nil` if neither has passed.
     func timeout(at now: NIODeadline) -> TransportError? {
         guard var failure = current?.timeout(at: now, position) else { return nil }
         if challengeBytes != nil { failure.message += ", while the proxy asked for credentials" }

@@ -58,7 +58,7 @@ struct ProxyDialog: Sendable {
         to fields: HTTPFields, of proxy: ProxyServer, _ method: HTTPRequest.Method, _ target: String
     ) throws(ProxyAuthorizationError) -> Bool {
         let challenges = AuthenticationChallenge.parse(fields[values: .proxyAuthenticate])
-        // A new challenge that replaces an earlier challenge is not a refusal of the credentials.
+        // If a new challenge replaces an earlier challenge, the proxy has not refused the credentials.
         let isReplaced = areEarlier && challenges != lastChallenges
         areEarlier = false
         if sent != nil, !isReplaced { refusals += 1 }

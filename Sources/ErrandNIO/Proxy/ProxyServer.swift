@@ -29,7 +29,7 @@ final class ProxyServer: Sendable, Hashable {
     }
 }
 
-/// The proxies of a transport. Equal settings share one ``ProxyServer``, and therefore the last challenges of the proxy.
+/// The proxies of a transport. Equal settings share a ``ProxyServer``, and therefore the last challenges of the proxy.
 final class ProxyTable: Sendable {
     /// The table is limited, because a closure that chooses a proxy for each origin may name many proxies.
     private static let limit = 64

@@ -37,7 +37,7 @@ struct ProxyFailure: Error {
     var underlying: (any Error)?
 }
 
-/// An error after which a new connection is opened. The credentials that the proxy has asked for are sent over the new connection.
+/// The error for a challenge after which a new connection is opened. The new connection sends the requested credentials.
 struct TunnelChallenged: Error {
     let dialog: ProxyDialog
 }

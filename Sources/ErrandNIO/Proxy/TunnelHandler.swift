@@ -3,8 +3,8 @@ internal import ErrandCore
 internal import NIOCore
 internal import NIOTLS
 
-/// Opens a tunnel through a proxy. The TLS and HTTP handlers are notified that the channel is active when the tunnel is open.
-/// Then this handler leaves the pipeline.
+/// Opens a tunnel through a proxy. When the tunnel is open, the TLS and HTTP handlers are notified that the channel is active. Then this
+/// handler leaves the pipeline.
 final class TunnelHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -44,9 +44,8 @@ struct CertificateRules {
         return false
     }
 
-    /// Returns the first name in `names` that an authority with this certificate may not sign for
-    /// ([RFC 5280, section 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if there is no such
-    /// name.
+    /// Returns the first name in `names` that the name constraints of this certificate do not allow ([RFC 5280, section
+    /// 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if there is no such name.
     func firstForbidden(_ names: [AlternativeName]) -> AlternativeName? {
         guard let value = extensions[Self.nameConstraints] else { return nil }
         var outer = DERReader(value)

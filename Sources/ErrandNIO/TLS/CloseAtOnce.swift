@@ -9,8 +9,8 @@ extension ChannelHandlerContext {
     /// server, which comes after all unread bytes. A client does not need this message ([RFC 8446, section
     /// 6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
     ///
-    /// An HTTP/2 connection first closes slowly: the connection continues to read for ``HTTP2Limits/closeTimeout``. A connection
-    /// that is closed with unread bytes is reset. The reset can delete the GOAWAY frame before the other side has read the frame.
+    /// An HTTP/2 connection first closes slowly: the connection continues to read for ``HTTP2Limits/closeTimeout``. If a connection is
+    /// closed with unread bytes, the connection is reset. The reset can delete the GOAWAY frame before the other side has read the frame.
     /// No caller waits for this time, because a shutdown closes immediately.
     func closeAtOnce() {
         // If the proxy also uses TLS, the pipeline has two TLS handlers. The first handler belongs to the proxy. A close from the

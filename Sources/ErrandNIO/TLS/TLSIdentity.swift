@@ -82,8 +82,8 @@ struct TLSIdentity: Sendable {
     ) throws {
         let (origin, validates) = (handshake.side, handshake.kind.validates)
         let host = String(CertificateNames.withoutTrailingDot(origin.bareHost))
-        // SNI does not allow addresses (RFC 6066, section 3). A host that is neither a name nor an address is compared as a name, and
-        // matches no certificate.
+        // SNI does not allow addresses (RFC 6066, section 3). If the host is neither a name nor an address, the host is compared as a name,
+        // and matches no certificate.
         let address = try? IPAddress(host)
         let name = (try? SocketAddress(ipAddress: host, port: 0)) == nil && address == nil ? host : nil
         let pins = settings.pins.flatMap { $0.pins(for: origin.host).isEmpty ? nil : $0 }

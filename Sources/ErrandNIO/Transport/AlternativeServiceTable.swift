@@ -16,7 +16,7 @@ final class AlternativeServiceTable: Sendable {
         let received: Duration
     }
 
-    /// The largest number of origins. The origin whose services were announced or requested least recently is removed first.
+    /// The largest number of origins. If there are more origins, the origin with the least recent announcement or request is removed.
     static let originLimit = 1024
     /// The maximum length of a field value that is kept: 4 KiB. A longer value is treated as `clear`.
     static let valueBytes = 4096

@@ -9,12 +9,12 @@ internal import Synchronization
 /// try await withTaskExecutorPreference(transport.executors[0]) { try await stack.send(request) }
 /// ```
 ///
-/// If the caller runs on one of the transport's event loops, the transport prefers connections of this loop, and opens new connections
-/// on this loop. Code that runs on an event loop must not block, because every connection of the loop waits for that code.
+/// If the caller runs on one of the transport's event loops, the transport prefers connections of this loop, and opens new connections on
+/// this loop. Code on an event loop must not block, because every connection of the loop waits for that code.
 ///
-/// The event loops of SwiftNIO are serial executors, for actors. If a function that belongs to no actor continues, the job of a serial
-/// executor is enqueued again. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all queued
-/// jobs.
+/// The event loops of SwiftNIO are serial executors, for actors. On a serial executor, the job of a function without an actor is enqueued
+/// again when the function continues. Therefore this type is a task executor, which queues jobs and gives the loop one closure for all
+/// queued jobs.
 public final class EventLoopExecutor: TaskExecutor {
     private let queue: JobQueue
     private let turn: @Sendable () -> Void
@@ -55,7 +55,7 @@ private final class JobQueue: Sendable {
         }
     }
 
-    /// Runs the queued jobs. Jobs that are added during the run are run later, because the loop also runs connections.
+    /// Runs the queued jobs. If jobs are added during the run, these jobs run later, because the loop also runs connections.
     func runTurn() {
         let count = state.withLock(\.waiting.count)
         for _ in 0..<count {

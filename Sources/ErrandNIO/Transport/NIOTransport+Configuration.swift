@@ -12,9 +12,8 @@ extension NIOTransport {
         /// for `http` URLs.
         ///
         /// The server limits the number of concurrent requests on a connection of HTTP/2. If the server states no limit, the transport
-        /// sends up to 100 concurrent requests. The transport never sends more than 4096 concurrent requests. In HTTP/2, a response
-        /// whose body nobody reads takes up to 1 MiB of memory. In HTTP/1.1, such a response takes up to 64 KiB, and up to 512 KiB
-        /// after the first read.
+        /// sends up to 100 concurrent requests. The transport never sends more than 4096 concurrent requests. In HTTP/2, an unread body
+        /// takes up to 1 MiB of memory. In HTTP/1.1, an unread body takes up to 64 KiB, and up to 512 KiB after the first read.
         public var allowsHTTP2 = true
         /// Whether the transport uses HTTP/2 for `http` URLs, without negotiation: false by default. The servers must support this use
         /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to `https`,
@@ -29,9 +28,9 @@ extension NIOTransport {
         /// - the open connection has one of these addresses and the same port, and
         /// - the certificate of the open connection names both hosts.
         ///
-        /// A connection that opens during the lookup can also be used. If the shared connection has no room, a request gets a connection
-        /// to its own host. ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared connection is
-        /// open, later requests use this connection without a lookup.
+        /// If a connection opens during the lookup, this connection can also be used. If the shared connection has no room, a request gets
+        /// a connection to its own host. ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared
+        /// connection is open, later requests use this connection without a lookup.
         ///
         /// Only `https` origins whose host is a name share connections, and only direct connections are shared. IP addresses, and
         /// connections through a proxy, are excluded. Hosts with ``ErrandCore/TLSSettings/pins``, or in

@@ -16,26 +16,26 @@ internal import Synchronization
 /// back-pressure in both directions. Up to 64 KiB of a response are received before its body is read, and up to 512 KiB afterwards.
 /// The transport does not follow redirects, and does not decode content.
 ///
-/// A server may close a reused connection at the moment when a request is sent. If no byte of a response was received, and the request
-/// may be sent again, the request is sent once more over another connection. A request of any method is also sent once more if its body
-/// can be sent again and the server refuses the request as misdirected (421; [RFC 9110, section
-/// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
+/// A server may close a reused connection at the moment when a request is sent. If no byte of a response was received, and the request may
+/// be sent again, the request is sent once more over another connection. A server may also refuse a request as misdirected (421; [RFC 9110,
+/// section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If the body of this request can be sent again, the request is
+/// sent once more, with any method.
 ///
-/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. All requests to an origin then share one connection, up to the number of
-/// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB
-/// of a response is received before its body is read. An unread body does not hold back other responses. A request that the server
-/// reports as not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)) is
-/// sent once more, with any method. A request that asks for another protocol (``ErrandCore/UpgradeRequest``) uses a connection of
-/// HTTP/1.1. A request that a server refuses with `HTTP_1_1_REQUIRED` ([RFC 9113, section
-/// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)) is sent once more over a connection of HTTP/1.1. Further requests to the origin
-/// use HTTP/1.1 as long as that connection is open.
+/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. All requests to an origin then share one connection, up to the number of streams
+/// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
+/// response is received before its body is read. An unread body does not hold back other responses. If the server reports that a request
+/// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), the request
+/// is sent once more, with any method. If a request asks for another protocol (``ErrandCore/UpgradeRequest``), the request uses a
+/// connection of HTTP/1.1. If a server refuses a request with `HTTP_1_1_REQUIRED` ([RFC 9113, section
+/// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), the request is sent once more over a connection of HTTP/1.1. Further requests to
+/// the origin use HTTP/1.1 as long as that connection is open.
 ///
 /// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
 /// HTTP/2. Then the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened immediately. The
 /// transport remembers the choices of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
-    /// A task executor for each event loop. A call that runs on such an executor needs no change of threads.
+    /// A task executor for each event loop. On such an executor, a call needs no change of threads.
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
@@ -155,10 +155,9 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// - Parameters:
     ///   - origin: the scheme, host and port to connect to.
     ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
-    /// - Throws: ``ErrandCore/TransportError`` if a connection that this call opens fails, or if the transport was shut down. This
-    ///   error has no request, and its description begins with the origin. `CancellationError` if the task is cancelled. Connections
-    ///   that were opened before the error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't
-    ///   be used.
+    /// - Throws: ``ErrandCore/TransportError`` if a new connection fails, or if the transport was shut down. This error has no request, and
+    ///   its description begins with the origin. `CancellationError` if the task is cancelled. Connections that were opened before the
+    ///   error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
         try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)

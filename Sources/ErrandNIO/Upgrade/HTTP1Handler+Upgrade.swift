@@ -20,8 +20,8 @@ extension HTTP1Handler {
         let (input, output) = (ExchangeBodySource(exchange, current.attempt, on: connection), UpgradedOutput())
         let received = ActiveExchange.Head(head, to: exchange.request.method)
         self.current?.upgrade(received, input, output)
-        // The end of the server's direction must not end the client's direction. NIOSSL would then wait for the rest of a broken
-        // connection.
+        // The end of the server's direction must not end the client's direction. With TLS, this option is not set, because NIOSSL would
+        // wait for the rest of a broken connection.
         if !isSecure { try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true) }
         receiveUpgraded(rest)
         var response = Response(
@@ -95,7 +95,7 @@ extension HTTP1Handler {
         end(exchange, because: nil)
     }
 
-    /// Handles the loss or the end of the whole connection.
+    /// Ends the upgraded exchange after the whole connection has ended or was lost.
     func loseUpgraded(_ error: (any Error)?) {
         guard let current, let position = machine.position else { return close() }
         if error == nil, machine.endsInOrder(isSecure: isSecure) {

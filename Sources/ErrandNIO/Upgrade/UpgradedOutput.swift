@@ -46,7 +46,7 @@ struct UpgradedWrites: Sendable {
     mutating func close(_ failure: any Error) { (chunks, ends, self.failure) = ([], false, failure) }
 }
 
-/// The written half of an upgraded connection. Any task may add bytes, and the connection's event loop takes them.
+/// The written half of an upgraded connection. Any task may add bytes, and the connection's event loop takes the bytes.
 ///
 /// The event loop takes all bytes in one turn. Therefore bytes are written in the order of the calls, from the event loop and from other
 /// threads.

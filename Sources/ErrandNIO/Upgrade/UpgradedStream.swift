@@ -8,7 +8,7 @@ internal import Synchronization
 /// after the first read. When the last reference to the stream is released, the connection is closed.
 ///
 /// Over TCP, each direction ends independently. Over TLS, the end of the server's direction ends both directions ([RFC 5246, section
-/// 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)). A connection that ends without a `close_notify` is a failure.
+/// 7.2.1](https://www.rfc-editor.org/rfc/rfc5246#section-7.2.1)). An end without a `close_notify` is a failure.
 final class UpgradedStream: DuplexStream, ReadyBodySource {
     private let exchange: Exchange
     private let connection: Connection
@@ -37,8 +37,8 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
 
     /// Writes `data`. Returns when at most 256 KiB of written bytes are unsent.
     ///
-    /// A call that is cancelled before it begins writes nothing. A call that is cancelled while it waits has queued all of `data`. These
-    /// bytes are written after the bytes of earlier calls.
+    /// If a call is cancelled before it begins, nothing is written. If a call is cancelled while it waits, all of `data` is already queued.
+    /// These bytes are written after the bytes of earlier calls.
     ///
     /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream has ended, or if writing to the
     ///   stream has ended; `CancellationError` if the task is cancelled.
@@ -74,7 +74,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
         try await output.window.wait(upTo: 0)
     }
 
-    /// Closes the connection. Written bytes that the network has not taken are lost. The exchange ends as complete.
+    /// Closes the connection. Written bytes are lost if the network has not taken the bytes. The exchange ends as complete.
     func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
         let failure = failure("the stream was closed before")

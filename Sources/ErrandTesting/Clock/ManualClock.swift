@@ -98,7 +98,7 @@ public final class ManualClock: Clock, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Advances the time by `duration`, and wakes the sleeping tasks that are due. The task that is due first is woken first.
+    /// Advances the time by `duration`, and wakes the sleeping tasks that are due. The tasks are woken in the order of their due times.
     /// `duration` must be at least zero.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "duration must be at least zero (is \(duration.inWords))")

@@ -19,7 +19,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
     private struct Criterion: Sendable {
         let name: String
         let needsBody: Bool
-        /// Returns the part of the request that the criterion compares, without secrets; `nil` if the part is not shown.
+        /// Returns the compared part of the request, without secrets; `nil` if the part is not shown.
         let sent: @Sendable (RecordedRequest) -> String?
         let matches: @Sendable (RecordedRequest) -> Bool
     }
@@ -156,8 +156,8 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
         }
     }
 
-    /// Matches requests whose multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) has a part with this name, this
-    /// file name and this text. If `fileName` or `text` is `nil`, any file name or text matches.
+    /// Matches requests whose multipart body ([RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)) has a part with this name, this file name
+    /// and this text. `nil` matches any value of `fileName` or `text`.
     public static func part(named name: String, fileName: String? = nil, text: String? = nil) -> RequestMatcher {
         let more = (fileName.map { " of the file \($0)" } ?? "") + (text == nil ? "" : " with its text")
         return RequestMatcher("part \(name)\(more)", needsBody: true) { recorded in
@@ -176,15 +176,15 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
 
     // MARK: Combining
 
-    /// Matches requests that both matchers match.
+    /// Matches requests that meet both criteria.
     public static func && (first: RequestMatcher, second: RequestMatcher) -> RequestMatcher {
         RequestMatcher(.all(first.conjuncts + second.conjuncts))
     }
 
-    /// Matches requests that at least one of the matchers matches.
+    /// Matches requests that meet at least one of the criteria.
     public static func || (first: RequestMatcher, second: RequestMatcher) -> RequestMatcher { RequestMatcher(.any([first, second])) }
 
-    /// Matches requests that `matcher` does not match.
+    /// Matches requests that do not meet the criterion.
     public static prefix func ! (matcher: RequestMatcher) -> RequestMatcher { RequestMatcher(.not(matcher)) }
 
     private var conjuncts: [RequestMatcher] {

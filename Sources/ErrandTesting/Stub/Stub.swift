@@ -26,7 +26,7 @@ public struct Stub: Sendable, CustomStringConvertible {
         self.path = path.map { PathPattern($0) }
     }
 
-    /// Creates a stub for the requests that `matcher` matches.
+    /// Creates a stub for the requests that match `matcher`.
     public init(matching matcher: RequestMatcher) { (self.matcher, path) = (matcher, nil) }
 
     /// Returns this stub with an additional criterion: a request must also match `matcher`.
@@ -36,7 +36,7 @@ public struct Stub: Sendable, CustomStringConvertible {
         return copy
     }
 
-    /// Returns this stub with an alternative criterion: the stub also matches each request that `matcher` matches.
+    /// Returns this stub with an alternative criterion: a request may match `matcher` instead.
     public func or(_ matcher: RequestMatcher) -> Stub {
         var copy = self
         copy.matcher = self.matcher || matcher

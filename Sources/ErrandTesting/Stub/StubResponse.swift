@@ -148,7 +148,7 @@ public struct StubResponse: Sendable {
         return (head, body)
     }
 
-    /// Never responds: the request waits until the caller is cancelled or the deadline passes.
+    /// Sends no response: the request waits until the caller is cancelled or the deadline passes.
     public static let never = StubResponse { _ in
         try await untilCancelled()
     }
@@ -163,11 +163,11 @@ public struct StubResponse: Sendable {
         }
     }
 
-    /// Responds with a head and a body from a closure that can read the request's body while the body arrives.
+    /// Responds with a head and a body from a closure. The closure can read the request's body while that body arrives.
     ///
-    /// The request and the response can be open at the same time. The closure is called before the request's body is read. The
-    /// source that the closure returns may read the source of the request's body. When the response's body is read to its end or
-    /// abandoned, both sources are released.
+    /// The request and the response can be open at the same time. The closure is called before the request's body is read. The returned
+    /// source may read the source of the request's body. When the response's body is read to its end or abandoned, both sources are
+    /// released.
     public static func streaming(
         _ respond: @escaping @Sendable (RecordedRequest, any BodySource) async throws -> (head: HTTPResponse, body: any BodySource)
     ) -> StubResponse {
@@ -202,7 +202,7 @@ public struct StubResponse: Sendable {
     /// Returns this response with a body that fails after its first `count` bytes. `count` must be at least 0.
     ///
     /// - Parameter failure: the error of the body. `nil`, the default, means a ``/ErrandCore/TransportError`` with the code
-    ///   `connectionLost`. A ``/ErrandCore/RequestFailure`` without a request gets the request.
+    ///   `connectionLost`. If the error is a ``/ErrandCore/RequestFailure`` without a request, the request is added to the error.
     public func breaking(afterBytes count: Int, with failure: (any Error)? = nil) -> StubResponse {
         precondition(count >= 0, "afterBytes must be at least 0 (is \(count))")
         let failure =

@@ -36,7 +36,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private enum Choice {
         case response(StubResponse, RecordedRequest)
         case none
-        /// A stub that may match needs the body.
+        /// A stub may match, but needs the body.
         case needsBody
     }
 

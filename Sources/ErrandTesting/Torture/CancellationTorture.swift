@@ -24,10 +24,9 @@ internal import Synchronization
 ///
 /// The procedure ends when several runs in a row finish with fewer than k jobs.
 ///
-/// A cancelled run must end with a correct result or with `CancellationError`, but with no other error. A run that is not
-/// cancelled must end with a correct result. Each run must end within ``hangLimit``. A cancelled run must end within
-/// ``lateJobs`` further jobs. A run with reads that ignore cancellation needs more jobs. Use `check` for all other conditions
-/// after a run.
+/// A cancelled run must end with a correct result or with `CancellationError`, but with no other error. An uncancelled run must end with a
+/// correct result. Each run must end within ``hangLimit``. A cancelled run must end within ``lateJobs`` further jobs. If reads ignore
+/// cancellation, a run needs more jobs. Use `check` for all other conditions after a run.
 ///
 /// The procedure counts only the jobs of the scenario's task and of its child tasks. Other jobs are not counted: jobs of actors
 /// with their own executors (such as the main actor), of unstructured tasks, and of event loops. Therefore, a scenario that works in

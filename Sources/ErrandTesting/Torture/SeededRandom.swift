@@ -18,7 +18,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 }
 
-/// A ``SeededGenerator`` that tasks can share, for functions that take their randomness as a parameter.
+/// A ``SeededGenerator`` that tasks can share, for functions with a `random` parameter.
 ///
 /// ```swift
 /// let random = SeededRandom(seed: 7)

@@ -193,7 +193,7 @@ final class Exchange: ReadyBodySource {
     }
 
     /// Suspends or resumes the task. Two threads may decide at the same time. Therefore, the last decision is read under a lock. The same
-    /// lock orders the calls of the task.
+    /// lock keeps the calls to the task in order.
     private func adjustFlow() {
         isSuspended.withLock { isSuspended in
             let mustWait = machine.withLock(\.isHeldBack)

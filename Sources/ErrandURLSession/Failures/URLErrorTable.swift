@@ -30,7 +30,7 @@ enum URLErrorTable {
         /// Returns the reason for an error of this row: the row's text, and the reasons of the underlying errors. The reason has no
         /// secrets. The reason of an unknown error contains the number of the error.
         func message(for error: SessionError) -> String {
-            // If the error of CFNetwork is unknown, this row may come from the underlying error of the system.
+            // If the error of CFNetwork is unknown, the row may come from the underlying error of the system.
             let isUnknown = self == URLErrorTable.unknown || (number == URLErrorTable.unknown.number && text.isEmpty)
             let isExplained = error.networkNumber.flatMap { URLErrorTable.refined($0) } != nil
             var reasons = [isUnknown && !isExplained ? URLErrorTable.textOfUnknown(error) : text]

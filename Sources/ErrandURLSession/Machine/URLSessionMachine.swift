@@ -3,7 +3,7 @@ internal import ErrandCore
 /// The decisions for one task of `URLSession`. This value has no locks, no tasks and none of Apple's types.
 ///
 /// Each callback of the session and each call of a reader is a method. A method returns the actions that the exchange must carry out after
-/// it has released its lock. Every method may be called in every state, and in any order. Callbacks after the end return no action.
+/// the release of its lock. Every method may be called in every state, and in any order. Callbacks after the end return no action.
 ///
 /// - `HeadWaiter`: the caller that waits for the head of the response.
 /// - `ChunkWaiter`: the reader that waits for the next chunk of the body.
@@ -115,8 +115,9 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         case presentClientCertificate
     }
 
-    /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. The default handling returns
-    /// the response that has the HTTP challenge. For a server's certificate, the default handling is the session's validation.
+    /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. For an HTTP challenge, the
+    /// default handling returns the response with the challenge. For a server's certificate, the default handling is the session's
+    /// validation.
     ///
     /// After the response has been received, a challenge means that the session would send the request again. The received
     /// response is then treated as complete.
@@ -244,7 +245,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             let actions = deliver(redirect, to: waiter)
             return actions + (refusedRedirect == nil && redirect.wireLength != 0 ? end(by: .droppedBody) : end(.complete))
         case .receiving(let receiving):
-            // A server that does not want the rest of the request may close the connection after its response (RFC 9113, 8.1).
+            // If a server does not want the rest of the request, the server may close the connection after its response (RFC 9113, 8.1).
             guard let error, receiving.missingBytes != 0 || upload.hasReportedEnd else { return finishReceiving() }
             return end(by: .session(error))
         }
@@ -263,8 +264,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     /// Returns the next chunk, the end or the failure. `nil` if the reader must wait. Queued chunks come before the end.
     ///
-    /// The end is returned only after its events were recorded. An app that has read the whole body can rely on the metadata of the
-    /// exchange.
+    /// The end is returned only after its events were recorded. After an app has read the whole body, the metadata of the exchange is
+    /// complete.
     ///
     /// - Parameter waiter: kept until the next event, if the reader must wait.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (UnreadBody<ChunkWaiter>.Read?, [Action]) {
@@ -275,7 +276,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     // MARK: - Giving up
 
-    /// Records that the task that waits for the response, or reads it, was cancelled. Queued chunks are dropped.
+    /// Records that the caller was cancelled, while waiting for the response or reading the response. Queued chunks are dropped.
     mutating func cancel() -> [Action] {
         body.drop(because: CancellationError())
         return fail(.cancelled)

@@ -10,9 +10,9 @@ public import Foundation
 extension HTTPURLResponse {
     /// Creates a response of Foundation from the head of a response. `nil` if Foundation refuses the head.
     ///
-    /// Foundation keeps one value for each name: the values of fields with the same name are joined with `, `, and the order of the fields
-    /// is lost. The inverse, `HTTPResponse(_:)`, separates only the values of `Set-Cookie` again. The reason phrase of the status is lost.
-    /// The version is always HTTP/1.1, because a head has no version.
+    /// Foundation keeps one value for each name. The values of fields with the same name are joined with `, `. The order of the fields is
+    /// lost. The inverse, `HTTPResponse(_:)`, separates only the values of `Set-Cookie` again. The reason phrase of the status is lost. The
+    /// version is always HTTP/1.1, because a head has no version.
     ///
     /// - Parameters:
     ///   - response: the head.

@@ -83,10 +83,9 @@ extension Request {
     /// The method, the URL, the header fields and the body are copied. A body stream can be sent only once. The cache policy and the
     /// settings of the network are not copied: use the options and the middleware of this library.
     ///
-    /// A `timeoutInterval` that differs from the default of `URLRequest`, 60 seconds, becomes the phase limits of the request: the limits
-    /// `connect`, `firstByte`, `idleRead` and `idleWrite` of `options.phaseTimeouts` have this duration. Like `timeoutInterval`, these
-    /// limits begin again with each chunk of a body. The default, zero and an infinite interval set no limit: then only the timeouts of the
-    /// stack apply.
+    /// If `timeoutInterval` differs from the default of `URLRequest`, 60 seconds, the interval sets the phase limits of the request:
+    /// `connect`, `firstByte`, `idleRead` and `idleWrite` of `options.phaseTimeouts`. Like `timeoutInterval`, these limits begin again with
+    /// each chunk of a body. The default, zero and an infinite interval set no limit: then only the timeouts of the stack apply.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError`` if the request has no URL, or a URL that is not `http` or `https`;
     ///   ``/ErrandCore/TransportError`` with the code `invalidRequest` for an invalid method or header field.

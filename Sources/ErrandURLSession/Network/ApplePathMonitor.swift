@@ -10,8 +10,8 @@ internal import Synchronization
 /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
 /// ```
 ///
-/// Until the system has reported a path, the path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied. A path that first needs a
-/// connection, such as a VPN on demand, is satisfied too, because only a request opens this connection.
+/// Until the system has reported a path, the path is ``/ErrandCore/NetworkPath/unknown``, which is satisfied. If a path first needs a
+/// connection, such as a VPN on demand, the path is also satisfied, because only a request opens this connection.
 public final class ApplePathMonitor: NetworkPathMonitor, CustomStringConvertible {
     fileprivate static let shared = SharedObject { ApplePathMonitor() }
 

@@ -10,8 +10,8 @@ struct SessionAbilities: Sendable {
     let declaresStreamLength: Bool
     /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
     let streamNeedsOwnSession: Bool
-    /// Whether the session sends a request without a body again, with any method, if the server closes a kept connection before the
-    /// response. A session without earlier tasks has no kept connection.
+    /// Whether the session repeats requests without a body. If the server closes a kept connection before the response, such a session
+    /// sends the request again, with any method. A session without earlier tasks has no kept connection.
     let repeatsWithoutBody: Bool
     /// Whether the session drops the fraction of a second of an idle timeout. Then a timeout below 1 s would end each task immediately.
     let countsWholeSeconds: Bool
@@ -29,8 +29,8 @@ struct SessionAbilities: Sendable {
         case stream
     }
 
-    /// Whether a request needs a session of its own: a stream, or a request that the session could send a second time although its method
-    /// is not idempotent.
+    /// Whether a request needs a session of its own. A reason can be a stream as the body. Another reason is that a shared session could
+    /// repeat a request that is not idempotent.
     func needsOwnSession(_ method: String, body: Body) -> Bool {
         switch body {
         case .stream: streamNeedsOwnSession

@@ -86,7 +86,7 @@ struct ServerAssessment: Sendable {
     let trust: ServerTrust
     /// The decision of the transport alone.
     let decision: ServerTrustPolicy.Decision
-    /// Returns the decision if the request accepts the server. `nil` if a pin refuses the server, which no request can change.
+    /// Returns the decision if the request accepts the server. `nil` if a pin refuses the server. No request can change this refusal.
     let acceptance: (@Sendable () -> ServerTrustPolicy.Decision)?
 
     /// Returns the decision after the closure of a request has decided, or has failed.

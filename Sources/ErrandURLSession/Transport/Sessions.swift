@@ -32,7 +32,8 @@ final class Sessions: Sendable {
     }
 
     /// Creates the tasks of all transports, and invalidates their sessions. On Linux, the creation of a task waits for a stream that
-    /// another task sends. The body of that stream comes from a thread of Swift's concurrency. Therefore, none of these threads may wait.
+    /// another task sends. The body of that stream comes from a thread of Swift's concurrency. Therefore, the creation of a task must not
+    /// block such a thread.
     private static let queue = DispatchQueue(label: "errand.url-sessions")
 
     private let state = Mutex(State())
@@ -52,7 +53,7 @@ final class Sessions: Sendable {
         (self.tls, self.configure) = (tls, configure)
     }
 
-    /// Returns settings that switch off the features of the session that the middleware of this library replaces.
+    /// Returns settings without the session's features that this library's middleware replaces.
     static func settings(_ base: URLSessionConfiguration, tls: SessionTLS = .system, idleTimeout: Duration?) -> URLSessionConfiguration {
         let settings = base.copy() as? URLSessionConfiguration ?? .ephemeral
         settings.urlCache = nil
