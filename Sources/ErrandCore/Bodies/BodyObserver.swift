@@ -10,7 +10,7 @@ public enum BodyEvent: Sendable {
     /// The body has ended, has failed, or was abandoned. Trailer fields are reported only if the body is complete and has such
     /// fields.
     ///
-    /// A cancelled read fails the body with `CancellationError`. A body that is not read is abandoned.
+    /// A cancelled read fails the body with `CancellationError`. If the body is not read, the outcome is `abandoned`.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
 }
 

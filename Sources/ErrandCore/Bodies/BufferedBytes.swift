@@ -48,7 +48,7 @@ struct BufferedBytes: Sendable {
     /// Whether the reader has reached the end.
     var isRead: Bool { use.map { $0.phase == .over } ?? true }
 
-    /// Returns true for the first caller only.
+    /// Claims the body for a reader. Returns true for the first caller only.
     func claim() -> Bool { use?.change(from: .unread, to: .claimed) ?? true }
 
     /// Returns the bytes, then `nil`. Only the reader calls this function.

@@ -107,7 +107,7 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // The new number matches no part. So reading the last part now throws an error, like reading an earlier part.
+            // No part has the new number. Therefore a read of the last part now throws an error, as a read of an earlier part does.
             number += 1
             return nil
         }

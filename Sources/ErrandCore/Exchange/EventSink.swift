@@ -24,12 +24,11 @@ internal import Synchronization
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
-/// event of the exchange is the end of that step. A step that is not needed has no events: `dns` if the host is an address,
-/// `tls` if the scheme is `http`. Another attempt to connect may repeat the events. If another connection becomes free before
-/// the new connection is open, the exchange may use the free connection.
+/// event of the exchange is the end of that step. An unneeded step has no events: `dns` if the host is an address, `tls` if the scheme
+/// is `http`. Another attempt to connect may repeat the events. If another connection becomes free before the new connection is open,
+/// the exchange may use the free connection.
 ///
-/// A transport that learns the steps only at the end reports all of them with `timings`, once for each exchange and directly before
-/// `end`.
+/// If a transport learns the steps only at the end, the transport reports all steps with one `timings` event, directly before `end`.
 ///
 /// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
 /// connection, a new exchange begins, with a new number.

@@ -10,7 +10,7 @@ protocol CallObservation: AnyObject, Sendable {
     func recordSensitivity(_ names: Sensitivity)
 }
 
-/// A call and one of its observers. Only this class knows all kinds of ends. This class decides once how the call has ended.
+/// A call and one of its observers. Only this class knows all ways in which a call can end, and decides once how the call has ended.
 ///
 /// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a
 /// generic class.

@@ -67,8 +67,8 @@ extension RequestFailure {
     /// The request as text for the beginning of a description: `GET https://a.example/: `. Empty if the request is not known.
     public var shownRequest: String { request.map { "\($0): " } ?? "" }
 
-    /// The earlier attempts and the reason why there is no further attempt, as text for the end of a description; empty if
-    /// `retry` did nothing.
+    /// Text for the end of a description: the earlier attempts, and the reason why there is no further attempt. Empty if `retry` did
+    /// nothing.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 }
 

@@ -198,7 +198,7 @@ extension StatusError: NumberedFailure {
     }
 }
 
-/// Returns what a person can do after a response with an error; `nil` if only a developer can help.
+/// Returns the advice for a person after a response with an error; `nil` if only a developer can help.
 ///
 /// - Parameters:
 ///   - retryAfter: the wait that the server asks for; `nil` if the server asks for no wait.

@@ -59,8 +59,8 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The option, and what the option needs.
     public var failureReason: String? { "The option '\(option)' needs \(need)." }
 
-    /// Returns the transport of this library that has all of these capabilities, as the end of the sentence; `nil` if no transport has
-    /// all of them.
+    /// Returns the end of the remedy, which names a transport of this library with all of these capabilities; `nil` if there is no such
+    /// transport.
     private static func holder(of capabilities: TransportCapabilities) -> String? {
         let holders: [(TransportCapabilities, String)] = [
             ([.networkAccess, .waitsForConnectivity, .serverTrust], "URLSessionTransport on Apple's platforms"),

@@ -29,7 +29,7 @@ package struct CallState: Sendable {
 
     /// The nearest observer in the outer layers; `nil` if there is no such observer.
     var observation: (any CallObservation)?
-    /// Reads the error of the back end from the body of a refused response; `nil` unless the client has an error envelope.
+    /// Reads the error of the back end from the body of a refused response; `nil` if the client has no error envelope.
     package var serviceErrors: ServiceErrorReader?
 
     init() {}
@@ -50,7 +50,7 @@ package final class ServiceErrorReader: Sendable {
     package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
 }
 
-/// The limits that apply to each exchange of a stack, unless the request has its own limits.
+/// The limits for each exchange of a stack. If a request has its own limits, the request's limits apply instead.
 package final class StackLimits: Sendable {
     package let limits: PhaseTimeouts
 

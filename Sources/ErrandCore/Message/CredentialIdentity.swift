@@ -44,7 +44,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
         self.parts = parts.map { OctetKey($0) }
     }
 
-    /// Whether the identity is the same in other runs and in other processes.
+    /// Whether the identity is durable: other runs and other processes find the same account by the identity.
     public var isDurable: Bool { account != nil }
 
     /// The octets of a durable identity, the same in all runs, processes and versions of this library; `nil` for a volatile identity.

@@ -20,8 +20,8 @@ internal import Darwin
 /// are removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old
 /// records or the new records. The file has at most `limitBytes` octets. Replace the records before the file is full.
 ///
-/// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read it
-/// (mode 0600).
+/// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read and
+/// write the file (mode 0600).
 final class JournalFile: Sendable {
     private struct State {
         var file: PartialFile

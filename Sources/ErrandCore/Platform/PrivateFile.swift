@@ -11,7 +11,7 @@ internal import Darwin
 /// The file is replaced as a whole, and forced to the disk before the call returns. The system's calls run on threads that may
 /// block.
 package enum PrivateFile {
-    /// The maximum number of bytes to read, unless a caller gives another limit: 1 MiB.
+    /// The default limit of ``read(_:limitBytes:)`` and ``reserve(_:limitBytes:)``: 1 MiB.
     package static let limitBytes = 1 << 20
 
     /// Returns the bytes of the file; `nil` if there is no file.

@@ -1,4 +1,4 @@
-/// The rules that decide which requests go through which proxy.
+/// The rules that choose a proxy, or a direct connection, for each request.
 ///
 /// ```swift
 /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128))

@@ -90,7 +90,7 @@ struct AddressCache: Sendable {
         let port: Int
     }
 
-    /// A lookup. Later callers join the lookup, unless the cache was flushed after the lookup began.
+    /// A lookup, which later callers join. If the cache is flushed, callers after the flush begin another lookup.
     struct Flight: Hashable, Sendable {
         let key: Key
         fileprivate let generation: Int
@@ -123,7 +123,7 @@ struct AddressCache: Sendable {
 
     func flight(for key: Key) -> Flight { Flight(key: key, generation: generation) }
 
-    /// Keeps the result of a lookup, unless the result is empty, or the cache was flushed after the lookup began.
+    /// Keeps the result of a lookup. If the result is empty, or the cache was flushed after the lookup began, keeps nothing.
     mutating func keep(_ addresses: [IPAddress], of flight: Flight, at now: Duration) {
         guard flight.generation == generation, !addresses.isEmpty else { return }
         let entry = Entry(addresses: addresses, expiry: now + timeToLive)

@@ -1,7 +1,7 @@
 internal import ErrandFormats
 
-/// Decides whether a text without a known syntax, such as a string in JSON or the title of a problem, seems to contain a secret and its
-/// name. Such a text is hidden completely.
+/// Decides whether a text without a known syntax seems to contain a secret and its name. The text may be a string in JSON or the title
+/// of a problem. A text with such a secret is hidden completely.
 package struct SecretMention {
     private let sensitivity: Sensitivity
     /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are so common that their values

@@ -21,7 +21,7 @@ final class PhaseWatch: EventSink {
     ///
     /// - Parameters:
     ///   - reportsPhases: whether the transport reports when the head was sent, and when the whole request was sent.
-    ///   - sink: another sink, which receives the same events.
+    ///   - sink: another sink, which receives every event too.
     init(_ limits: PhaseTimeouts, reportsPhases: Bool, sink: (any EventSink)?) {
         let limits = limits.bounded
         self.limits = limits
