@@ -1,4 +1,4 @@
-/// Transforms a body chunk by chunk as it is read: for decompression, for a digest, or for another encoding.
+/// A transform of a body, chunk by chunk while the body is read: for decompression, for a digest, or for another encoding.
 ///
 /// ```swift
 /// struct Capitals: BodyTransform {                        // of ASCII letters; other bytes stay as they are

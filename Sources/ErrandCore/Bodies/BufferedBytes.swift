@@ -4,7 +4,7 @@ internal import Synchronization
 struct BufferedBytes: Sendable {
     let data: Data
     let trailers: HTTPFields?
-    /// The observers, and the bytes for each of them, innermost first.
+    /// The observers, innermost first, each with the bytes for the observer.
     let taps: [BodyTap]
     /// The state of reading; `nil` for an empty body without trailers or observers.
     private let use: Use?

@@ -6,7 +6,7 @@ internal import Synchronization
 package struct CheckedBody: Sendable {
     /// The body for the first reader. Use this body in place of the body from which this value was created.
     package let body: ResponseBody
-    /// Keeps the bytes as they are read; `nil` for a body in memory, whose bytes stay available.
+    /// The recorder of the bytes that are read; `nil` for a body in memory, whose bytes stay available.
     private let recorder: Recorder?
 
     /// - Parameter limitBytes: the maximum number of bytes of a stream that are kept. If the stream is longer, no bytes are

@@ -94,7 +94,7 @@ private final class HeldBytes: Sendable {
 
     var data: Data { bytes.withLock { $0 } }
 
-    /// Returns the number of bytes.
+    /// Adds a chunk, and returns the number of bytes so far.
     func append(_ chunk: Data) -> Int {
         bytes.withLock { bytes in
             bytes.append(chunk)

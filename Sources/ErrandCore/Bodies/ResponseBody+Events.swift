@@ -34,7 +34,7 @@ extension ResponseBody {
             Iterator(body: body.makeAsyncIterator(), parser: EventStreamParser(eventLimitBytes: limitBytes))
         }
 
-        /// Reads the events of a body.
+        /// An iterator over the events of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var parser: EventStreamParser

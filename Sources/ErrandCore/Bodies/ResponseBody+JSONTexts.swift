@@ -81,7 +81,7 @@ extension ResponseBody {
             return texts
         }
 
-        /// Reads the values of a body.
+        /// An iterator over the values of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var splitter: any JSONTextSplitter

@@ -185,8 +185,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Returns an iterator for several tasks that read one after another.
     package func makeSharedIterator() -> SharedIterator { SharedIterator(makeAsyncIterator()) }
 
-    /// Reads a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy of the iterator
-    /// reads the same body.
+    /// An iterator over the chunks of a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy of
+    /// the iterator reads the same body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private enum Kind: Sendable {
             case buffered(BufferedBytes, isReader: Bool)

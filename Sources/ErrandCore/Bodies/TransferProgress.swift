@@ -54,7 +54,7 @@ package func withProgress<Value: Sendable>(
     return try await value
 }
 
-/// Counts the bytes of a body, and reports the count at limited intervals.
+/// A counter of the bytes of a body, which reports the count at limited intervals.
 final class ProgressMeter: Sendable {
     private struct State {
         var bytes: Int64 = 0

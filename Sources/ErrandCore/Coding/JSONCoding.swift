@@ -34,7 +34,8 @@ public struct JSONCoding: Sendable {
         /// is outside the years 0000 to 9999 in UTC, or is not a finite number, encoding the date throws an `EncodingError`.
         public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
 
-        /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.
+        /// Returns a form of dates: text as in ``iso8601``. If a text has no time zone, such as `2026-11-21T12:36:00`, the text is read
+        /// as a date in `zone`.
         ///
         /// Dates are written with the time zone `Z`. If a change to winter time repeats an hour, a time in that hour is read as
         /// the second occurrence.
@@ -53,7 +54,7 @@ public struct JSONCoding: Sendable {
         /// A number of seconds since 2001, the default of Swift's coders. Few servers use this form.
         public static let secondsSince2001 = Dates(form: .deferred, description: "secondsSince2001")
 
-        /// Text in a form of your own, in the letters of
+        /// Returns a form of dates: text in a pattern of your own, with the letters of
         /// [Unicode's date patterns](https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table).
         ///
         /// ```swift
@@ -74,7 +75,7 @@ public struct JSONCoding: Sendable {
             }
         }
 
-        /// Text that your closures write and read.
+        /// Returns a form of dates: text that your closures write and read.
         ///
         /// - Parameters:
         ///   - read: returns the date of a text; `nil` if the text is not a date. Called from many tasks at the same time.
@@ -88,7 +89,7 @@ public struct JSONCoding: Sendable {
     public enum Keys: Sendable {
         /// The members have the names of the properties.
         case asDeclared
-        /// The property `userName` is the member `user_name`.
+        /// Member names in snake case: `user_name` for the property `userName`.
         ///
         /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`. On
         /// reading, `image_url` becomes `imageUrl`, which does not match `imageURL`. To keep the name `imageURL`, declare a

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Shares work between callers: callers with an equal key share one run.
+/// A type that shares work between callers: callers with equal keys share one run.
 ///
 /// ```swift
 /// let flights = SingleFlight<Origin, Token>()

@@ -1,4 +1,4 @@
-/// Observes one call: the head of its response, its events, and its end, which is reported exactly once.
+/// An observer of one call: the head of its response, its events, and its end, which is reported exactly once.
 ///
 /// A middleware makes an observer for each call, and sends the request by ``HTTPSender/send(_:observedBy:)``. The middleware `log`,
 /// `metrics`, `trace`, `traceCall`, `profile` and `events` are built in this way.

@@ -150,7 +150,7 @@ public struct ExchangeTimings: Sendable, Hashable {
         return phases
     }
 
-    /// Returns the phases before `until`: first `queue`, which is the rest of the time, then the steps of connecting. At
+    /// Returns the phases before `until`: first `queue`, then the steps of connecting. `queue` is the time outside these steps. At
     /// `until`, a connection was available, or connecting failed.
     private func connecting(until: Duration) -> [(String, Duration)] {
         func length(_ start: Duration?, _ end: Duration?) -> Duration? { start.map { max(.zero, (end ?? until) - $0) } }

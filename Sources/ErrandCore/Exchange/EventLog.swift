@@ -1,7 +1,7 @@
 internal import ErrandFormats
 internal import Synchronization
 
-/// Delivers events to a sink one after another, in the order in which they are made.
+/// A queue that delivers events to a sink one after another, in the order in which the events are made.
 ///
 /// While the sink is busy, new events wait. Two rules bound the number of waiting events:
 /// - A progress event replaces the previous waiting event if both events have the same kind and exchange. The new event has the

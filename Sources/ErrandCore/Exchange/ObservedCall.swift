@@ -210,7 +210,7 @@ final class ObservedCall: CallObservation {
 }
 
 extension CallState {
-    /// Whether the call ends later than its exchange.
+    /// Returns whether the call ends later than its exchange.
     ///
     /// If true, the call ends when its value was decoded. A call with a refused response may also end when an outer
     /// `validateStatus` has searched the body for the back end's error.

@@ -61,7 +61,7 @@ extension RequestFailure {
     public var errorDescription: String? { description }
     /// Shows ``description`` alone by default, so that `dump` and debuggers show no secret.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-    /// ``description`` by default.
+    /// The technical reason; ``description`` by default.
     public var failureReason: String? { description }
 
     /// The request as text for the beginning of a description: `GET https://a.example/: `. Empty if the request is not known.

@@ -183,7 +183,8 @@ extension StatusError {
 }
 
 extension StatusError: NumberedFailure {
-    /// 2000 plus the status for 401, 403, 404, 410 and 429; otherwise, a number for the class of the status.
+    /// The number is 2000 plus the status for 401, 403, 404, 410 and 429. For any other status, the number depends on the class of the
+    /// status.
     public var failureNumber: FailureNumber {
         switch head.status.code {
         case 401: .unauthorized

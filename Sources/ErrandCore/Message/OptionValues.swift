@@ -61,7 +61,7 @@ extension OptionValues {
     }
 }
 
-/// Whether `value` is an optional without a value.
+/// Returns whether `value` is an optional without a value.
 func isNil(_ value: any Sendable) -> Bool { (value as? any AnyOptional)?.isNil ?? false }
 
 private protocol AnyOptional { var isNil: Bool { get } }

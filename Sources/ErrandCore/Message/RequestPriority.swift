@@ -21,7 +21,7 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     /// The request is sent when no other request is queued. Urgency 7.
     public static let background = RequestPriority(urgency: 7)
 
-    /// Whether the first priority is less urgent than the second priority.
+    /// Returns whether the first priority is less urgent than the second priority.
     public static func < (first: RequestPriority, second: RequestPriority) -> Bool { first.urgency > second.urgency }
 
     /// The priority in the form of the field `Priority`: `u=1`.

@@ -26,7 +26,7 @@ final class JournalFile: Sendable {
     private struct State {
         var file: PartialFile
         var length: Int
-        /// Whether octets after `length` could not be removed.
+        /// Whether the file still has octets after `length`, because the removal of these octets failed.
         var isTorn = false
         var isClosed = false
     }

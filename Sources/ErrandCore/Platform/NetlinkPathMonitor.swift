@@ -94,7 +94,7 @@ extension NetworkPathMonitor where Self == NetlinkPathMonitor {
     public static var system: NetlinkPathMonitor { NetlinkPathMonitor.shared.object }
 }
 
-/// Reads notifications while the monitor exists.
+/// A source that reads notifications while the monitor exists.
 private final class NotificationSource: Sendable {
     let readings: NetlinkReadings
     private let source: Mutex<any DispatchSourceRead>
@@ -139,7 +139,7 @@ private final class NetlinkReadings: Sendable {
 
     init(requiresDefaultRoute: Bool, receiveBufferBytes: Int32?, latest: CurrentValue<NetworkPath>) throws(NetlinkError) {
         (self.requiresDefaultRoute, self.latest) = (requiresDefaultRoute, latest)
-        // Links, and the addresses and routes of IPv4 and IPv6.
+        // The groups are links, and the addresses and routes of IPv4 and IPv6.
         notifications = try NetlinkSocket(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, blocks: false)
         if let receiveBufferBytes { notifications.setReceiveBuffer(bytes: receiveBufferBytes) }
         dumps = try NetlinkSocket(groups: 0, blocks: true)

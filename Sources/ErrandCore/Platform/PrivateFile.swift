@@ -87,7 +87,7 @@ package enum PrivateFile {
     /// Replaces the file, or creates it, by means of the file `PATH.part`, whose name is fixed.
     ///
     /// If a process is killed before the end, `PATH.part` remains, and the next call uses this file. Therefore, no secrets are left in
-    /// files with unknown names. Only one caller at a time may write the file. Therefore the caller has a lock:
+    /// files with unknown names. Only one caller at a time may write the file. Therefore the caller must hold the lock:
     /// ``whileLocked(_:within:clock:_:)``.
     ///
     /// - Throws: `FileWriteError`.

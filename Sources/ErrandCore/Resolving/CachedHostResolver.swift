@@ -10,9 +10,9 @@ internal import Synchronization
 /// resolver.flush()        // the network has changed
 /// ```
 ///
-/// The resolver of the system does not report the lifetime of an address. So all addresses are kept for the same time: 30 s by default, as
-/// in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections use the new addresses if the
-/// DNS has changed. The resolver does not limit the age of an open connection.
+/// The resolver of the system does not report the lifetime of an address. Therefore all addresses are kept for the same time. The
+/// default is 30 s, as in the resolver of Java, which OkHttp uses. The default of curl is 60 s. After this time, new connections use
+/// the new addresses if the DNS has changed. The resolver does not limit the age of an open connection.
 ///
 /// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.

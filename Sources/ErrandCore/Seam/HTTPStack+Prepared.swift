@@ -67,7 +67,7 @@ public struct PreparationError: RequestFailure, NumberedFailure {
     public var failureReason: String? { "A middleware returned a response and did not pass the request on." }
 }
 
-/// Stores the prepared request that reaches the end of a stack.
+/// A store for the prepared request that reaches the end of a stack.
 final class Preparation: Sendable {
     /// The identity of the prepared request. A middleware may send other requests.
     let id: RequestID
@@ -91,7 +91,7 @@ struct Bypassed<Middleware: HTTPMiddleware>: HTTPMiddleware {
     }
 }
 
-/// Stores the prepared request, in place of a transport or another sender. Other requests are sent.
+/// A sender that stores the prepared request, in place of a transport or another sender. Other requests are sent.
 struct PreparationEnd: HTTPSender {
     private let preparation: Preparation
     private let sender: any HTTPSender

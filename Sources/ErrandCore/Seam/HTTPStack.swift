@@ -177,17 +177,17 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     var endsInTransport: Bool { list.base.endsInTransport }
     var obeysTimeout: Bool { list.obeysTimeout }
 
-    /// Whether a middleware obeys the options of this place.
+    /// Returns whether a middleware obeys the options of this place.
     private func supports(_ place: MiddlewarePlace) -> Bool {
         if place == .unplaced { return true }
         for layer in layers where layer.supportedPlaces.contains(place) { return true }
         return false
     }
 
-    /// Whether a middleware with this place is in the stack.
+    /// Returns whether a middleware with this place is in the stack.
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
-    /// Whether every request passes a middleware with this place: the middleware has no condition, and no outer layer sends
+    /// Returns whether every request passes a middleware with this place: the middleware has no condition, and no outer layer sends
     /// requests to another sender (``HTTPMiddleware/mayBypassInnerLayers``).
     public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 

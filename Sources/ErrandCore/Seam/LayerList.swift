@@ -72,7 +72,7 @@ final class LayerList: Sendable {
     /// A list with these layers that does not report its order problems.
     var ignoringOrderProblems: LayerList { LayerList(entries, around: base, isSorted: isSorted, orderReports: nil) }
 
-    /// Whether every request passes a middleware with this place.
+    /// Returns whether every request passes a middleware with this place.
     func alwaysPasses(_ place: MiddlewarePlace) -> Bool {
         for entry in entries {
             if entry.layer.place == place, !entry.layer.isConditional { return true }
@@ -163,7 +163,7 @@ struct LayerEntry: Sendable {
         return middleware.appliesToPreparedRequests ? wrapped(around: next) : bypass(middleware)
     }
 
-    /// Whether this layer replaces a default layer.
+    /// Returns whether this layer replaces a default layer.
     func replaces(_ other: LayerEntry) -> Bool {
         other.isDefault && !isDefault && !isPlacedByRule && layer.place != .unplaced && other.layer.place == layer.place
     }

@@ -20,7 +20,7 @@ package struct SecretValues: Sendable {
     package var texts: [String] { values.map(\.text) }
     package var isEmpty: Bool { values.isEmpty }
 
-    /// Whether `text` contains one of the values, as written or percent-encoded.
+    /// Returns whether `text` contains one of the values, as written or percent-encoded.
     package func isIn(_ text: String) -> Bool {
         let plain = PercentEncoding.decodedLeniently(text)
         return values.contains { text.containsOctets($0.text) || plain.containsOctets($0.text) }

@@ -1,4 +1,5 @@
-/// The certificates of a server, about which a request decides: see ``RequestOptions/onServerTrust``.
+/// The certificates of a server, and the judgment of the system. A request can decide about these certificates: see
+/// ``RequestOptions/onServerTrust``.
 public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     /// The judgment of the system about the certificates.
     public enum Verdict: Sendable, Hashable {
