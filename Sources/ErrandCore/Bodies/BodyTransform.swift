@@ -25,7 +25,7 @@ public protocol BodyTransform: Sendable {
     /// If the method returns empty output and has removed nothing from `input`, the output is treated as `nil`. Indices begin at
     /// `input.startIndex`.
     ///
-    /// If the method leaves bytes in `input`, these bytes stay in memory. In the next call, they come before newer bytes. There is no
+    /// If the method leaves bytes in `input`, these bytes stay in memory, and come before newer bytes in the next call. There is no
     /// limit: if a transform never removes any bytes, the whole body stays in memory.
     ///
     /// - Parameter input: the bytes that are not used yet.

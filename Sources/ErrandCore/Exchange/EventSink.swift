@@ -16,10 +16,10 @@ internal import Synchronization
 ///
 /// - `callStart` is the first event of a call, and `callEnd` the last.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, the following events come in this order, if the exchange reaches their steps and the transport
-///   reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`,
-///   `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the
-///   whole request is sent.
+/// - Between `start` and `end`, the following events come in a fixed order. If the exchange does not reach a step, or the transport
+///   does not report the step, its event is missing. The order is `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any
+///   number), `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may
+///   begin before the whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, `waitStart` by `waitEnd`, and `networkWaitStart` by `networkWaitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this

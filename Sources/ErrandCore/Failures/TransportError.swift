@@ -20,7 +20,7 @@ public struct TransportError: RequestFailure {
 
         /// The host's name could not be resolved.
         public static let cannotFindHost = Code("cannot find host")
-        /// No connection could be made: it was refused, the host is unreachable, or a timeout passed.
+        /// No connection could be made: the connection was refused, the host is unreachable, or a timeout passed.
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///

@@ -1,4 +1,4 @@
-/// The hosts that demand `https`, as the layer `hsts` knows them.
+/// The hosts that demand `https`, according to the layer `hsts`.
 package protocol HTTPSHosts: Sendable {
     /// Returns whether requests to an origin must use `https`.
     func demandsHTTPS(_ origin: Origin) -> Bool

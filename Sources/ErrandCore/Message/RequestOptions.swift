@@ -1,7 +1,7 @@
 /// The options of one request for the middleware and the transport: values by typed keys, as in SwiftUI's environment.
 ///
-/// Each middleware of this library reads an option with the middleware's name. A single request can adjust the middleware or
-/// switch it off:
+/// Each middleware of this library reads an option with the middleware's name. A single request can adjust the middleware, or switch
+/// the middleware off:
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")

@@ -103,7 +103,7 @@ final class LayerList: Sendable {
     }
 }
 
-/// The order problems that a stack, and the stacks that were derived from it, have reported.
+/// The order problems that a stack and its derived stacks have reported.
 final class OrderReports: Sendable {
     /// The maximum number of problems to report. Further problems are not reported, because an app may derive a stack for each request.
     private static let limit = 64

@@ -57,7 +57,7 @@ enum Credentials {
         withASCIIAtSigns(PercentEncoding.decodedLeniently(text)).utf8.contains(UInt8(ascii: "@"))
     }
 
-    /// Returns `text` with Unicode's other at signs replaced, because some parsers accept them.
+    /// Returns `text` with Unicode's other at signs replaced, because some parsers accept these signs.
     private static func withASCIIAtSigns(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isOtherAtSign) else { return text }
         var plain = ""

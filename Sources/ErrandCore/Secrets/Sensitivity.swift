@@ -82,8 +82,8 @@ public struct Sensitivity: Sendable, Hashable {
             || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
-    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of such a name determine
-    /// whether it is secret.
+    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of such a name determine whether
+    /// the name is secret.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {  // octets: at most 256 bytes are looked up
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
