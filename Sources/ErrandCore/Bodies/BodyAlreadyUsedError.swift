@@ -1,4 +1,4 @@
-/// The error for a body that is read a second time although it can be read only once.
+/// The error for the second reader of a body that can be read only once.
 ///
 /// The body was already read, abandoned, or moved into another body. Keep the bytes that you read, or use
 /// ``ResponseBody/bufferedData``.

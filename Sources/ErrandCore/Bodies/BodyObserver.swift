@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// An event in the life of an observed body.
 public enum BodyEvent: Sendable {
-    /// A request's body is opened, and is sent from this offset, in bytes. Reported each time the body is sent. A response's body
+    /// A request's body was opened, and will be sent from this offset in bytes. Reported each time the body is sent. A response's body
     /// has no such event.
     case opened(at: Int64)
     /// The next bytes, never empty.
@@ -10,7 +10,7 @@ public enum BodyEvent: Sendable {
     /// The body has ended, has failed, or was abandoned. Trailer fields are reported only if the body is complete and has such
     /// fields.
     ///
-    /// A cancelled read fails the body with `CancellationError`. A body that is not read is abandoned.
+    /// A cancelled read fails the body with `CancellationError`. If the body is not read, the outcome is `abandoned`.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
 }
 
@@ -26,7 +26,8 @@ extension BodyEvent: CustomStringConvertible, HidesStorage {
     }
 }
 
-/// Reports one reading of a body to a closure: one event at a time, exactly one end, and no event after the end.
+/// An observer that reports one reading of a body to a closure. The closure gets one event at a time, and exactly one end as the last
+/// event.
 final class BodyObserver: Sendable {
     private struct State {
         var isDelivering = false

@@ -55,7 +55,7 @@ package struct BodyPipeline: Sendable {
             }
             return chunk
         case .transform(var transformation):
-            // While the array holds the step, each change would copy the buffers. So the step is moved out of the array.
+            // If the step stayed in the array, each change would copy its buffers. Therefore the step is moved out of the array.
             steps[index] = .nothing
             defer { steps[index] = .transform(transformation) }
             while true {

@@ -1,11 +1,10 @@
-/// A destination, such as a file, to which the bytes of a body are copied while a reader reads them. The sink may be slower
-/// than the reader.
+/// A destination for a copy of a body, such as a file. The bytes are copied while a reader reads the body. The sink may be slower than
+/// the reader.
 ///
 /// The copy is made in the task of the reader, chunk by chunk. Therefore the reader waits for the sink, nothing is read ahead, and
 /// cancelling the reader's task also cancels the sink.
 protocol BodySink: Sendable {
-    /// Writes the next bytes, at least one byte, before the reader gets them. The next call begins after this call has
-    /// returned.
+    /// Writes the next bytes, at least one byte, before the reader gets these bytes. The next call begins after this call has returned.
     ///
     /// - Throws: the error that fails the body. If the body is useful even without the sink, return without an error, and
     ///   ignore all later bytes.
@@ -18,7 +17,7 @@ protocol BodySink: Sendable {
     /// - Throws: the error that fails the body.
     func finish(trailers: HTTPFields?) async throws
 
-    /// Ends the sink early, because the body has failed, or is not read to its end.
+    /// Ends the sink early, because the body has failed or will not be read to its end.
     ///
     /// Called once, and not after ``finish(trailers:)`` has begun. This function must not block. The function may be called while
     /// ``write(_:)`` waits in another task.
@@ -42,7 +41,7 @@ struct SinkStage: Sendable {
 }
 
 extension ResponseBody {
-    /// Returns a body with the same bytes, and copies the bytes to `sink` as they are read.
+    /// Returns a body with the bytes of this body. While a reader reads the returned body, its bytes are copied to `sink`.
     ///
     /// Use the returned body; this body can't be read any more. Bytes in memory become a stream, because a sink may wait.
     consuming func copied(to sink: some BodySink) -> ResponseBody {

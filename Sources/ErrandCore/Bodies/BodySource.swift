@@ -31,7 +31,7 @@ extension BodySource {
     public func fail(with error: any Error) { abandon() }
 }
 
-/// A source that may have a chunk ready.
+/// A source that can return a ready chunk without waiting.
 ///
 /// A reader with a timeout takes a ready chunk first, because a race between a read and a timer costs more.
 package protocol ReadyBodySource: BodySource {
@@ -39,7 +39,7 @@ package protocol ReadyBodySource: BodySource {
     func takeReadyChunk() -> Data?
 }
 
-/// A source that reads an asynchronous sequence. When the source is released, it releases the sequence's iterator.
+/// A source that reads an asynchronous sequence. When the source is released, the sequence's iterator is released.
 actor SequenceBodySource<Base: AsyncSequence & Sendable>: BodySource where Base.Element == Data {
     private var iterator: Base.AsyncIterator?
 

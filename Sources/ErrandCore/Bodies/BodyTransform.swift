@@ -1,4 +1,4 @@
-/// Transforms a body chunk by chunk as it is read: for decompression, for a digest, or for another encoding.
+/// A transform of a body, chunk by chunk while the body is read: for decompression, for a digest, or for another encoding.
 ///
 /// ```swift
 /// struct Capitals: BodyTransform {                        // of ASCII letters; other bytes stay as they are
@@ -15,17 +15,18 @@
 /// of a response, it must remove or replace the fields that describe the old bytes: `Content-Length`, `Content-Encoding`, `ETag`
 /// and digests.
 ///
-/// A transform is a value. Each body has its own copy, which only its reader changes, without a lock or a task. Copies must not share a
-/// mutable reference. If a body is in memory, one copy first tries to transform all bytes. Another copy transforms a request's body each
-/// time the body is sent. The output of a transform is delivered before more input is read.
+/// A transform is a value, and each body has its own copy. Only the reader of the body changes the copy, without a lock or a task.
+/// Copies must not share a mutable reference. If a body is in memory, one copy first tries to transform all bytes. If a request's body
+/// is a stream, each sending of the body gets another copy. The output of a transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
-    /// Returns the next bytes of the new body, made from bytes that the method removes from the front of `input`.
+    /// Removes bytes from the front of `input`, and returns the next bytes of the new body.
     ///
-    /// The method is called until it returns `nil`, even with an empty `input`. When there is more input, the method is called
-    /// again. Empty output is treated as `nil`, unless the method removed some of `input`. Indices begin at `input.startIndex`.
+    /// The method is called until it returns `nil`, even with an empty `input`. When there is more input, the method is called again.
+    /// If the method returns empty output and has removed nothing from `input`, the output is treated as `nil`. Indices begin at
+    /// `input.startIndex`.
     ///
-    /// Bytes that the method leaves in `input` stay in memory until the next call, and come before newer bytes. There is no limit:
-    /// a transform that never removes any bytes keeps the whole body in memory.
+    /// If the method leaves bytes in `input`, these bytes stay in memory, and come before newer bytes in the next call. There is no
+    /// limit: if a transform never removes any bytes, the whole body stays in memory.
     ///
     /// - Parameter input: the bytes that are not used yet.
     /// - Returns: at most 64 KiB; `nil` if the transform needs more input. Larger output reaches the reader in pieces, but is in
@@ -36,11 +37,11 @@ public protocol BodyTransform: Sendable {
 
     /// Returns the last bytes of the new body, after the end of the old body. The default implementation returns `nil`.
     ///
-    /// The method is called until it returns `nil`. Empty output is treated as `nil`, unless the method removed some of `input`. If
-    /// the input is incomplete, the transform throws an error here.
+    /// The method is called until it returns `nil`. If the method returns empty output and has removed nothing from `input`, the output
+    /// is treated as `nil`. If the input is incomplete, the transform throws an error here.
     ///
-    /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all these bytes: bytes that remain at the
-    ///   end fail the body with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.
+    /// - Parameter input: the bytes that ``next(_:)`` left. The transform must remove all these bytes: if bytes remain at the end, the
+    ///   body fails with ``UnconsumedInputError``. To drop the bytes, set `input` to empty data.
     mutating func finish(_ input: inout Data) throws -> Data?
 }
 

@@ -25,7 +25,8 @@ struct BodyTransformation: Sendable {
     /// Returns the next output; `nil` if the transform needs more input, and after the end.
     mutating func output() throws -> Data? {
         if !rest.isEmpty { return firstOfRest() }
-        // While the property holds the transform, each change would copy its buffers. So the transform is moved out of the property.
+        // If the transform stayed in the property, each change would copy its buffers. Therefore the transform is moved out of the
+        // property.
         guard !isOver, var transform = transform.take() else { return nil }
         defer { self.transform = transform }
         while true {

@@ -4,7 +4,7 @@ internal import Synchronization
 struct BufferedBytes: Sendable {
     let data: Data
     let trailers: HTTPFields?
-    /// The observers, and the bytes for each of them, innermost first.
+    /// The observers, innermost first, each with the bytes for the observer.
     let taps: [BodyTap]
     /// The state of reading; `nil` for an empty body without trailers or observers.
     private let use: Use?
@@ -48,7 +48,7 @@ struct BufferedBytes: Sendable {
     /// Whether the reader has reached the end.
     var isRead: Bool { use.map { $0.phase == .over } ?? true }
 
-    /// Returns true for the first caller only.
+    /// Claims the body for a reader. Returns true for the first caller only.
     func claim() -> Bool { use?.change(from: .unread, to: .claimed) ?? true }
 
     /// Returns the bytes, then `nil`. Only the reader calls this function.

@@ -6,7 +6,7 @@ internal import Synchronization
 package struct CheckedBody: Sendable {
     /// The body for the first reader. Use this body in place of the body from which this value was created.
     package let body: ResponseBody
-    /// Keeps the bytes as they are read; `nil` for a body in memory, whose bytes stay available.
+    /// The recorder of the bytes that are read; `nil` for a body in memory, whose bytes stay available.
     private let recorder: Recorder?
 
     /// - Parameter limitBytes: the maximum number of bytes of a stream that are kept. If the stream is longer, no bytes are
@@ -20,9 +20,10 @@ package struct CheckedBody: Sendable {
         }
     }
 
-    /// Returns the body for the next reader. If `read` is this body and was read to its end, returns a new body with the same bytes.
+    /// Returns the body for the next reader. If `read` is this body and was read to its end, the result is a new body with the kept
+    /// bytes.
     ///
-    /// In all other cases, this function returns `read`. If a part of `read` was read, reading it again throws ``BodyAlreadyUsedError``.
+    /// In all other cases, the result is `read`. If a part of `read` was already read, the next reader gets a ``BodyAlreadyUsedError``.
     package func next(after read: ResponseBody) -> ResponseBody {
         switch (read.storage, body.storage) {
         case (.buffered(let bytes), _) where bytes.isRead && !bytes.data.isEmpty: ResponseBody(bytes.data, trailers: bytes.trailers)

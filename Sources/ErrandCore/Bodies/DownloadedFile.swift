@@ -6,7 +6,7 @@ public struct DownloadedFile: Sendable {
     public let bytes: Int64
     /// The status and the header fields of the response.
     public let head: HTTPResponse
-    /// The request as it was finally sent. After redirects, this is the last request.
+    /// The request that was sent last. After redirects, this request has the final URL.
     public let request: Request
     /// The metadata of the transport and the middleware, such as the number of attempts and the timings.
     public let metadata: ResponseMetadata
@@ -45,8 +45,8 @@ extension HTTPSender {
     /// ```
     ///
     /// The file appears when the body is complete. After a failure, no file remains: see ``ResponseBody/write(to:options:)``. An
-    /// error page is not written. A status outside 2xx throws a ``StatusError``, unless `validateStatus` accepts the status, or
-    /// is `.off` for this request.
+    /// error page is not written. A status outside 2xx throws a ``StatusError``. If `validateStatus` accepts the status, or is `.off`
+    /// for this request, no error is thrown.
     ///
     /// If the body ends too early, there is no further attempt, because `retry` ends when the head of the response has arrived.
     ///

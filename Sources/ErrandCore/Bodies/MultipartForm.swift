@@ -66,8 +66,8 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - data: the bytes.
         ///   - fileName: the name that the server gets; `nil` for a field that is not a file.
-        ///   - contentType: the media type. `nil`, the default, uses the media type of the file name's extension, or
-        ///     `application/octet-stream`.
+        ///   - contentType: the media type. With `nil`, the default, the extension of the file name determines the media type. If the
+        ///     extension is unknown, the type is `application/octet-stream`.
         public static func data(_ data: Data, fileName: String?, contentType: String? = nil) -> Content {
             .body(.data(data), fileName: fileName, contentType: contentType ?? MediaType.essence(forFileNamed: fileName ?? ""))
         }
@@ -78,8 +78,8 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before the file is sent, the request fails.
         ///   - fileName: the name that the server gets; `nil`, the default, means the file's own name, without its folder.
-        ///   - contentType: the media type. `nil`, the default, uses the media type for the extension of `fileName`, or else of
-        ///     the file's own name, or `application/octet-stream`.
+        ///   - contentType: the media type. With `nil`, the default, the extension of `fileName` determines the media type, or else the
+        ///     extension of the file's own name. If both extensions are unknown, the type is `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) {

@@ -15,7 +15,7 @@ public struct MultipartParts: AsyncSequence, Sendable {
         return Iterator(reader: PartReader(body.asSource(), reader, request: request))
     }
 
-    /// Reads the parts of a body.
+    /// An iterator over the parts of a body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: PartReader
 
@@ -43,7 +43,7 @@ public struct MultipartPart: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(number: number, reader: reader) }
 
-    /// Reads the content of a part.
+    /// An iterator over the content of a part.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let number: Int
         fileprivate let reader: PartReader
@@ -107,7 +107,7 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // The new number matches no part. So reading the last part now throws an error, like reading an earlier part.
+            // No part has the new number. Therefore a read of the last part now throws an error, as a read of an earlier part does.
             number += 1
             return nil
         }

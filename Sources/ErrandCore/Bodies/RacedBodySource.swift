@@ -1,4 +1,4 @@
-/// The source of a response's body that races each read against a deadline or a timer.
+/// A source of a response's body. Each read of the source races against a deadline or a timer.
 struct RacedBodySource: BodySource {
     private let base: any BodySource
     private let ready: (any ReadyBodySource)?
@@ -9,7 +9,7 @@ struct RacedBodySource: BodySource {
     /// - Parameters:
     ///   - exchange: the exchange of the response. When the time expires, the exchange ends with the error of the expiry. Without
     ///     this error, the transport would report only a cancellation.
-    ///   - deadline: the deadline for which `expiry` waits. `nil` if `expiry` begins a new wait for each read.
+    ///   - deadline: the deadline for which `expiry` waits; `nil` if each read has its own timeout.
     init(
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,
         expiry: @escaping @Sendable () async throws -> TransportError

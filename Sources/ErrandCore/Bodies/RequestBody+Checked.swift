@@ -6,7 +6,7 @@ extension RequestBody {
     /// The last bytes of the declared length are held back until the stream has ended. If these bytes were sent earlier, a
     /// server would accept the beginning of a longer stream as the whole body.
     ///
-    /// - Parameter offset: the offset in bytes, which must be 0, the default, unless the body is ``Replay/seekable``.
+    /// - Parameter offset: the offset in bytes. Default: 0. If the body is not ``Replay/seekable``, the offset must be 0.
     /// - Throws: the errors of ``open(from:)``. Reading the source also throws ``RequestBodyLengthError``.
     package func openChecked(from offset: Int64 = 0) async throws -> any BodySource {
         let source = try await open(from: offset)

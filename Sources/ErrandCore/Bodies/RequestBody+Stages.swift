@@ -4,8 +4,8 @@ extension RequestBody {
     /// Returns a body that `transform` makes from this body, chunk by chunk as the body is sent.
     ///
     /// Each time the body is sent, a new copy of `transform` is used. Therefore, if this body can be sent again, the new body can
-    /// be sent again, but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If this
-    /// transform fails or makes more than 1 MiB, the bytes are transformed while they are sent.
+    /// be sent again, but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If this transform
+    /// fails, or its output has more than 1 MiB, the bytes are transformed while they are sent.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
@@ -19,8 +19,8 @@ extension RequestBody {
         return transformedWhileSent(by: transform, length: length)
     }
 
-    /// Returns a body whose bytes pass through `transform` while the body is sent. This also applies to bytes in memory,
-    /// which ``transformed(by:length:)`` transforms immediately.
+    /// Returns a body whose bytes pass through `transform` while the body is sent. Bytes in memory are also transformed only then. In
+    /// contrast, ``transformed(by:length:)`` transforms bytes in memory immediately.
     package func transformedWhileSent(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
             StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.transform(transform)], observer: nil)
@@ -40,8 +40,8 @@ extension RequestBody {
     /// ```
     ///
     /// The length and the ``Replay`` of the body are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so
-    /// `coalesce` does not share such a request. If a request is sent twice at the same time, by `hedge` or by two calls, the
-    /// events of both readings are mixed.
+    /// `coalesce` does not share such a request. If `hedge` or two calls send a request twice at the same time, the events of both
+    /// readings are mixed.
     ///
     /// - Parameter observe: called in the task that sends the body. It must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }

@@ -60,8 +60,8 @@ public struct RequestBody: Sendable {
         self.opened = opened
     }
 
-    /// Returns a body with the same content, which is read from the same sources. If this body is one-shot, only one of the two
-    /// bodies can be opened.
+    /// Returns a body that reads each source of this body through `wrap`. If this body is one-shot, only one of the two bodies can be
+    /// opened.
     ///
     /// - Parameter keepsBytes: whether the new body has the same bytes as this body. If true, the body of a file keeps the path
     ///   of the file.
@@ -81,13 +81,13 @@ public struct RequestBody: Sendable {
         if case .typed(_, let contentType) = storage { contentType } else { nil }
     }
 
-    /// The same body without its media type.
+    /// This body without its media type.
     var untyped: RequestBody {
         guard case .typed(let base, _) = storage else { return self }
         return RequestBody(base, length: length, replay: replay, opened: opened)
     }
 
-    /// Returns the same body with a media type. If the type is `nil`, returns this body unchanged.
+    /// Returns this body with a media type. If the type is `nil`, the body is unchanged.
     func typed(as contentType: String?) -> RequestBody {
         guard let contentType else { return self }
         return RequestBody(.typed(untyped.storage, contentType: contentType), length: length, replay: replay, opened: opened)
@@ -196,8 +196,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The file that the bytes come from, even if the body reports its progress; `nil` for other bodies. A range of `nil` means the
-    /// whole file.
+    /// The file with the bytes of this body, also if the body reports its progress; `nil` if the bytes are not in a file. A range of
+    /// `nil` means the whole file.
     package var file: (path: String, range: Range<Int64>?)? {
         switch storage {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _): (path, isWhole ? nil : range)
@@ -217,7 +217,7 @@ public struct RequestBody: Sendable {
 
     /// Opens a source of the body's bytes that begins at `offset`. For transports.
     ///
-    /// - Parameter offset: the offset in bytes, which must be 0 unless the body is ``Replay/seekable``.
+    /// - Parameter offset: the offset in bytes. If the body is not ``Replay/seekable``, the offset must be 0.
     /// - Throws: ``BodyAlreadyUsedError`` for a one-shot body that was opened before; the error of opening a file or a stream.
     public func open(from offset: Int64 = 0) async throws -> any BodySource {
         precondition(offset == 0 || replay.canSeek, "offset must be 0 for a body with the replay \(replay) (is \(offset))")
@@ -255,6 +255,6 @@ extension RequestBody: CustomStringConvertible, HidesStorage {
 private final class OpenedOnce: Sendable {
     private let used = Atomic(false)
     var isClaimed: Bool { used.load(ordering: .acquiring) }
-    /// Returns true for the first caller only.
+    /// Claims a one-shot body for its only reader. Returns true for the first caller only.
     func claim() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
 }

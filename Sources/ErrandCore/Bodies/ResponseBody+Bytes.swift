@@ -22,7 +22,7 @@ extension ResponseBody {
 
         public func makeAsyncIterator() -> Iterator { Iterator(body.makeAsyncIterator()) }
 
-        /// Reads the bytes of a body.
+        /// An iterator over the bytes of a body.
         public struct Iterator: AsyncIteratorProtocol {
             /// The largest number of bytes that are copied from a chunk in one step. Access to an array is several times faster than access
             /// to `Data`.

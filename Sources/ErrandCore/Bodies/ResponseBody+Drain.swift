@@ -1,8 +1,7 @@
 internal import Synchronization
 
 extension ResponseBody {
-    /// The maximum number of bytes that are read of an unwanted body: 64 KiB. Draining more bytes costs more than a new
-    /// connection.
+    /// The maximum number of bytes to read from an unwanted body: 64 KiB. Draining more bytes costs more than a new connection.
     static var drainLimitBytes: Int { 64 * 1024 }
 
     /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
@@ -19,8 +18,8 @@ extension ResponseBody {
     /// Reads the body to its end while the next request of the same call waits. Abandons a body that would delay that request.
     ///
     /// This function is stricter than ``drain()``, because a reusable connection is the only gain for the caller. The body must
-    /// declare a length of at most 16 KiB, and must arrive within `limit`. A body that ends early is not a failure, because the
-    /// call continues.
+    /// declare a length of at most 16 KiB, and must arrive within `limit`. If the body ends early, this function throws no error,
+    /// because the call continues.
     ///
     /// - Throws: only `CancellationError`.
     func drain(within limit: Duration, on clock: any Clock<Duration>) async throws {
@@ -41,8 +40,8 @@ extension ResponseBody {
 }
 
 extension Response {
-    /// The default time that ``release(within:on:)`` and ``bufferBody(within:on:)`` wait for a body: 100 ms. Opening a new connection takes
-    /// about as long.
+    /// The default time that ``release(within:on:)`` and ``bufferBody(within:on:)`` wait for a body: 100 ms. Opening a new connection
+    /// takes about the same time.
     public static let releaseLimit: Duration = .milliseconds(100)
 
     /// Reads the body into memory, so that the connection is free while the call does other work.
@@ -95,7 +94,7 @@ private final class HeldBytes: Sendable {
 
     var data: Data { bytes.withLock { $0 } }
 
-    /// Returns the number of bytes.
+    /// Adds a chunk, and returns the number of bytes so far.
     func append(_ chunk: Data) -> Int {
         bytes.withLock { bytes in
             bytes.append(chunk)

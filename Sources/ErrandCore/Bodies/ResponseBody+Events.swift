@@ -7,8 +7,8 @@ extension ResponseBody {
     /// for try await event in response.body.events { print(event.type, event.data) }
     /// ```
     ///
-    /// The media type of the response is not checked. The sequence ends with the response, and drops an event that is cut off.
-    /// The `events` of a client connect again when a response ends.
+    /// The media type of the response is not checked. The sequence ends with the response, and drops an event that is cut off. In
+    /// contrast, the `events` function of a client connects again when a response ends.
     ///
     /// An event larger than 1 MiB is an error: see ``events(upTo:)``. An event with more than 128 combining marks in a row is also
     /// an error, because Swift takes quadratic time to compare such text.
@@ -34,7 +34,7 @@ extension ResponseBody {
             Iterator(body: body.makeAsyncIterator(), parser: EventStreamParser(eventLimitBytes: limitBytes))
         }
 
-        /// Reads the events of a body.
+        /// An iterator over the events of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var parser: EventStreamParser

@@ -11,8 +11,8 @@ extension ResponseBody {
     /// for try await entry in response.body.ndjson(as: LogEntry.self) { print(entry.message) }
     /// ```
     ///
-    /// A line ends with LF or CR LF. The last line needs no ending. Empty lines are skipped. A line that is not a `Value` throws a
-    /// ``JSONTextError`` with the line's number. The next call of the iterator's `next()` continues with the next line.
+    /// A line ends with LF or CR LF. The last line needs no ending. Empty lines are skipped. If a line is not a `Value`, the iterator
+    /// throws a ``JSONTextError`` with the line's number. The next call of the iterator's `next()` continues with the next line.
     ///
     /// - Parameters:
     ///   - type: the type of the values.
@@ -35,7 +35,7 @@ extension ResponseBody {
     /// for try await entry in response.body.jsonSequence(as: LogEntry.self) { print(entry.message) }
     /// ```
     ///
-    /// A text that is cut off, or is not a `Value`, throws a ``JSONTextError`` with the text's number. The next call of the
+    /// If a text is cut off, or is not a `Value`, the iterator throws a ``JSONTextError`` with the text's number. The next call of the
     /// iterator's `next()` continues with the next text ([section 2.3](https://www.rfc-editor.org/rfc/rfc7464#section-2.3)).
     ///
     /// - Parameters:
@@ -65,7 +65,7 @@ extension ResponseBody {
         let splitter: any JSONTextSplitter
         let coding: JSONCoding
         let onInvalid: (@Sendable (JSONTextError) -> Void)?
-        /// The request that the errors name; `nil` if only the body may know its request.
+        /// The request that the errors name. With `nil`, the errors name the request of the body, if the body has a request.
         var request: Request?
 
         public func makeAsyncIterator() -> Iterator {
@@ -73,14 +73,15 @@ extension ResponseBody {
                 body: body.makeAsyncIterator(), splitter: splitter, coding: coding, onInvalid: onInvalid, request: request ?? body.request)
         }
 
-        /// Returns these values with errors that name the request. A body in memory does not know its request.
+        /// Returns these values with errors that name `request`. This function is necessary for a body in memory, which does not have
+        /// its request.
         package func of(_ request: Request) -> JSONTexts {
             var texts = self
             texts.request = request
             return texts
         }
 
-        /// Reads the values of a body.
+        /// An iterator over the values of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var splitter: any JSONTextSplitter

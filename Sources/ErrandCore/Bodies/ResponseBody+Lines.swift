@@ -34,7 +34,7 @@ extension ResponseBody {
             Iterator(body: body.makeAsyncIterator(), splitter: LineSplitter(), limitBytes: limitBytes)
         }
 
-        /// Reads the lines of a body.
+        /// An iterator over the lines of a body.
         public struct Iterator: AsyncIteratorProtocol {
             private var body: ResponseBody.Iterator
             private var splitter: LineSplitter

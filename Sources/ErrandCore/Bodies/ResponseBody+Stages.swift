@@ -1,12 +1,12 @@
 extension ResponseBody {
-    /// The largest output that stays in memory when bytes in memory are transformed: 1 MiB.
+    /// The largest output of a transform that stays in memory, if the input is in memory: 1 MiB.
     static let transformedInMemoryLimitBytes = 1024 * 1024
 
     /// Returns a body that `transform` makes from this body, chunk by chunk as the body is read.
     ///
     /// Use the returned body; this body can't be read any more. The returned body has the trailers of this body. If the returned
-    /// body is abandoned, this body is abandoned. Bytes in memory are transformed immediately and stay in memory. If the transform fails
-    /// or makes more than 1 MiB, the bytes become a stream.
+    /// body is abandoned, this body is abandoned. Bytes in memory are transformed immediately and stay in memory. If the transform
+    /// fails, or its output has more than 1 MiB, the bytes become a stream.
     ///
     /// - Parameters:
     ///   - transform: makes the new body.
@@ -23,7 +23,7 @@ extension ResponseBody {
         return appending(.transform(transform), expectedLength: length.flatMap { $0 >= 0 ? $0 : nil })
     }
 
-    /// Returns a body with the same bytes, and reports the chunks and the end of that body to `observe`.
+    /// Returns a body with the bytes of this body. The chunks and the end of the returned body are reported to `observe`.
     ///
     /// Use the returned body; this body can't be read any more. The end event is one of:
     /// - `.complete`, after the last chunk was delivered

@@ -185,8 +185,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Returns an iterator for several tasks that read one after another.
     package func makeSharedIterator() -> SharedIterator { SharedIterator(makeAsyncIterator()) }
 
-    /// Reads a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy of the iterator
-    /// reads the same body.
+    /// An iterator over the chunks of a body. If the iterator is released before the end, the rest of a stream is abandoned. A copy of
+    /// the iterator reads the same body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private enum Kind: Sendable {
             case buffered(BufferedBytes, isReader: Bool)
@@ -234,8 +234,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {
-                // A stage may already have a chunk. Without this call, that chunk would be returned after a cancellation or a passed
-                // deadline.
+                // A stage may already have a chunk. Without this check, that chunk would be returned even after a cancellation or a
+                // passed deadline.
                 try reader.checkLimits()
                 if let chunk = try await pipeline.next(reader.pull) { return chunk }
             } catch {
@@ -260,7 +260,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
     }
 
-    /// Marks bytes in memory as read, if several bodies have copies of the same bytes.
+    /// Marks the bytes of a body in memory as read. Call this function if another body gets a copy of the bytes.
     package func countAsRead() {
         if case .buffered(let bytes) = storage { _ = try? bytes.readAll() }
     }

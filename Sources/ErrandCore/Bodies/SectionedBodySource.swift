@@ -91,7 +91,7 @@ private final class SectionedBodySource: BodySource {
     }
 
     /// Checks that the length of the file has not changed since the request was made. If the file has grown, its new bytes were not
-    /// read.
+    /// sent.
     ///
     /// - Throws: ``FileReadError`` if the length has changed.
     private func checkLength(of body: RequestBody, path: String) async throws {

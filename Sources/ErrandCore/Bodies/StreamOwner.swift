@@ -7,7 +7,7 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// The owner that has replaced all earlier owners; `nil` if this body was not replaced and replaces no body.
+        /// The newest owner in a series of replacements; `nil` if this body was not replaced and replaces no body.
         var latest: Latest?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }
@@ -57,7 +57,7 @@ final class StreamOwner: Sendable {
     var trailers: HTTPFields? { state.withLock(\.trailers) }
     var phase: Phase { currentPhase.load(ordering: .acquiring) }
 
-    /// Returns the source for the first caller only; `nil` for later callers.
+    /// Claims the stream, and returns its source. Returns `nil` to all callers after the first caller.
     func claim() -> (any BodySource)? {
         state.withLock { state in
             defer { state.isClaimed = true }

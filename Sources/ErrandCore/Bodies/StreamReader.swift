@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// The input of a body's stages, which reads the chunks of a stream from the stream's source.
+/// The input of a body's stages: the chunks of a stream, read from the stream's source.
 struct StreamPull: Sendable, BodyInput {
     private let owner: StreamOwner
     private let source: (any BodySource)?
     /// Whether there is a source. A check of the source itself would copy the source.
     private let hasSource: Bool
 
-    /// Claims the source. If several readers claim the source, only the first reader gets it.
+    /// Claims the source. If several readers claim the source, only the first reader gets the source.
     init(_ owner: StreamOwner) {
         self.owner = owner
         source = owner.claim()

@@ -54,7 +54,7 @@ package func withProgress<Value: Sendable>(
     return try await value
 }
 
-/// Counts the bytes of a body, and reports the count at limited intervals.
+/// A counter of the bytes of a body, which reports the count at limited intervals.
 final class ProgressMeter: Sendable {
     private struct State {
         var bytes: Int64 = 0
@@ -79,7 +79,7 @@ final class ProgressMeter: Sendable {
 
     /// Returns `interval`, and stops the process if `interval` is negative.
     ///
-    /// The meter of a request begins later. Therefore call this function at the place where the app passes the interval.
+    /// Call this function where the app passes the interval, because the meter of a request begins later.
     static func checked(_ interval: Duration) -> Duration {
         precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
         return interval

@@ -17,8 +17,8 @@ package func shownPath(_ path: [any CodingKey], named names: [String]) -> String
 /// A coding key that the source code declares. The type of the key accepts any text, but the key is not data.
 package protocol DeclaredCodingKey: CodingKey {}
 
-/// Returns whether a key is data, which may be secret: a key of a dictionary, or of a type that accepts any key. A case of an enumeration
-/// is not data: the type declares the key.
+/// Returns whether a key is data, such as a key of a dictionary, or of a type that accepts any key. Data may be secret. A case of an
+/// enumeration is not data: the type declares the key.
 package func isOfData(_ key: any CodingKey) -> Bool {
     if key is any DeclaredCodingKey { return false }
     let mirror = Mirror(reflecting: key)

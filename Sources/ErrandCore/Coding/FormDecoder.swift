@@ -1,6 +1,6 @@
 internal import ErrandFormats
 
-/// Decodes a `Decodable` value from the names and texts of a form.
+/// A decoder of a `Decodable` value from the names and texts of a form.
 struct FormDecoder: Decoder {
     /// The texts of each name, in the order of the form.
     let members: [String: [String]]
@@ -61,8 +61,7 @@ private struct WholeForm: SingleValueDecodingContainer {
     }
 }
 
-/// Returns whether a type is decoded from the text of one member. If such a type decoded itself, it would call the decoder again without
-/// end.
+/// Returns whether a type is decoded from the text of one member. If such a type decoded itself, the decoding would never end.
 private func isPlain(_ type: Any.Type) -> Bool {
     type == String.self || type == Bool.self || type is any FixedWidthInteger.Type || type is any BinaryFloatingPoint.Type
         || type == Decimal.self
@@ -100,7 +99,7 @@ private struct DecodedMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { throw mismatch([String: Any].self, at: [key]) }
 }
 
-/// Decodes the value of one member.
+/// A decoder of the value of one member.
 private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
     let texts: [String]
     let coding: JSONCoding

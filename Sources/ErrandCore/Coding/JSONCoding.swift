@@ -26,15 +26,16 @@ public struct JSONCoding: Sendable {
         /// `2026-11-21T12:36:00Z`. Fractions of a second are accepted when a date is read, but are not written.
         ///
         /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date without a
-        /// time zone is refused (see ``iso8601(assuming:)``), and so is a nonexistent date such as 30 February. The seconds may be 60
-        /// only at the end of a month in UTC. Such a time is read as the first second of the next month. A text of more than 128 bytes
-        /// is refused.
+        /// time zone is refused: see ``iso8601(assuming:)``. A nonexistent date, such as 30 February, is refused too. The seconds may
+        /// be 60 only at the end of a month in UTC. Such a time is read as the first second of the next month. A text of more than 128
+        /// bytes is refused.
         ///
         /// The calendar is the Gregorian calendar, also before 1582, so that a date is written as it was read. If a date
         /// is outside the years 0000 to 9999 in UTC, or is not a finite number, encoding the date throws an `EncodingError`.
         public static let iso8601 = Dates(form: .iso8601(zone: nil), description: "iso8601")
 
-        /// Text as ``iso8601``. A date without a time zone, such as `2026-11-21T12:36:00`, is read as a date in `zone`.
+        /// Returns a form of dates: text as in ``iso8601``. If a text has no time zone, such as `2026-11-21T12:36:00`, the text is read
+        /// as a date in `zone`.
         ///
         /// Dates are written with the time zone `Z`. If a change to winter time repeats an hour, a time in that hour is read as
         /// the second occurrence.
@@ -53,7 +54,7 @@ public struct JSONCoding: Sendable {
         /// A number of seconds since 2001, the default of Swift's coders. Few servers use this form.
         public static let secondsSince2001 = Dates(form: .deferred, description: "secondsSince2001")
 
-        /// Text in a form of your own, in the letters of
+        /// Returns a form of dates: text in a pattern of your own, with the letters of
         /// [Unicode's date patterns](https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table).
         ///
         /// ```swift
@@ -61,9 +62,9 @@ public struct JSONCoding: Sendable {
         /// ```
         ///
         /// - Parameters:
-        ///   - pattern: the fields `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSSSSS` (the fraction of a second) and `XXX` (`Z` or
-        ///     `+01:00`), each at most once. All other letters must be between single quotation marks. A year, a month and a day are
-        ///     necessary. If the pattern has no time, the time is 00:00.
+        ///   - pattern: fields and other letters. Each of these fields may occur once: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`, `S` to
+        ///     `SSSSSSSSS` (the fraction of a second) and `XXX` (`Z` or `+01:00`). All other letters must be between single quotation
+        ///     marks. A year, a month and a day are necessary. If the pattern has no time, the time is 00:00.
         ///   - zone: the time zone of a pattern without `XXX`. Default: UTC.
         /// - Precondition: `pattern` follows the rules above.
         public static func format(_ pattern: String, in zone: TimeZone = .gmt) -> Dates {
@@ -74,7 +75,7 @@ public struct JSONCoding: Sendable {
             }
         }
 
-        /// Text that your closures write and read.
+        /// Returns a form of dates: text that your closures write and read.
         ///
         /// - Parameters:
         ///   - read: returns the date of a text; `nil` if the text is not a date. Called from many tasks at the same time.
@@ -88,7 +89,7 @@ public struct JSONCoding: Sendable {
     public enum Keys: Sendable {
         /// The members have the names of the properties.
         case asDeclared
-        /// The property `userName` is the member `user_name`.
+        /// Member names in snake case: `user_name` for the property `userName`.
         ///
         /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`. On
         /// reading, `image_url` becomes `imageUrl`, which does not match `imageURL`. To keep the name `imageURL`, declare a
@@ -167,7 +168,7 @@ public struct JSONCoding: Sendable {
     /// Dates in ISO 8601, and members with the names of the properties.
     public static let standard = JSONCoding()
 
-    /// Returns the JSON of a value. The names of members are sorted, unless the encoder is your own.
+    /// Returns the JSON of a value. The names of members are sorted. An encoder of your own may have another order.
     ///
     /// Equal values have equal bytes. Recordings, `coalesce` and `curl` commands depend on equal bytes. A
     /// ``/ErrandFormats/JSONValue`` keeps all digits of its numbers.
@@ -183,8 +184,8 @@ public struct JSONCoding: Sendable {
     /// - Throws: `DecodingError`. These texts are refused, in addition to the texts that the decoder refuses:
     ///   - Text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), because recursive types need stack for
     ///     each level.
-    ///   - Text that is slow to compare: a member's name that is longer than 256 bytes and not ASCII, or a string with more than
-    ///     128 combining marks in a row.
+    ///   - A member's name that is longer than 256 bytes and not ASCII, or a string with more than 128 combining marks in a row. Such
+    ///     text is slow to compare.
     ///   - Text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         // A `JSONValue` is parsed directly, because the settings of the decoder have no effect on a `JSONValue`. A decoder would
@@ -263,7 +264,8 @@ extension JSONCoding.Dates {
         }
     }
 
-    /// Returns the form that a number probably has. In seconds, the least number of milliseconds is in the year 5138.
+    /// Returns the form that a number probably has. Numbers from 10¹¹ are milliseconds: 10¹¹ seconds after 1970 would be in the year
+    /// 5138.
     private static func formOfNumber(_ number: Double) -> String {
         abs(number) < 100_000_000_000 ? ".secondsSince1970" : ".millisecondsSince1970"
     }
@@ -271,8 +273,8 @@ extension JSONCoding.Dates {
     /// Reads the text of a date. The error contains no part of the text.
     ///
     /// - Parameters:
-    ///   - name: the form, for the error of a text of another form.
-    ///   - form: the form, for the error of a number; `nil` if the error has `name`.
+    ///   - name: the expected form in words, for the errors.
+    ///   - form: the expected form in words, for the error of a number; with `nil`, the default, this error has `name` too.
     private static func read(
         _ decoder: any Decoder, as name: String, inPlaceOfNumber form: String? = nil, _ read: (String) throws -> Date?
     ) throws -> Date {
@@ -300,7 +302,7 @@ extension JSONCoding.Dates {
 }
 
 extension JSONEncoder.DateEncodingStrategy {
-    /// Writes the text that `text` returns, and throws an error if `text` returns `nil`.
+    /// Returns a strategy that writes the text from `text`. If `text` returns `nil`, encoding throws an error.
     fileprivate static func writing(_ text: @escaping @Sendable (Date) throws -> String?) -> JSONEncoder.DateEncodingStrategy {
         .custom { date, encoder in
             var container = encoder.singleValueContainer()
@@ -330,7 +332,7 @@ extension Date {
         self.init(timeIntervalSinceReferenceDate: seconds + Double(nanoseconds) / 1e9)
     }
 
-    /// Returns the date that has the same clock time in `zone` as this date has in UTC. If `zone` is `nil`, returns this date.
+    /// Returns the date whose clock time in `zone` is the clock time of this date in UTC. If `zone` is `nil`, returns this date.
     fileprivate func moved(from zone: TimeZone?) -> Date {
         guard let zone else { return self }
         let guess = addingTimeInterval(-Double(zone.secondsFromGMT(for: self)))

@@ -33,7 +33,7 @@ extension Dictionary: StringKeyedDictionary where Key == String, Value: Encodabl
 
 /// The pairs encoded so far, shared by all containers of one value.
 private final class PairStorage {
-    /// The position of a value.
+    /// The place of a value: the top level, a member, or an element of an array.
     enum Position {
         case top
         case member(String)
@@ -129,7 +129,7 @@ private final class PairStorage {
         if let text = nils.text { try encode(text, at: position, path: path) }
     }
 
-    /// Returns the position of a property: `userName` may be sent as `user_name`.
+    /// Returns the position of a property. The coding determines the member's name, such as `user_name` for `userName`.
     func member(_ key: any CodingKey, path: [any CodingKey]) -> Position {
         if case .useDefaultKeys = encoder.keyEncodingStrategy { return .member(key.stringValue) }
         do {

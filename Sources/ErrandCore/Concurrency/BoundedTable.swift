@@ -1,14 +1,14 @@
 /// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
-/// All state that is stored by key (such as an origin) uses this type, so that one eviction rule applies everywhere. The bound is a number
-/// of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry stays, even if its weight
-/// alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
+/// State with a key, such as an origin, is stored only in tables of this type. Therefore one eviction rule applies everywhere. The
+/// bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
+/// stays, even if its weight alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
 ///
 /// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned if it has a
 /// setting of the app or work in progress.
 ///
-/// Every operation takes constant time on average. The methods are inlinable, so that they are specialized for the types of each
-/// user: unspecialized methods cost thousands of instructions.
+/// Every operation takes constant time on average. The methods are inlinable, so that the compiler specializes them for the types of
+/// each caller. An unspecialized method costs thousands of instructions.
 public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline struct Slot: Sendable {
         @usableFromInline var key: Key
@@ -86,7 +86,7 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         return try body(&slots[index]!.value)
     }
 
-    /// Changes the value of `key` in place if there is a value, which counts as a use.
+    /// Changes the value of `key` in place, if the table has such a key. The change counts as a use.
     ///
     /// - Returns: what `body` returns; `nil` if the table has no such key.
     @discardableResult

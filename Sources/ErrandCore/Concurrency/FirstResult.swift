@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The first of several possible results, for one task that waits for it.
+/// The first of several possible results. One task waits for this result.
 package final class FirstResult<Value: Sendable>: Sendable {
     private enum State {
         case open

@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// Counts this library's work in progress in the whole process, by kind of work. After a test, every number must be zero.
+/// The kinds of this library's work, with a count of the work in progress in the whole process. After a test, every number must be
+/// zero.
 ///
 /// The count costs one atomic addition at the beginning and one at the end of each piece of work.
 package enum LiveWork: Sendable, CaseIterable {

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Shares work between callers: callers with an equal key share one run.
+/// A type that shares work between callers: callers with equal keys share one run.
 ///
 /// ```swift
 /// let flights = SingleFlight<Origin, Token>()
@@ -8,8 +8,8 @@ internal import Synchronization
 /// ```
 ///
 /// The work belongs to no single caller. A cancelled caller leaves immediately with `CancellationError`, and the other callers
-/// continue to wait. When the last caller has left, the work is cancelled, unless the work must finish. The result or the error of
-/// the work reaches every caller that has not left.
+/// continue to wait. When the last caller has left, the work is cancelled. If the work must finish, the work continues. The result or
+/// the error of the work reaches every caller that has not left.
 ///
 /// The work keeps the priority of the caller that began it. If a more urgent caller joins, the priority stays unchanged, because
 /// the systems that this library supports can't raise the priority of a running task.
@@ -80,7 +80,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Begins a run without a waiting caller, unless a run with `key` is in progress.
+    /// Begins a run without a waiting caller. If a run with `key` is already in progress, does nothing.
     ///
     /// The run continues until the work ends or ``cancelAll(where:)`` is called. The run has the priority and the task-local
     /// values of the caller.
@@ -100,8 +100,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Begins a run. If `isNeeded` returns false when the run is registered, the run is cancelled.
     ///
-    /// A task that no longer needs the run changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``. That call cannot
-    /// find a run that is not registered yet.
+    /// If another task no longer needs the run, the task changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``.
+    /// That call does not find a run that is not registered yet.
     package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
         begin(key, work)
         if !isNeeded() { cancelAll { $0 == key } }

@@ -74,8 +74,8 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return entry
     }
 
-    /// Records that the caller of a ticket has left, and removes and returns the ticket's waiter; `nil` if the caller was not
-    /// queued. Call this function in the `leave` closure of ``waitInQueue(_:leave:)``.
+    /// Records that the caller of a ticket has left. Removes and returns the ticket's waiter; `nil` if the caller was not queued. Call
+    /// this function in the `leave` closure of ``waitInQueue(_:leave:)``.
     public mutating func cancel(_ ticket: QueueTicket) -> Waiter? {
         ticket.isCancelled = true
         return ticket.place.flatMap { remove($0) }

@@ -1,4 +1,4 @@
-/// Observes one call: the head of its response, its events, and its end, which is reported exactly once.
+/// An observer of one call: the head of its response, its events, and its end, which is reported exactly once.
 ///
 /// A middleware makes an observer for each call, and sends the request by ``HTTPSender/send(_:observedBy:)``. The middleware `log`,
 /// `metrics`, `trace`, `traceCall`, `profile` and `events` are built in this way.
@@ -78,9 +78,9 @@ extension CallObserver where Mark == Void {
 public struct CallOutcome: Sendable {
     /// The response without its body, with its metadata and its request; `nil` if the call failed before the head arrived.
     ///
-    /// If an inner `validateStatus` has refused a response, that response is also given here.
+    /// If an inner `validateStatus` has refused a response, this property has the refused response.
     public let response: Response?
-    /// Whether the connection has changed to another protocol. The call ends with the head of the response.
+    /// Whether the connection has changed to another protocol. If true, the call has ended with the head of the response.
     public let isUpgraded: Bool
     /// The end of the exchange on the wire; `nil` without a response. After an upgrade, the exchange is treated as complete.
     public let exchange: ExchangeLifetime.Outcome?

@@ -1,7 +1,6 @@
 internal import Synchronization
 
-/// A profile of the time that one call took: a tree of the layers that the call passed through, with the phases of each
-/// exchange.
+/// The time that one call took, as a tree: the layers of the call, and the phases of each exchange.
 ///
 /// ```swift
 /// let response = try await transport.retry().timeout(.seconds(30)).profile().send(request)
@@ -77,7 +76,7 @@ public final class CallProfile: Sendable {
     // MARK: The call
 
     package func end(_ outcome: CallOutcome) {
-        // If a status was refused, the error adds nothing to the status.
+        // If a status was refused, the status alone is shown, because the error has no further information.
         if let failure = outcome.failure, outcome.refusal?.innerError == nil {
             end(ProfilePosition.shown(failure))
         } else if let response = outcome.response {
@@ -142,7 +141,7 @@ public final class CallProfile: Sendable {
         /// The part of ``duration`` in which no inner layer ran: the layer's own work and waits. `nil` while the layer is in
         /// progress.
         public let own: Duration?
-        /// A status, or the failure without secrets; `nil` while the layer is in progress.
+        /// The result of the layer: a status, or the failure without secrets. `nil` while the layer is in progress.
         public let result: String?
         /// The layers that this layer called, in order. Under `retry`, there is one layer for each attempt.
         public let children: [Layer]

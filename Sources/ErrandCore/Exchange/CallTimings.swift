@@ -26,8 +26,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     public let method: String
     /// The time when the transport took the request.
     public let start: Duration
-    /// The time when the lookup of the host began, for a connection that was opened for this request. This time and the next five times
-    /// belong to the last attempt to connect.
+    /// The time when the lookup of the host began, for a connection that was opened for this request. This property and the next five
+    /// properties describe the last attempt to connect.
     public internal(set) var dnsStart: Duration?
     /// The time when the lookup of the host ended.
     public internal(set) var dnsEnd: Duration?
@@ -121,8 +121,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt
     ///
-    /// If the connection is reused, or the exchange failed while it waited for a connection, `queue` is the whole time before the
-    /// request is sent. If the transport reports no steps, `connect` is the whole time before the request is sent.
+    /// If the connection is reused, `queue` is the whole time before the request is sent. The same applies if the exchange failed while
+    /// the exchange waited for a connection. If the transport reports no steps, `connect` is the whole time before the request is sent.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -150,7 +150,7 @@ public struct ExchangeTimings: Sendable, Hashable {
         return phases
     }
 
-    /// Returns the phases before `until`: first `queue`, which is the rest of the time, then the steps of connecting. At
+    /// Returns the phases before `until`: first `queue`, then the steps of connecting. `queue` is the time outside these steps. At
     /// `until`, a connection was available, or connecting failed.
     private func connecting(until: Duration) -> [(String, Duration)] {
         func length(_ start: Duration?, _ end: Duration?) -> Duration? { start.map { max(.zero, (end ?? until) - $0) } }

@@ -1,7 +1,7 @@
 internal import ErrandFormats
 internal import Synchronization
 
-/// Delivers events to a sink one after another, in the order in which they are made.
+/// A queue that delivers events to a sink one after another, in the order in which the events are made.
 ///
 /// While the sink is busy, new events wait. Two rules bound the number of waiting events:
 /// - A progress event replaces the previous waiting event if both events have the same kind and exchange. The new event has the
@@ -38,6 +38,8 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
             return resumable.insert(event.exchange ?? -1).inserted
         }
 
+        /// Adds an event to the waiting events, according to the rules of this type.
+        ///
         /// - Parameter mustStay: whether the event is kept even beyond the limit.
         mutating func append(_ event: ExchangeEvent, mustStay: Bool) {
             if event.kind.isProgress, let previous = waiting.last, previous.kind == event.kind, previous.exchange == event.exchange {
@@ -60,7 +62,9 @@ private struct SerialSink<Progress: Sendable>: ~Copyable {
         state = Mutex(State(progress: progress))
     }
 
-    /// - Parameter make: called under a lock. Returns the event, if any, and the event that directly follows it.
+    /// Records the events that `make` returns, and delivers the events to the sink.
+    ///
+    /// - Parameter make: called under a lock. Returns the event, if there is one, and the event that directly follows.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
         // If no other caller is delivering, this caller delivers its own event immediately. Then this caller delivers the events
         // that other callers have added during the delivery.
@@ -170,7 +174,7 @@ public final class ExchangeEventLog: Sendable {
 
     /// Records that a step of connecting begins, and that the step in progress ends.
     ///
-    /// If the exchange already has a connection, nothing is recorded. Such a connection may have become free before the new
+    /// If the exchange already has a connection, nothing is recorded. In that case, another connection became free before the new
     /// connection was open.
     ///
     /// - Parameter step: the step that begins; `nil` if the attempt to connect is over.
@@ -231,8 +235,7 @@ public enum ConnectStep: Sendable, Hashable {
 /// If two logs are nested, the outer log drops the beginning and the end that the inner log reports, and reports all other events.
 package final class CallEventLog: EventSink, CallObserver {
     private struct Progress: Sendable {
-        /// The number of exchanges and waits in progress. A coalesced exchange may continue after the end of the call whose log
-        /// records the exchange.
+        /// The number of exchanges and waits in progress. A coalesced exchange may continue after the call of this log has ended.
         var open = 0
         var end: ExchangeEvent?
         var isOver = false
@@ -280,7 +283,7 @@ package final class CallEventLog: EventSink, CallObserver {
 
     package func end(_ outcome: CallOutcome, at mark: Void) { end(outcome.refusal?.innerError ?? outcome.failure) }
 
-    /// Ends the call. The result is known, and the last exchange has ended.
+    /// Ends the call. Called when the result is known and the last exchange has ended.
     func end(_ failure: (any Error)?) {
         let end = labelled(ExchangeEvent(.callEnd, request: request, failure: failure))
         serial.record { progress in

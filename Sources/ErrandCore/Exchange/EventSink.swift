@@ -16,20 +16,19 @@ internal import Synchronization
 ///
 /// - `callStart` is the first event of a call, and `callEnd` the last.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, the following events come in this order, if the exchange reaches their steps and the transport
-///   reports them: `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any number), `requestSent`,
-///   `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may begin before the
-///   whole request is sent.
+/// - Between `start` and `end`, the following events come in a fixed order. If the exchange does not reach a step, or the transport
+///   does not report the step, its event is missing. The order is `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any
+///   number), `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may
+///   begin before the whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, `waitStart` by `waitEnd`, and `networkWaitStart` by `networkWaitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
-/// event of the exchange is the end of that step. A step that is not needed has no events: `dns` if the host is an address,
-/// `tls` if the scheme is `http`. Another attempt to connect may repeat the events. If another connection becomes free before
-/// the new connection is open, the exchange may use the free connection.
+/// event of the exchange is the end of that step. An unneeded step has no events: `dns` if the host is an address, `tls` if the scheme
+/// is `http`. Another attempt to connect may repeat the events. If another connection becomes free before the new connection is open,
+/// the exchange may use the free connection.
 ///
-/// A transport that learns the steps only at the end reports all of them with `timings`, once for each exchange and directly before
-/// `end`.
+/// If a transport learns the steps only at the end, the transport reports all steps with one `timings` event, directly before `end`.
 ///
 /// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
 /// connection, a new exchange begins, with a new number.

@@ -45,13 +45,13 @@ extension ExchangeEvent {
 }
 
 extension ExchangeTimings {
-    /// Takes the instants that a transport has reported at the end, for the steps that the transport has not reported yet.
+    /// Adds the times of steps that a transport has reported only at the end of the exchange. Earlier reports stay.
     ///
     /// - Parameters:
     ///   - timings: the instants.
     ///   - end: the instant at which the timings were reported.
-    ///   - now: the same instant, counted from the beginning of the call. No step is later than `now`, and no step is earlier
-    ///     than ``start``.
+    ///   - now: the time of `end`, counted from the beginning of the call. Times after `now` become `now`, and times before ``start``
+    ///     become ``start``.
     mutating func take(_ timings: ExchangeEvent.Timings, reportedAt end: ContinuousClock.Instant, _ now: Duration) {
         func time(_ instant: ContinuousClock.Instant?) -> Duration? { instant.map { min(now, max(start, now + end.duration(to: $0))) } }
         func pair(_ first: ContinuousClock.Instant?, _ last: ContinuousClock.Instant?) -> (Duration?, Duration?) {

@@ -25,8 +25,8 @@ public struct ExchangeLifetime: Sendable {
         package var isComplete: Bool { if case .complete = self { true } else { false } }
     }
 
-    /// The sizes of the bodies on the wire, in bytes. A compressed body has its compressed size. Heads, framing and trailers do
-    /// not count.
+    /// The sizes of the bodies on the wire, in bytes. For a compressed body, the size is the compressed size. Heads, framing and
+    /// trailers do not count.
     public struct BodySizes: Sendable, Hashable {
         /// The number of bytes that were sent; `nil` if the transport does not report this number.
         public var requestBytes: Int64?

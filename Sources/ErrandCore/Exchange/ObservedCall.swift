@@ -10,7 +10,7 @@ protocol CallObservation: AnyObject, Sendable {
     func recordSensitivity(_ names: Sensitivity)
 }
 
-/// A call and one of its observers. Only this class knows all kinds of ends. This class decides once how the call has ended.
+/// A call and one of its observers. Only this class knows all ways in which a call can end, and decides once how the call has ended.
 ///
 /// The class is not generic over its observer: observers are types of other modules, for which the compiler could not specialize a
 /// generic class.
@@ -210,7 +210,7 @@ final class ObservedCall: CallObservation {
 }
 
 extension CallState {
-    /// Whether the call ends later than its exchange.
+    /// Returns whether the call ends later than its exchange.
     ///
     /// If true, the call ends when its value was decoded. A call with a refused response may also end when an outer
     /// `validateStatus` has searched the body for the back end's error.

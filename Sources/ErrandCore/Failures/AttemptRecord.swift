@@ -1,4 +1,4 @@
-/// An attempt at a call that was followed by another attempt.
+/// An earlier attempt of a call. Another attempt has followed.
 ///
 /// ```swift
 /// let response = try await stack.send(request)

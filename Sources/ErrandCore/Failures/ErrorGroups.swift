@@ -2,7 +2,7 @@
 // the refresh.
 
 extension Error {
-    /// Whether the server could not be reached, or the connection to it was lost.
+    /// Whether the server could not be reached, or the connection to the server was lost.
     ///
     /// True for ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect` and `connectionLost`, and with
     /// `timedOut` in the phases ``ExchangePhase/connect`` and ``ExchangePhase/connectivity``. Also true if a token could not be refreshed

@@ -152,15 +152,15 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let multipart = FailureNumber(MultipartError.number)
     /// A transform of a body left some bytes at the end.
     public static let unconsumedInput = FailureNumber(3031)
-    /// A body that can be read only once is read again.
+    /// A second reader has requested a body that can be read only once.
     public static let bodyAlreadyUsed = FailureNumber(3032)
     /// A header field is not a valid structured field.
     public static let structuredField = FailureNumber(StructuredFieldError.number)
     /// A field occurs several times with different values.
     public static let repeatedField = FailureNumber(RepeatedFieldError.number)
-    /// A URL that a response names is invalid.
+    /// A response names an invalid URL.
     public static let urlReferenceInvalid = FailureNumber(3042)
-    /// A URL that a response names is at an origin that is not allowed.
+    /// A response names a URL at an origin that is not allowed.
     public static let urlReferenceForeign = FailureNumber(3043)
     /// The next page of a list is one of the earlier pages.
     public static let pageLoop = FailureNumber(3050)
@@ -195,7 +195,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let tokenStore = FailureNumber(4005)
     /// Another account has signed in since the request began.
     public static let accountChanged = FailureNumber(4006)
-    /// The refresh of a token asked for the same token.
+    /// The code that refreshes a token has requested that token.
     public static let withinRefresh = FailureNumber(4007)
     /// The credentials can't be sent.
     public static let invalidCredentials = FailureNumber(4008)

@@ -61,14 +61,14 @@ extension RequestFailure {
     public var errorDescription: String? { description }
     /// Shows ``description`` alone by default, so that `dump` and debuggers show no secret.
     public var customMirror: Mirror { Mirror(self, children: ["failure": description]) }
-    /// ``description`` by default.
+    /// The technical reason; ``description`` by default.
     public var failureReason: String? { description }
 
     /// The request as text for the beginning of a description: `GET https://a.example/: `. Empty if the request is not known.
     public var shownRequest: String { request.map { "\($0): " } ?? "" }
 
-    /// The earlier attempts and the reason why there is no further attempt, as text for the end of a description; empty if
-    /// `retry` did nothing.
+    /// Text for the end of a description: the earlier attempts, and the reason why there is no further attempt. Empty if `retry` did
+    /// nothing.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 }
 

@@ -183,7 +183,8 @@ extension StatusError {
 }
 
 extension StatusError: NumberedFailure {
-    /// 2000 plus the status for 401, 403, 404, 410 and 429; otherwise, a number for the class of the status.
+    /// The number is 2000 plus the status for 401, 403, 404, 410 and 429. For any other status, the number depends on the class of the
+    /// status.
     public var failureNumber: FailureNumber {
         switch head.status.code {
         case 401: .unauthorized
@@ -198,7 +199,7 @@ extension StatusError: NumberedFailure {
     }
 }
 
-/// Returns what a person can do after a response with an error; `nil` if only a developer can help.
+/// Returns the advice for a person after a response with an error; `nil` if only a developer can help.
 ///
 /// - Parameters:
 ///   - retryAfter: the wait that the server asks for; `nil` if the server asks for no wait.

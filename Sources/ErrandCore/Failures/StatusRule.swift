@@ -26,7 +26,7 @@ public struct StatusRule: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - description: the rule in words, for the stack's description.
-    ///   - contains: whether the rule contains a status.
+    ///   - contains: returns whether the rule contains a status.
     public init(_ description: String, contains: @escaping @Sendable (HTTPResponse.Status) -> Bool) {
         storage = Storage(description, codes: nil, contains)
     }
@@ -106,7 +106,7 @@ extension Request {
         return rule.contains(status) || (options.call.redirectsAreFollowed && status.kind == .redirection)
     }
 
-    /// Returns whether the status of a response is a failure. A status is a failure if the call's rule refuses it. Without a
-    /// rule, a status code of at least 400 is a failure.
+    /// Returns whether the status of a response is a failure. If the call has a rule, each status that the rule refuses is a failure.
+    /// Without a rule, a status code of at least 400 is a failure.
     func refuses(_ response: Response) -> Bool { !(accepts(response) ?? (response.head.status.code < 400)) }
 }

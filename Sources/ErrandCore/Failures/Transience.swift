@@ -43,7 +43,7 @@ extension TransportError {
     /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
-    /// Whether the failure may be temporary, provided that an earlier request to the same server has succeeded.
+    /// Whether the failure may be temporary if an earlier request to this server has succeeded.
     ///
     /// True for a transient failure. Also true for a failure of TLS or of a proxy before the request was sent, because TLS or the
     /// proxy worked earlier.

@@ -20,12 +20,12 @@ public struct TransportError: RequestFailure {
 
         /// The host's name could not be resolved.
         public static let cannotFindHost = Code("cannot find host")
-        /// No connection could be made: it was refused, the host is unreachable, or a timeout passed.
+        /// No connection could be made: the connection was refused, the host is unreachable, or a timeout passed.
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///
-        /// If a transport looks up the host itself, a failure has this code only if each address of the host has failed for this reason,
-        /// and one of the addresses is an IPv4 address. If the lookup fails because the device is offline, the code is
+        /// A transport that looks up the host itself uses this code only if each address of the host has failed for this reason. At
+        /// least one of these addresses must be an IPv4 address. If the lookup fails because the device is offline, the code is
         /// ``cannotFindHost``. A layer that knows the network path may replace this code: `waitForNetwork` uses `notConnected` for a
         /// failed lookup while no path is available.
         public static let notConnected = Code("not connected")
@@ -73,8 +73,7 @@ public struct TransportError: RequestFailure {
     ///
     /// If `proxy` is not `nil`, ``errorDescription`` says "the proxy" in place of "the server".
     public var proxy: ProxyAddress?
-    /// The problem with the credentials for the proxy; `nil` unless the credentials are known to be the reason for the proxy's
-    /// refusal.
+    /// The problem with the credentials for the proxy; `nil` if the proxy refused nothing, or refused for another or an unknown reason.
     public var proxyCredentials: ProxyCredentialsProblem?
     /// The origin of a connection that was opened without a request; `nil` if there is a request.
     package var origin: Origin?
@@ -144,7 +143,7 @@ public struct TransportError: RequestFailure {
         bodyTooLarge("more than \(limitBytes) bytes", request: request)
     }
 
-    /// Returns the error for a body that is too large, or that has a part that is too large.
+    /// Returns the error for a body, or a part of a body, that is too large.
     ///
     /// - Parameters:
     ///   - excess: the excess in words: `more than 1024 bytes`.

@@ -8,10 +8,10 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, where a call enters its outermost ``HTTPStack``. The transports of this library also check the
-/// capabilities for a request that is sent without a stack. An option that is `.off` requires no
-/// middleware and no capability. If a stack sends requests to a sender that is not a transport, the stack can't know the inner
-/// middleware and the transport. Such a stack itself never throws this error.
+/// The options are checked once, when a call enters its outermost ``HTTPStack``. The transports of this library also check the
+/// capabilities for a request that is sent without a stack. An option that is `.off` requires no middleware and no capability. If a
+/// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Such a stack
+/// itself never throws this error.
 public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {
@@ -59,8 +59,8 @@ public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The option, and what the option needs.
     public var failureReason: String? { "The option '\(option)' needs \(need)." }
 
-    /// Returns the transport of this library that has all of these capabilities, as the end of the sentence; `nil` if no transport has
-    /// all of them.
+    /// Returns the end of the remedy, which names a transport of this library with all of these capabilities; `nil` if there is no such
+    /// transport.
     private static func holder(of capabilities: TransportCapabilities) -> String? {
         let holders: [(TransportCapabilities, String)] = [
             ([.networkAccess, .waitsForConnectivity, .serverTrust], "URLSessionTransport on Apple's platforms"),

@@ -1,5 +1,5 @@
-/// A store that keeps data of accounts, such as responses, cookies or transfers, and removes the data of an account when that
-/// account signs out.
+/// A store with data of accounts, such as responses, cookies or transfers. When an account signs out, the store removes the data of
+/// this account.
 ///
 /// ```swift
 /// final class Drafts: AccountBoundStore {

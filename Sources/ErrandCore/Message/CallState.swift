@@ -29,7 +29,7 @@ package struct CallState: Sendable {
 
     /// The nearest observer in the outer layers; `nil` if there is no such observer.
     var observation: (any CallObservation)?
-    /// Reads the error of the back end from the body of a refused response; `nil` unless the client has an error envelope.
+    /// The reader of the back end's error in the body of a refused response; `nil` if the client has no error envelope.
     package var serviceErrors: ServiceErrorReader?
 
     init() {}
@@ -41,16 +41,16 @@ package struct CallState: Sendable {
     }
 }
 
-/// Reads the error that a body describes in the error envelope of a client. The type is a class, because each request carries
-/// the reader, and a reference is cheap to copy.
+/// A reader of the error that a body describes in the error envelope of a client. The type is a class, because each request carries the
+/// reader, and a reference is cheap to copy.
 package final class ServiceErrorReader: Sendable {
-    /// Returns the error; `nil` if the body is not an error envelope, or describes no error.
+    /// A closure that returns the error; `nil` if the body is not an error envelope, or describes no error.
     package let read: @Sendable (Data) -> ServiceError?
 
     package init(_ read: @escaping @Sendable (Data) -> ServiceError?) { self.read = read }
 }
 
-/// The limits that apply to each exchange of a stack, unless the request has its own limits.
+/// The limits for each exchange of a stack. If a request has its own limits, the request's limits apply instead.
 package final class StackLimits: Sendable {
     package let limits: PhaseTimeouts
 

@@ -36,15 +36,15 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. The
     ///     name must not be secret, and no two accounts may have the same name. Names are compared octet by octet: two Unicode
     ///     normal forms of a name are two accounts.
-    ///   - parts: further texts by which identities in this process are compared, such as the password. These texts are not part
-    ///     of ``canonicalOctets``.
+    ///   - parts: further texts for the comparison of identities in this process, such as the password. These texts are not part of
+    ///     ``canonicalOctets``.
     public init(scheme: String, account: String, _ parts: String...) {
         self.scheme = OctetKey(scheme)
         self.account = OctetKey(account)
         self.parts = parts.map { OctetKey($0) }
     }
 
-    /// Whether the identity is the same in other runs and in other processes.
+    /// Whether the identity is durable: other runs and other processes find the same account by the identity.
     public var isDurable: Bool { account != nil }
 
     /// The octets of a durable identity, the same in all runs, processes and versions of this library; `nil` for a volatile identity.

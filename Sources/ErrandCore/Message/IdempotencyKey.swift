@@ -41,9 +41,9 @@ public struct IdempotencyKey: Sendable, Hashable {
         return IdempotencyKey(value: value)
     }
 
-    /// The same key as a structured string, in quotation marks
-    /// ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)), as
-    /// draft-ietf-httpapi-idempotency-key-header defines the field: `options.idempotencyKey = .attached.quoted`.
+    /// This key as a structured string, in quotation marks: `options.idempotencyKey = .attached.quoted`
+    /// ([RFC 9651, section 3.3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3.3)). The specification
+    /// draft-ietf-httpapi-idempotency-key-header requires this form.
     public var quoted: IdempotencyKey {
         var key = self
         key.isQuoted = true

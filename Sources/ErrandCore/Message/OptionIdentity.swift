@@ -1,4 +1,4 @@
-/// The rule by which an option's value decides which requests may share an exchange.
+/// The effect of an option's value on the sharing of exchanges between requests.
 public enum OptionIdentity: Sendable {
     /// The value is ignored: requests with different values may share an exchange.
     case ignored
@@ -9,8 +9,8 @@ public enum OptionIdentity: Sendable {
 }
 
 extension OptionIdentity {
-    /// Returns the identity of an option whose middleware is an outer layer of `coalesce`. A value that replaces the stack's
-    /// setting is ignored. Requests that switch the middleware off share exchanges only with one another.
+    /// Returns the identity of an option whose middleware is an outer layer of `coalesce`. If the value replaces the stack's setting,
+    /// the value is ignored. If requests switch the middleware off, these requests share exchanges only with one another.
     public static func ofSwitch<Value>(_ override: OptionOverride<Value>) -> OptionIdentity {
         override.isOff ? .value(OffIdentity()) : .ignored
     }

@@ -49,8 +49,7 @@ public protocol OptionKey: SendableMetatype {
 }
 
 extension OptionKey {
-    /// Returns the identity of a value that is not `Hashable`. The request is unique, unless the option is not set or is switched
-    /// off.
+    /// Returns the identity of a value that is not `Hashable`. If the option is set and not switched off, the request is unique.
     public static func identity(of value: Value) -> OptionIdentity {
         guard let override = value as? any AnyOptionOverride else { return isNil(value) && isNil(defaultValue) ? .ignored : .unique }
         return override.isInherited ? .ignored : override.isOff ? .value(OffIdentity()) : .unique
@@ -65,8 +64,8 @@ extension OptionKey {
 }
 
 extension OptionKey where Value: Hashable {
-    /// Returns the value itself, unless it is the default value. A value that is not equal to itself, such as a floating-point NaN, makes
-    /// the request unique.
+    /// Returns the value itself, or ``OptionIdentity/ignored`` for the default value. A value that is not equal to itself, such as a
+    /// floating-point NaN, makes the request unique.
     public static func identity(of value: Value) -> OptionIdentity {
         value == defaultValue ? .ignored : value == value ? .value(value) : .unique
     }

@@ -39,8 +39,8 @@ extension OptionValues {
         return identities
     }
 
-    /// Returns the first option that requires a middleware at a place for which `isSupported` returns false, or a capability that is not in
-    /// `capabilities`.
+    /// Returns the first option that is not supported. Either `isSupported` returns false for the place of the required middleware, or
+    /// `capabilities` lacks a required capability.
     func firstUnsupported(
         by capabilities: TransportCapabilities, _ isSupported: (MiddlewarePlace) -> Bool
     ) -> (key: any OptionKey.Type, missing: UnsupportedOptionError.Missing)? {
@@ -61,7 +61,7 @@ extension OptionValues {
     }
 }
 
-/// Whether `value` is an optional without a value.
+/// Returns whether `value` is an optional without a value.
 func isNil(_ value: any Sendable) -> Bool { (value as? any AnyOptional)?.isNil ?? false }
 
 private protocol AnyOptional { var isNil: Bool { get } }

@@ -35,8 +35,8 @@ public struct RedirectRecord: Sendable, Hashable {
         public init(origin: Origin, reason: String) { (self.origin, self.reason) = (origin, reason) }
     }
 
-    /// The status of the redirect: 301, 302, 303, 307 or 308. If there was no response (``isInternal``), 307, because the method
-    /// and the body stay unchanged.
+    /// The status of the redirect: 301, 302, 303, 307 or 308. If there was no response (``isInternal``), the status is 307, because the
+    /// method and the body stay unchanged.
     public let status: HTTPResponse.Status
     /// The URL that was redirected, without secrets.
     public let from: String

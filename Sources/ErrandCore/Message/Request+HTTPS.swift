@@ -1,4 +1,4 @@
-/// The hosts that demand `https`, as the layer `hsts` knows them.
+/// The hosts that demand `https`, according to the layer `hsts`.
 package protocol HTTPSHosts: Sendable {
     /// Returns whether requests to an origin must use `https`.
     func demandsHTTPS(_ origin: Origin) -> Bool
@@ -6,8 +6,8 @@ package protocol HTTPSHosts: Sendable {
 
 /// The change of a request to `https`, which the layers `hsts` and `redirect` share.
 package struct HTTPSChange: Sendable {
-    /// The hosts that demand `https`, for a layer that follows redirects. If the target's host is one of these hosts, a redirect from
-    /// `https` to `http` is not treated as a downgrade, because the next request uses `https`. `nil` before the first redirect.
+    /// The hosts that demand `https`, for a layer that follows redirects. If the target's host is one of these hosts, the next request
+    /// uses `https`. Therefore a redirect to such a host is never a downgrade from `https` to `http`. `nil` before the first redirect.
     package var hosts: (any HTTPSHosts)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?
@@ -17,8 +17,8 @@ package struct HTTPSChange: Sendable {
     package init(hosts: (any HTTPSHosts)? = nil) { self.hosts = hosts }
 }
 
-/// A redirect to another origin keeps this value, because the hosts apply to every origin. The value's own ``HTTPSChange/origin`` belongs
-/// to one origin, which ``Request/originBeforeHTTPS`` compares.
+/// A redirect to another origin keeps this value, because ``HTTPSChange/hosts`` applies to every origin. ``HTTPSChange/origin`` applies
+/// only to one origin: ``Request/originBeforeHTTPS`` compares that origin with the origin of the request.
 private enum HTTPSChangeKey: CrossOriginOptionKey {
     static var defaultValue: HTTPSChange? { nil }
     /// The identity ignores the change, because the URLs themselves are compared.

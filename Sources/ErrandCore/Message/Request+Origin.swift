@@ -17,8 +17,8 @@ extension Request {
         removeOriginBoundValues()
     }
 
-    /// Removes the fields that apply only to the first resource, before the target changes: preconditions, and the range of the
-    /// content.
+    /// Removes the fields that apply only to the present resource: preconditions, and the range of the content. Call this function
+    /// before the target changes.
     public mutating func removeConditions() {
         for name in Self.conditions { head.headerFields[name] = nil }
     }
@@ -29,7 +29,8 @@ extension Request {
     /// not known.
     public var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
-    /// Returns the URL that the response to this request names, such as the URL of the next page, if the URL may be requested.
+    /// Returns a URL that the response to this request names, such as the URL of the next page. If the URL must not be requested,
+    /// throws an error.
     ///
     /// The URL may be requested if its origin is the origin of this request, the origin of the call, or one of `origins`.
     ///
@@ -54,7 +55,7 @@ extension Request {
         return resolved
     }
 
-    /// Returns the origin that may get credentials if the response to this request names a URL of that origin.
+    /// Returns the only origin that may get credentials if a layer follows a URL in the response to this request.
     ///
     /// A response of another origin must not choose a URL that gets credentials. Pass the result to ``move(to:from:)``.
     ///

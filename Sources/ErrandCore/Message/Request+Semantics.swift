@@ -29,7 +29,7 @@ extension Request {
     /// ``RequestBody/replay`` says whether the body can be sent again.
     public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }
 
-    /// Whether it is safe to send the request again after a failure: ``mayBeSentAgain`` is true, or no server has processed the
+    /// Returns whether it is safe to send the request again after a failure: ``mayBeSentAgain`` is true, or no server has processed the
     /// request.
     ///
     /// - Parameter error: the failure of the last attempt, with the records of the earlier attempts.

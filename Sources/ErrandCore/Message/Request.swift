@@ -147,9 +147,9 @@ public struct Request: Sendable {
         head.headerFields[.contentType] = type
     }
 
-    /// Checks an invalid media type of the body, whose octets were replaced in the head.
+    /// Refuses an invalid media type of the body. The `Content-Type` of the head has spaces in place of the invalid octets.
     ///
-    /// - Throws: ``InvalidFieldError``, unless the head has another `Content-Type`.
+    /// - Throws: ``InvalidFieldError``. If the head has another `Content-Type`, throws no error.
     @inline(never) func checkContentType(_ type: String) throws(InvalidFieldError) {
         guard head.headerFields[.contentType] == HTTPField(name: .contentType, value: type).value else { return }
         try InvalidFieldError.check(type, of: .contentType)

@@ -1,7 +1,7 @@
 /// The options of one request for the middleware and the transport: values by typed keys, as in SwiftUI's environment.
 ///
-/// Each middleware of this library reads an option with the middleware's name. A single request can adjust the middleware or
-/// switch it off:
+/// Each middleware of this library reads an option with the middleware's name. A single request can adjust the middleware, or switch
+/// the middleware off:
 ///
 /// ```swift
 /// var request = try Request(.get, "/reports")
@@ -9,13 +9,13 @@
 /// request.options.timeout = .use(.seconds(2))
 /// ```
 ///
-/// A request with an option whose middleware is missing from its stack fails with ``UnsupportedOptionError``. An option that is
-/// `.off` requires no middleware, and timeouts apply without a middleware. To define your own option, see ``OptionKey``.
+/// If the stack lacks the middleware of an option, the request fails with ``UnsupportedOptionError``. An option that is `.off` requires
+/// no middleware, and timeouts apply without a middleware. To define your own option, see ``OptionKey``.
 public struct RequestOptions: Sendable {
     private var values = OptionValues()
     /// The state that the layers of the call share.
     package var call = CallState() { didSet { callStamp &+= 1 } }
-    /// Receives the events of this exchange; `nil` by default.
+    /// The receiver of the events of this exchange; `nil` by default.
     public var eventSink: (any EventSink)? { didSet { callStamp &+= 1 } }
     /// The counter of the changes of the call state, the event sink and the deadline.
     var callStamp: UInt32 = 0
@@ -32,7 +32,7 @@ public struct RequestOptions: Sendable {
         set { ownFallbackHeaders = newValue.isEmpty ? nil : newValue }
     }
 
-    /// Options with their default values.
+    /// Creates options with their default values.
     public init() {}
 
     /// Whether there are fallback fields.

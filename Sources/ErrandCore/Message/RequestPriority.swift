@@ -21,7 +21,7 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     /// The request is sent when no other request is queued. Urgency 7.
     public static let background = RequestPriority(urgency: 7)
 
-    /// Whether the first priority is less urgent than the second priority.
+    /// Returns whether the first priority is less urgent than the second priority.
     public static func < (first: RequestPriority, second: RequestPriority) -> Bool { first.urgency > second.urgency }
 
     /// The priority in the form of the field `Priority`: `u=1`.
@@ -43,9 +43,9 @@ private enum PriorityKey: CrossOriginOptionKey {
 extension RequestOptions {
     /// The urgency of the request; ``RequestPriority/normal`` by default.
     ///
-    /// The queues of this library obey the priority. Any priority except ``RequestPriority/normal`` is sent to the server in the
-    /// field `Priority` ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)), unless the request has such a
-    /// field.
+    /// The queues of this library obey the priority. Any priority except ``RequestPriority/normal`` is sent to the server in the field
+    /// `Priority` ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)). If the request already has this field, the
+    /// field stays unchanged.
     public var priority: RequestPriority {
         get { self[PriorityKey.self] }
         set { self[PriorityKey.self] = newValue }

@@ -175,7 +175,7 @@ extension Request {
         knownTarget = target
     }
 
-    /// Parses and checks the head, unless the target is known and the head is unchanged.
+    /// Parses and checks the head. If the target is known and the head is unchanged, does nothing.
     ///
     /// - Throws: ``InvalidURLError``.
     mutating func readTarget() throws(InvalidURLError) {

@@ -1,4 +1,4 @@
-/// A response: its head, its body, the request as it was finally sent, and metadata from the stack.
+/// A response: its head, its body, the request that was sent last, and metadata from the stack.
 public struct Response: Sendable {
     /// The status and the header fields.
     public var head: HTTPResponse

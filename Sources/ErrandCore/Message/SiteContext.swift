@@ -8,8 +8,8 @@
 /// This request could be for a picture on a page of another site.
 ///
 /// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, every request counts as a
-/// same-site request. Two origins are of one site if their schemes are equal, and their hosts have the same registrable domain, such as
-/// `example.co.uk`.
+/// same-site request. Two origins belong to one site if their schemes are equal, and their hosts have the same registrable domain, such
+/// as `example.co.uk`.
 ///
 /// `SameSite` also decides which cookies of a response are stored: in the context ``crossSite``, only cookies with `SameSite=None`. A
 /// cookie without the attribute is treated as `SameSite=Lax`.

@@ -192,7 +192,7 @@ extension NetlinkMessage.Route {
     }
 }
 
-/// Reads values of a netlink message in order. No read goes beyond the end of the message.
+/// A reader of the values of a netlink message, in order. No read goes beyond the end of the message.
 private struct NetlinkReader {
     private var octets: ArraySlice<UInt8>
 

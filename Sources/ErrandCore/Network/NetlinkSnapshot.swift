@@ -50,7 +50,8 @@ struct NetlinkSnapshot: Sendable {
         return route.prefixLength == 0 || !requiresDefaultRoute
     }
 
-    /// Whether the route leads to other networks: a usable unicast route that is not in the table of the machine's own addresses.
+    /// Returns whether the route leads to other networks: a usable unicast route that is not in the table of the machine's own
+    /// addresses.
     private func isExit(_ route: NetlinkMessage.Route) -> Bool {
         guard isCandidate(route), route.type == 1, route.table != 255, route.scope < 254 else { return false }
         guard route.prefixLength > 0 else { return true }
@@ -75,7 +76,8 @@ struct NetlinkSnapshot: Sendable {
 
     private func hasAddress(_ family: UInt8) -> Bool { addresses[family]?.contains { links[$0]?.isUsable == true } ?? false }
 
-    /// Whether packets can leave through an interface. If the route does not name its interface, any usable interface is enough.
+    /// Returns whether packets can leave through an interface. If the route does not name its interface, any usable interface is
+    /// enough.
     private func isUsable(_ hop: Int32?) -> Bool {
         guard let hop else { return links.values.contains(where: \.isUsable) }
         return links[hop]?.isUsable == true

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import ErrandFormats
 internal import Synchronization
 
-/// Runs blocking system calls, such as writing a file, on threads outside Swift's cooperative pool.
+/// Threads outside Swift's cooperative pool, for blocking system calls such as writing a file.
 ///
 /// The pool has one thread for each core, so a slow disk would block every task of the process. On Linux, concurrent queues share
 /// the threads of the pool. Therefore this type uses serial queues. Each serial queue has its own thread while the queue works.

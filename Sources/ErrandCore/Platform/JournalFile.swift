@@ -20,13 +20,13 @@ internal import Darwin
 /// are removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old
 /// records or the new records. The file has at most `limitBytes` octets. Replace the records before the file is full.
 ///
-/// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read it
-/// (mode 0600).
+/// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read and
+/// write the file (mode 0600).
 final class JournalFile: Sendable {
     private struct State {
         var file: PartialFile
         var length: Int
-        /// Whether octets after `length` could not be removed.
+        /// Whether the file still has octets after `length`, because the removal of these octets failed.
         var isTorn = false
         var isClosed = false
     }

@@ -16,8 +16,8 @@ internal import Musl
 /// print(monitor.current)          // satisfied, wired
 /// ```
 ///
-/// An interface is usable if the interface is up and has a carrier. The path is satisfied if a default route leads through a usable
-/// interface, and a usable interface has an address of the same family (IPv4 or IPv6).
+/// An interface is usable if the interface is up and has a carrier. The path is satisfied if two conditions are met. A default route
+/// leads through a usable interface, and a usable interface has an address of the route's family (IPv4 or IPv6).
 ///
 /// The path has the interface kinds of the routes that connections use. Linux does not report the kind of a hardware device. For a device,
 /// the kind comes from the hardware type and the name. Only a cellular network counts as expensive, and no network counts as constrained.
@@ -47,7 +47,8 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
         self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
     }
 
-    /// Tests use a small buffer and a queue that they suspend, so that the kernel drops notifications.
+    /// Creates a monitor with the given buffer and queue. If a test passes a small buffer and suspends the queue, the kernel drops
+    /// notifications.
     ///
     /// - Parameters:
     ///   - receiveBufferBytes: the size of the buffer for notifications; with `nil`, the system chooses the size.
@@ -84,7 +85,7 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
     package var overrunCount: Int { source?.readings.overrunCount ?? 0 }
 }
 
-/// The monitor of this platform, for a property that holds the monitor.
+/// The type of the monitor on this platform, for a property that stores the monitor.
 public typealias SystemPathMonitor = NetlinkPathMonitor
 
 extension NetworkPathMonitor where Self == NetlinkPathMonitor {
@@ -93,7 +94,7 @@ extension NetworkPathMonitor where Self == NetlinkPathMonitor {
     public static var system: NetlinkPathMonitor { NetlinkPathMonitor.shared.object }
 }
 
-/// Reads notifications while the monitor exists.
+/// A source that reads notifications while the monitor exists.
 private final class NotificationSource: Sendable {
     let readings: NetlinkReadings
     private let source: Mutex<any DispatchSourceRead>
@@ -138,7 +139,7 @@ private final class NetlinkReadings: Sendable {
 
     init(requiresDefaultRoute: Bool, receiveBufferBytes: Int32?, latest: CurrentValue<NetworkPath>) throws(NetlinkError) {
         (self.requiresDefaultRoute, self.latest) = (requiresDefaultRoute, latest)
-        // Links, and the addresses and routes of IPv4 and IPv6.
+        // The groups are links, and the addresses and routes of IPv4 and IPv6.
         notifications = try NetlinkSocket(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, blocks: false)
         if let receiveBufferBytes { notifications.setReceiveBuffer(bytes: receiveBufferBytes) }
         dumps = try NetlinkSocket(groups: 0, blocks: true)

@@ -10,7 +10,7 @@ internal import Darwin
 
 /// A file that is written at offsets, and that a later run of the program may continue. The file is closed when this object is released.
 ///
-/// All calls block. Only the owner of the file can read it (mode 0600), unless other permissions are given.
+/// All calls block. By default, only the owner of the file can read and write the file (mode 0600).
 final class PartialFile: Sendable {
     /// Whether the file must, may or must not exist.
     enum Opening: Sendable {

@@ -11,7 +11,7 @@ internal import Darwin
 /// The file is replaced as a whole, and forced to the disk before the call returns. The system's calls run on threads that may
 /// block.
 package enum PrivateFile {
-    /// The maximum number of bytes to read, unless a caller gives another limit: 1 MiB.
+    /// The default limit of ``read(_:limitBytes:)`` and ``reserve(_:limitBytes:)``: 1 MiB.
     package static let limitBytes = 1 << 20
 
     /// Returns the bytes of the file; `nil` if there is no file.
@@ -87,7 +87,7 @@ package enum PrivateFile {
     /// Replaces the file, or creates it, by means of the file `PATH.part`, whose name is fixed.
     ///
     /// If a process is killed before the end, `PATH.part` remains, and the next call uses this file. Therefore, no secrets are left in
-    /// files with unknown names. Only one caller at a time may write the file. Therefore the caller has a lock:
+    /// files with unknown names. Only one caller at a time may write the file. Therefore the caller must hold the lock:
     /// ``whileLocked(_:within:clock:_:)``.
     ///
     /// - Throws: `FileWriteError`.

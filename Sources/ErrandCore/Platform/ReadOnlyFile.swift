@@ -17,7 +17,7 @@ package final class ReadOnlyFile: Sendable {
     /// - Throws: `FileReadError` with the operation and the system's error number, also for a folder, a device and a pipe.
     package init(path: String) throws {
         try Self.checkPath(path)
-        // The call does not wait for a writer, because a pipe may have replaced the file.
+        // A pipe may have replaced the file. With `O_NONBLOCK`, the call does not wait for a writer of the pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
         do {

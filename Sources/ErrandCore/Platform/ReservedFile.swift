@@ -37,8 +37,8 @@ struct ReservedFile: ~Copyable {
         return ReservedFile(path, partPath, descriptor)
     }
 
-    /// Tries to take the lock for a short time. If another thread starts a program, the new process has a copy of each descriptor
-    /// until the program runs. Therefore the new process may hold the lock of a closed file.
+    /// Tries for a short time to take the lock. If another thread starts a program, the new process has a copy of each descriptor until
+    /// the program runs. Therefore the new process may hold the lock of a closed file.
     private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
         for _ in 0..<50 {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
@@ -79,7 +79,7 @@ struct ReservedFile: ~Copyable {
 
     private static let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
-    /// Whether this user owns the file, and no other user has access to the file.
+    /// Returns whether this user owns the file, and no other user has access to the file.
     private static func isPrivate(_ descriptor: Int32) -> Bool {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else { return false }

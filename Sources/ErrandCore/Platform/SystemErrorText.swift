@@ -27,7 +27,8 @@ func creationProblem(_ code: Int32, in folder: String) -> String? {
     }
 }
 
-/// Whether an error number of the system (`errno`) says that the device has no network, or no route to the network of an address.
+/// Returns whether an error number of the system (`errno`) says that the device has no network, or no route to the network of an
+/// address.
 package func isErrorOfOfflineDevice(_ code: Int32) -> Bool { code == ENETDOWN || code == ENETUNREACH }
 
 /// Returns the text for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.

@@ -6,8 +6,8 @@
 public struct ProxyAddress: Sendable, Hashable {
     /// The protocol of the proxy.
     public let kind: ProxySettings.Kind
-    /// The name or the address of the proxy. An IPv6 address has no brackets. `invalid` if the host in the settings is not a
-    /// plain host, but for example a URL. Such a URL may hold a password.
+    /// The name or the address of the proxy. An IPv6 address has no brackets. If the host in the settings may be a URL, the text is
+    /// `invalid`, because a URL may hold a password.
     public let host: String
     /// The port of the proxy.
     public let port: Int
@@ -28,6 +28,6 @@ extension ProxyAddress: CustomStringConvertible, HidesStorage {
 public enum ProxyCredentialsProblem: String, Sendable, Hashable {
     /// The proxy requires credentials, and the settings have no credentials.
     case missing
-    /// The proxy does not accept the credentials, or does not accept credentials of their kind.
+    /// The proxy does not accept the credentials, or does not support their authentication scheme.
     case refused
 }

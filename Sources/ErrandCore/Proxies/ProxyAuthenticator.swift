@@ -51,7 +51,7 @@ public struct ProxyChallenge: Sendable, Hashable {
     /// The target of the request as it is sent, which Digest calls `uri`: a whole URL, or host and port for a tunnel.
     public let target: String
     /// The number of times that the proxy has refused credentials for this request or this tunnel. If the number is not 0, the
-    /// credentials are probably wrong, unless the challenge says that only the nonce was too old (`stale=true`).
+    /// credentials are probably wrong. There is one exception: with `stale=true` in the challenge, only the nonce was too old.
     public let refusals: Int
 
     /// Creates a challenge, for tests of an authenticator.

@@ -60,7 +60,7 @@ struct ProxyExceptions: Sendable {
     }
 
     private var entries: [(hosts: Hosts, port: Int?)] = []
-    /// The parts that match nothing, because they are no host, no address and no network.
+    /// The parts that match nothing, because such a part is neither a host nor an address nor a network.
     private(set) var ignored: [Substring] = []
 
     /// Parses the value of `no_proxy`.

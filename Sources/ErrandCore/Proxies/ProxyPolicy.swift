@@ -1,4 +1,4 @@
-/// The rules that decide which requests go through which proxy.
+/// The rules that choose a proxy, or a direct connection, for each request.
 ///
 /// ```swift
 /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128))
@@ -36,7 +36,8 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// ``ProxySettings/init(_:)``.
     ///
     /// `http_proxy` is read only in lower case, because a request can set `HTTP_PROXY` for a program that runs under CGI. Some
-    /// desktops set `all_proxy` to a `socks://` URL, which means SOCKS 4 in curl. Requests that would use such a proxy fail.
+    /// desktops set `all_proxy` to a `socks://` URL, which means SOCKS 4 in curl. If a request would use such a proxy, the request
+    /// fails.
     ///
     /// The parts of `no_proxy` are:
     ///

@@ -5,8 +5,7 @@
 /// try ProxySettings("socks5h://me:secret@proxy.example:1080")
 /// ```
 ///
-/// Descriptions and mirrors show the host and the port, never the credentials. A ``ProxyPolicy`` decides which requests go
-/// through which proxy.
+/// Descriptions and mirrors show the host and the port, never the credentials. A ``ProxyPolicy`` chooses the proxy for each request.
 public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     /// The protocol of a proxy. Other protocols may be added.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
@@ -84,8 +83,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// Returns an HTTP proxy with connections that are encrypted by TLS. In all other respects, the proxy works like
     /// ``http(host:port:credentials:)``.
     ///
-    /// The certificate of the proxy is checked like the certificate of a server: against the authorities of the system and
-    /// ``TLSSettings/extraRootsPEMFiles``, and for the host of the proxy.
+    /// The certificate of the proxy is checked like the certificate of a server. Its chain must lead to an authority of the system or
+    /// of ``TLSSettings/extraRootsPEMFiles``, and the certificate must be valid for the host of the proxy.
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.

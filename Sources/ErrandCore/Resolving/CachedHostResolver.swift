@@ -10,9 +10,9 @@ internal import Synchronization
 /// resolver.flush()        // the network has changed
 /// ```
 ///
-/// The resolver of the system does not report the lifetime of an address. So all addresses are kept for the same time: 30 s by default, as
-/// in the resolver of Java, which OkHttp uses. curl keeps addresses for 60 s. After this time, new connections use the new addresses if the
-/// DNS has changed. The resolver does not limit the age of an open connection.
+/// The resolver of the system does not report the lifetime of an address. Therefore all addresses are kept for the same time. The
+/// default is 30 s, as in the resolver of Java, which OkHttp uses. The default of curl is 60 s. After this time, new connections use
+/// the new addresses if the DNS has changed. The resolver does not limit the age of an open connection.
 ///
 /// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.
@@ -90,7 +90,7 @@ struct AddressCache: Sendable {
         let port: Int
     }
 
-    /// A lookup. Later callers join the lookup, unless the cache was flushed after the lookup began.
+    /// A lookup, which later callers join. If the cache is flushed, callers after the flush begin another lookup.
     struct Flight: Hashable, Sendable {
         let key: Key
         fileprivate let generation: Int
@@ -123,7 +123,7 @@ struct AddressCache: Sendable {
 
     func flight(for key: Key) -> Flight { Flight(key: key, generation: generation) }
 
-    /// Keeps the result of a lookup, unless the result is empty, or the cache was flushed after the lookup began.
+    /// Keeps the result of a lookup. If the result is empty, or the cache was flushed after the lookup began, keeps nothing.
     mutating func keep(_ addresses: [IPAddress], of flight: Flight, at now: Duration) {
         guard flight.generation == generation, !addresses.isEmpty else { return }
         let entry = Entry(addresses: addresses, expiry: now + timeToLive)

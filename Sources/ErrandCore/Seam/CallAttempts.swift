@@ -194,7 +194,7 @@ extension Request {
         options.resendCount = min(count, .max - 1) + 1
     }
 
-    /// Whether it is safe to send the request again.
+    /// Returns whether it is safe to send the request again.
     ///
     /// - After a response: ``mayBeSentAgain``.
     /// - After a failure: ``mayBeSentAgain(after:)`` for the error of the attempt.

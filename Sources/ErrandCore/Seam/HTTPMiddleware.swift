@@ -18,7 +18,7 @@
 /// A middleware may call `next` any number of times, also from child tasks. A middleware that discards a response must call
 /// ``Response/discard()``, or read the body to its end.
 public protocol HTTPMiddleware: Sendable {
-    /// Handles `request`, usually by sending it to `next`, and returns the response.
+    /// Returns the response to `request`. Most middleware send the request to `next` for this purpose.
     ///
     /// - Parameters:
     ///   - request: the request as the outer layers changed it.
@@ -54,7 +54,7 @@ public protocol HTTPMiddleware: Sendable {
     /// timeout itself.
     var mayBypassInnerLayers: Bool { get }
 
-    /// Whether a request that ``HTTPStack/prepared(_:)`` prepares passes through this middleware.
+    /// Whether prepared requests pass through this middleware. ``HTTPStack/prepared(_:)`` creates such requests.
     ///
     /// True by default. Return false for a middleware that does not change requests, such as a middleware that only records,
     /// waits, or stores and shares responses. Prepared requests bypass such a middleware.

@@ -15,12 +15,12 @@ extension HTTPStack {
     ///
     /// The request bypasses these layers: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`,
     /// `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`, `fallback` (its first sender is used) and
-    /// `record`. These layers record nothing, and the request uses up no limit. A field that such a layer adds is missing, such as the
-    /// `traceparent` of `trace`. The fields that the transport adds are missing too, such as `Host`.
+    /// `record`. These layers record nothing, and the request uses up no limit. The fields of these layers are missing, such as the
+    /// `traceparent` of `trace`. The fields of the transport, such as `Host`, are missing too.
     ///
     /// To a middleware, the exchange looks like a call that is cancelled after the request was sent. The body of the request is
-    /// not read. If a middleware makes another request, for example for a token, the other request is sent. A request that a
-    /// middleware sends to a sender other than `next` is sent too. Copies of the prepared request keep its identity: the first
+    /// not read. If a middleware makes another request, for example for a token, the other request is sent. If a middleware sends the
+    /// request to a sender other than `next`, that sender gets the request. Copies of the prepared request keep its identity: the first
     /// copy that reaches the transport is returned.
     ///
     /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The
@@ -67,7 +67,7 @@ public struct PreparationError: RequestFailure, NumberedFailure {
     public var failureReason: String? { "A middleware returned a response and did not pass the request on." }
 }
 
-/// Stores the prepared request that reaches the end of a stack.
+/// A store for the prepared request that reaches the end of a stack.
 final class Preparation: Sendable {
     /// The identity of the prepared request. A middleware may send other requests.
     let id: RequestID
@@ -91,7 +91,7 @@ struct Bypassed<Middleware: HTTPMiddleware>: HTTPMiddleware {
     }
 }
 
-/// Stores the prepared request, in place of a transport or another sender. Other requests are sent.
+/// A sender that stores the prepared request, in place of a transport or another sender. Other requests are sent.
 struct PreparationEnd: HTTPSender {
     private let preparation: Preparation
     private let sender: any HTTPSender

@@ -7,7 +7,7 @@
 ///
 /// A stack is a list of layers around a transport. There are two rules of order:
 ///
-/// - Around a transport, `HTTPStack.bare` and `HTTPStack.decompressing`, each modifier wraps the stack that it is called on.
+/// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack before the modifier.
 ///   The last modifier is the outermost layer: it sees the request first and the response last.
 /// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order in which you write the
 ///   modifiers has no effect.
@@ -36,11 +36,11 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         public var description: String { label }
     }
 
-    /// Creates a stack that contains only a sender. Each modifier adds an outermost layer. If `sender` is a stack, the result
-    /// is the same stack, with its rule of order.
+    /// Creates a stack that contains only a sender. Each modifier adds an outermost layer. If `sender` is a stack, the result is that
+    /// stack, with its rule of order.
     ///
-    /// Around a transport, the stack checks each request, adds the field for its priority, and enforces the deadlines and
-    /// timeouts that the transport does not enforce (``TransportCapabilities``).
+    /// Around a transport, the stack checks each request, and adds the field for its priority. If the transport does not enforce
+    /// deadlines or timeouts (``TransportCapabilities``), the stack enforces them.
     public init(_ sender: some HTTPSender) {
         self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
     }
@@ -76,18 +76,18 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return HTTPStack(LayerList(around: base, isSorted: true).adding(defaults().map { LayerEntry(of: $0, isDefault: true) }))
     }
 
-    /// The same layers in a stack that does not sort: each later modifier wraps the whole stack.
+    /// A stack that has these layers and does not sort: each later modifier wraps the whole stack.
     public var unsorted: HTTPStack { HTTPStack(top: top, list.unsorted) }
 
-    /// Returns the same stack, which does not report ``orderProblems``.
+    /// Returns a copy of this stack that does not report its ``orderProblems``.
     ///
     /// At the first request, a stack with order problems reports the problems once: its `log` writes a warning for each problem. Your own
     /// layer reports the problems as an ``OrderProblemReporter``. In debug builds, a stack without such a layer writes the problems to
     /// standard error. An order problem never makes a request fail.
     ///
-    /// A stack that is derived from another stack, such as the stack of an `APIClient`, reports only problems that the other stack has not
-    /// reported. Together, these stacks report at most 64 problems. This setting also applies to the stacks that are derived from the
-    /// returned stack, and to ``sorted(around:defaults:)``.
+    /// If a stack is derived from another stack, such as the stack of an `APIClient`, only new problems are reported. Together, these
+    /// stacks report at most 64 problems. This setting also applies to the stacks that are derived from the returned stack, and to
+    /// ``sorted(around:defaults:)``.
     public func ignoringOrderProblems() -> HTTPStack { HTTPStack(top: top, list.ignoringOrderProblems) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }
@@ -133,8 +133,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return try await request.restoringCall { [entered] in try await send(entered) }
     }
 
-    /// Sends a request as a new call. This function is separate, because most requests do not need the copy that it makes. Most
-    /// requests have no options, or are already in a call.
+    /// Sends a request as a new call. This function is separate, because most requests do not need the copy that the function makes.
+    /// Most requests have no options, or are already in a call.
     @inline(never) private func enter(_ request: Request) async throws -> Response {
         let entered: Request
         do throws(UnsupportedOptionError) {
@@ -177,17 +177,17 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     var endsInTransport: Bool { list.base.endsInTransport }
     var obeysTimeout: Bool { list.obeysTimeout }
 
-    /// Whether a middleware obeys the options of this place.
+    /// Returns whether a middleware obeys the options of this place.
     private func supports(_ place: MiddlewarePlace) -> Bool {
         if place == .unplaced { return true }
         for layer in layers where layer.supportedPlaces.contains(place) { return true }
         return false
     }
 
-    /// Whether a middleware with this place is in the stack.
+    /// Returns whether a middleware with this place is in the stack.
     public func contains(_ place: MiddlewarePlace) -> Bool { layers.contains { $0.place == place } }
 
-    /// Whether every request passes a middleware with this place: the middleware has no condition, and no outer layer sends
+    /// Returns whether every request passes a middleware with this place: the middleware has no condition, and no outer layer sends
     /// requests to another sender (``HTTPMiddleware/mayBypassInnerLayers``).
     public func alwaysPasses(_ place: MiddlewarePlace) -> Bool { list.alwaysPasses(place) }
 
@@ -196,7 +196,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// The problems in the order of the layers, each as a sentence; empty if there is no problem.
     ///
-    /// There are two kinds of problems: two layers whose order makes one of them useless, and two layers of a place that must not
+    /// There are two kinds of problems: an order of two layers that makes one layer useless, and two layers of a place that must not
     /// occur twice.
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
@@ -226,8 +226,8 @@ extension HTTPSender {
     /// HTTPStack.default.retry().wrapped(by: LogMiddleware(logger), inside: .retry)    // each attempt
     /// ```
     ///
-    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if it is
-    /// outside a layer with the place `place`.
+    /// In any other stack, the middleware becomes the outermost layer. If the middleware is then outside a layer with the place
+    /// `place`, the description of the stack reports the middleware.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
@@ -237,8 +237,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// In any other stack, the middleware becomes the outermost layer. The description of that stack reports the middleware if
-    /// the middleware is not outside the layer with the place `place`.
+    /// In any other stack, the middleware becomes the outermost layer. If the middleware is then not outside the layer with the place
+    /// `place`, the description of the stack reports the middleware.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

@@ -16,7 +16,7 @@ final class LayerList: Sendable {
     /// Whether the order problems of this list were already reported, or must not be reported.
     private let hasReportedOrder: Atomic<Bool>
 
-    /// Creates a list. Its order problems are reported unless the stack in `base` ignores them.
+    /// Creates a list. If the stack in `base` ignores order problems, the problems of the list are not reported.
     convenience init(around base: LayerBase, isSorted: Bool) {
         self.init([], around: base, isSorted: isSorted, orderReports: base.stack.map(\.list.orderReports) ?? OrderReports())
     }
@@ -66,13 +66,13 @@ final class LayerList: Sendable {
         return orderReports.claim(MiddlewareOrder(layers, isSorted: isSorted).problems)
     }
 
-    /// The same layers in a list that does not sort.
+    /// A list that has these layers and does not sort.
     var unsorted: LayerList { LayerList(entries, around: base, isSorted: false, orderReports: orderReports) }
 
-    /// The same layers, whose order problems are not reported.
+    /// A list with these layers that does not report its order problems.
     var ignoringOrderProblems: LayerList { LayerList(entries, around: base, isSorted: isSorted, orderReports: nil) }
 
-    /// Whether every request passes a middleware with this place.
+    /// Returns whether every request passes a middleware with this place.
     func alwaysPasses(_ place: MiddlewarePlace) -> Bool {
         for entry in entries {
             if entry.layer.place == place, !entry.layer.isConditional { return true }
@@ -103,7 +103,7 @@ final class LayerList: Sendable {
     }
 }
 
-/// The order problems that a stack, and the stacks that were derived from it, have reported.
+/// The order problems that a stack and its derived stacks have reported.
 final class OrderReports: Sendable {
     /// The maximum number of problems to report. Further problems are not reported, because an app may derive a stack for each request.
     private static let limit = 64
@@ -163,7 +163,7 @@ struct LayerEntry: Sendable {
         return middleware.appliesToPreparedRequests ? wrapped(around: next) : bypass(middleware)
     }
 
-    /// Whether this layer replaces a default layer.
+    /// Returns whether this layer replaces a default layer.
     func replaces(_ other: LayerEntry) -> Bool {
         other.isDefault && !isDefault && !isPlacedByRule && layer.place != .unplaced && other.layer.place == layer.place
     }

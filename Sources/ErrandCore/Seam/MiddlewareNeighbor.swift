@@ -4,7 +4,7 @@
 /// Declare a rule only if the other order makes one of the two middleware useless. Don't declare a rule because the other order
 /// is unusual.
 public struct MiddlewareNeighbor: Sendable, Hashable {
-    /// The side of the neighbor on which a middleware must be.
+    /// The required position of a middleware relative to its neighbor.
     public enum Side: Sendable, Hashable {
         /// The middleware must be outside: it sees the request before the neighbor sees the request.
         case outside
@@ -17,7 +17,7 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
         case onceWhenSorted
     }
 
-    /// The side of ``place`` on which the middleware that declares this rule must be.
+    /// The required position of the middleware relative to ``place``.
     public let side: Side
     /// The neighbor's place; `nil` for the middleware's own place. The rule does not apply to a stack that has no such place.
     public let place: MiddlewarePlace?

@@ -13,7 +13,7 @@ struct MiddlewareOrder {
     private let layers: [HTTPStack.Layer]
     /// The rules, sorted by the layers that declare the rules, outermost first. No pair of layers occurs twice.
     private let rules: [Rule]
-    /// A sentence for each place that occurs twice although it may occur only once.
+    /// A sentence for each place that must not occur twice, but occurs twice.
     private let repetitions: [String]
 
     /// Creates a check of the layers of a stack.

@@ -177,7 +177,7 @@ private struct Alternative<Middleware: HTTPMiddleware, Other: HTTPMiddleware>: A
     }
 }
 
-/// Builds a list of middleware from statements. `if`, `switch` and `for` select middleware.
+/// A builder of a list of middleware from statements. `if`, `switch` and `for` select middleware.
 @resultBuilder
 public enum MiddlewareBuilder {
     public static func buildExpression(_ middleware: some HTTPMiddleware) -> [any HTTPMiddleware] { [middleware] }

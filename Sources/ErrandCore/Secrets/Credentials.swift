@@ -1,4 +1,4 @@
-/// Finds credentials in URLs, and in text that may contain URLs. Every byte is examined a bounded number of times.
+/// A search for credentials in URLs, and in text that may contain URLs. Every byte is examined a bounded number of times.
 enum Credentials {
     private static let shown = Array(Sensitivity.userInfoPlaceholder.utf8)
 
@@ -52,12 +52,12 @@ enum Credentials {
         return String(decoding: bytes[...colon] + Array("…".utf8) + bytes[end...], as: UTF8.self)
     }
 
-    /// Whether `text` contains an at sign of any kind, escaped or not.
+    /// Returns whether `text` contains an at sign of any kind, escaped or not.
     static func mayStand(in text: String) -> Bool {
         withASCIIAtSigns(PercentEncoding.decodedLeniently(text)).utf8.contains(UInt8(ascii: "@"))
     }
 
-    /// Returns `text` with Unicode's other at signs replaced, because some parsers accept them.
+    /// Returns `text` with Unicode's other at signs replaced, because some parsers accept these signs.
     private static func withASCIIAtSigns(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isOtherAtSign) else { return text }
         var plain = ""
@@ -132,7 +132,8 @@ enum Credentials {
         return nil
     }
 
-    /// Whether an authority with an apparent port ends with an octet that is invalid in a URL: the octet may be part of a password.
+    /// Returns whether `end`, the octet after an authority with an apparent port, is invalid in a URL. Such an octet may be part of a
+    /// password.
     private static func breaksPassword(_ end: UInt8, _ authority: ArraySlice<UInt8>) -> Bool {
         !"/\\?#>".utf8.contains(end) && authority.first != UInt8(ascii: "[") && authority.contains(UInt8(ascii: ":"))
     }
@@ -142,7 +143,7 @@ enum Credentials {
         return end.elementsEqual("https".utf8) || end.suffix(4).elementsEqual("http".utf8)
     }
 
-    /// Whether the text at the position of the port is not a port.
+    /// Returns whether the text at the position of the port is not a port.
     private static func hasPasswordForPort(_ authority: ArraySlice<UInt8>) -> Bool {
         guard authority.first != UInt8(ascii: "["), let colon = authority.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let port = authority[(colon + 1)...]

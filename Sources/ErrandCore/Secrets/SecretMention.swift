@@ -1,7 +1,7 @@
 internal import ErrandFormats
 
-/// Decides whether a text without a known syntax, such as a string in JSON or the title of a problem, seems to contain a secret and its
-/// name. Such a text is hidden completely.
+/// A check of a text without a known syntax, such as a string in JSON or the title of a problem. If the text seems to contain a secret
+/// and its name, the whole text is hidden.
 package struct SecretMention {
     private let sensitivity: Sensitivity
     /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are so common that their values
@@ -11,7 +11,7 @@ package struct SecretMention {
 
     package init(sensitivity: Sensitivity, isWithin: Bool) { (self.sensitivity, self.isWithin) = (sensitivity, isWithin) }
 
-    /// Whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
+    /// Returns whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
     package func isIn(_ bytes: [UInt8]) -> Bool { bytes.firstIndex(in: Self.signs) != nil && (hasName(in: bytes) || hasURL(in: bytes)) }
 
     /// The octets of names, tags and URLs. Text without these octets mentions no secret.
@@ -49,7 +49,7 @@ package struct SecretMention {
         byte.isASCIILetter || byte.isASCIIDigit || "_-.".utf8.contains(byte) || byte >= 0x80
     }
 
-    /// Whether there is white space, a quotation mark or the end at `index`.
+    /// Returns whether there is white space, a quotation mark or the end at `index`.
     private static func isSeparate(_ bytes: [UInt8], _ index: Int) -> Bool {
         index >= bytes.count || bytes[index].isSpace || "\"'\\".utf8.contains(bytes[index])
     }
@@ -58,7 +58,7 @@ package struct SecretMention {
         bytes[index...].starts(with: "%3D".utf8) || bytes[index...].starts(with: "%3d".utf8)
     }
 
-    /// Whether a word is a URL with a secret. The slashes of the URL may be escaped with backslashes, as in JSON.
+    /// Returns whether a word is a URL with a secret. The slashes of the URL may be escaped with backslashes, as in JSON.
     private func hasURL(in bytes: [UInt8]) -> Bool {
         let plain = bytes.contains(UInt8(ascii: "\\")) ? bytes.filter { $0 != UInt8(ascii: "\\") } : bytes
         return plain.split(whereSeparator: { $0.isSpace || "\"'<>`".utf8.contains($0) }).contains { word in

@@ -20,7 +20,7 @@ package struct SecretValues: Sendable {
     package var texts: [String] { values.map(\.text) }
     package var isEmpty: Bool { values.isEmpty }
 
-    /// Whether `text` contains one of the values, as written or percent-encoded.
+    /// Returns whether `text` contains one of the values, as written or percent-encoded.
     package func isIn(_ text: String) -> Bool {
         let plain = PercentEncoding.decodedLeniently(text)
         return values.contains { text.containsOctets($0.text) || plain.containsOctets($0.text) }
@@ -28,7 +28,7 @@ package struct SecretValues: Sendable {
 
     // MARK: Collecting
 
-    /// Adds a value, unless the value is too short or a placeholder.
+    /// Adds a value. If the value is too short, or is a placeholder, does nothing.
     package mutating func learn(_ value: String) {
         guard value.utf8.count >= shortestBytes, !Self.placeholders.contains(where: value.isExactly) else { return }
         guard bytes + value.utf8.count <= Self.limitBytes, values.insert(OctetKey(value)).inserted else { return }

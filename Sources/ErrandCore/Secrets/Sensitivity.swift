@@ -82,8 +82,8 @@ public struct Sensitivity: Sendable, Hashable {
             || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
-    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of such a name determine
-    /// whether it is secret.
+    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of such a name determine whether
+    /// the name is secret.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {  // octets: at most 256 bytes are looked up
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
@@ -122,17 +122,17 @@ public struct Sensitivity: Sendable, Hashable {
     /// comparison.
     private static let tellingStarts = ByteSet { octet in tellingParts.contains { $0[0] == octet } }
 
-    /// Whether the last word is `pass`: `pass`, `x-auth-pass`, `user[pass]`.
+    /// Returns whether the last word is `pass`: `pass`, `x-auth-pass`, `user[pass]`.
     private static func endsInPass(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let letters = name.lastIndex { $0.isASCIILetter }.map { name[...$0] } ?? name[..<0]
         guard letters.suffix(4).elementsEqual("pass".utf8) else { return false }
         return letters.dropLast(4).last.map { !$0.isASCIILetter && !$0.isASCIIDigit && $0 < 0x80 } ?? true
     }
 
-    /// Whether a name in camel case ends in `Pass`: `userPass`.
+    /// Returns whether a name in camel case ends in `Pass`: `userPass`.
     private static func endsInPassInCamelCase(_ name: String) -> Bool { name.hasOctetSuffix("Pass") }
 
-    /// Whether the name of a field, in lower case, means that its value is a secret key. The word before `-key` decides whether
+    /// Returns whether the name of a field, in lower case, means that its value is a secret key. The word before `-key` decides whether
     /// the key is secret.
     private static func isKey(_ name: String) -> Bool {
         guard name.hasOctetSuffix("-key") else { return false }

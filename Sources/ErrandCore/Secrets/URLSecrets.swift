@@ -1,5 +1,5 @@
-/// A search for the secrets in a URL or a query, and in the percent-encoded texts inside it. The search replaces the secrets, and can
-/// collect their values.
+/// A search for the secrets in a URL or a query, including its percent-encoded texts. The search replaces the secrets, and can collect
+/// their values.
 ///
 /// All comparisons are of octets, because a combining character after a separator must not hide the separator.
 struct URLSecrets {

@@ -1,6 +1,6 @@
 /// The parts of a certificate in DER ([RFC 5280, section 4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)).
 package struct CertificateParts {
-    /// The bytes of the names.
+    /// The names of the issuer and the subject, in DER.
     package let issuer: ArraySlice<UInt8>
     package let subject: ArraySlice<UInt8>
     /// The SubjectPublicKeyInfo, with its tag and its length. The hash of these bytes is a pin.

@@ -9,10 +9,10 @@
 /// ])
 /// ```
 ///
-/// Pins are checked in addition to the usual verification: an invalid chain is refused even if its keys match. At least one
-/// certificate of a valid chain must have one of the expected pins: the pins of all patterns that match the host. If no pattern
-/// matches a host, the host is not checked. Pins are compared after the handshake, and before the first byte of a request is
-/// sent. By then, a client certificate has already been presented.
+/// Pins are checked in addition to the usual verification: an invalid chain is refused even if its keys match. A valid chain must have
+/// at least one certificate with an expected pin. The expected pins are the pins of all patterns that match the host. If no pattern
+/// matches a host, the host is not checked. Pins are compared after the handshake, and before the first byte of a request is sent. By
+/// then, a client certificate has already been presented.
 ///
 /// A pattern is one of these:
 /// - A host: `a.example`, `192.0.2.7`, `::1`.
@@ -108,7 +108,7 @@ public struct CertificatePins: Sendable, Hashable {
     /// Whether the pins are in report-only mode: a mismatch is reported, and the exchange continues.
     public var isReportOnly: Bool { observer != nil }
 
-    /// Returns the same pins in report-only mode: a mismatch is reported to `report`, and the exchange continues
+    /// Returns these pins in report-only mode: a mismatch is reported to `report`, and the exchange continues
     /// ([RFC 7469, section 2.6.2](https://www.rfc-editor.org/rfc/rfc7469#section-2.6.2)). Use this mode to try out pins.
     ///
     /// - Parameter report: a closure, called once for each connection that fails the check, before the first request of the
@@ -136,7 +136,7 @@ public struct CertificatePins: Sendable, Hashable {
     /// - Parameters:
     ///   - chain: the pins of the validated chain. The pin of the server's own certificate is first.
     ///   - host: the host, in the form of ``Origin/host``.
-    /// - Throws: ``CertificatePinError``, unless in report-only mode.
+    /// - Throws: ``CertificatePinError``; no error in report-only mode.
     public func check(_ chain: [String], of host: String) throws(CertificatePinError) {
         let expected = pins(for: host)
         guard !expected.isEmpty, !chain.contains(where: expected.contains) else { return }

@@ -1,4 +1,4 @@
-/// Reads values in DER one after the other ([X.690](https://www.itu.int/rec/T-REC-X.690)).
+/// A reader of values in DER, one after the other ([X.690](https://www.itu.int/rec/T-REC-X.690)).
 ///
 /// If the length of a value takes more than three octets, the value is not read.
 package struct DERReader {

@@ -1,4 +1,5 @@
-/// The certificates of a server, about which a request decides: see ``RequestOptions/onServerTrust``.
+/// The certificates of a server, and the judgment of the system. A request can decide about these certificates: see
+/// ``RequestOptions/onServerTrust``.
 public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     /// The judgment of the system about the certificates.
     public enum Verdict: Sendable, Hashable {
@@ -78,7 +79,7 @@ extension RequestOptions {
     ///
     /// If the closure refuses the server or throws an error, the request fails with the code ``TransportError/Code/tls``, and is not
     /// sent. The thrown error is the underlying error. If the server responds before the closure has accepted a certificate, the request
-    /// fails, too. The decision never loosens the pins of the transport. If a pin refuses the server, the closure is not called.
+    /// fails, too. The decision never overrides the pins of the transport. If a pin refuses the server, the closure is not called.
     ///
     /// The time of the closure counts toward the deadline and the phase timeouts of the request. When such a limit passes, or when the
     /// call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.

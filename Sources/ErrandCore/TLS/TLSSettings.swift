@@ -25,7 +25,7 @@ public struct TLSSettings: Sendable, Hashable {
     /// The certificate to present to each server that asks for a certificate. With `nil`, the default, no certificate is
     /// presented.
     ///
-    /// The certificate belongs to the transport, and to no origin. If a redirect leads to another origin, that server gets the
+    /// The certificate belongs to the transport, not to an origin. If a redirect leads to another origin, that server gets the
     /// certificate too. To present the certificate to one server only, give this server a transport of its own, without `redirect`.
     public var clientCertificate: ClientCertificate?
     /// The oldest allowed version of TLS: ``Version/tls12`` by default.

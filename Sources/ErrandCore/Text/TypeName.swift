@@ -8,7 +8,7 @@ package func typeName(_ type: Any.Type) -> String {
     return name
 }
 
-/// Parses Swift's full name of a type, such as `Swift.Array<App.User>`.
+/// A parser of Swift's full name of a type, such as `Swift.Array<App.User>`.
 private struct TypeNameReader {
     var rest: Substring
 

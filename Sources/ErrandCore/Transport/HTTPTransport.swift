@@ -5,7 +5,7 @@
 /// `request.headers.markingSensitive(by: request.options.sensitivity)`. Call ``Request/checkOptions(supportedBy:)`` first in `send(_:)`,
 /// so that a request without a stack does not lose an option.
 public protocol HTTPTransport: HTTPSender {
-    /// The abilities that the transport has itself, so that the stack needs no replacement.
+    /// The abilities of the transport itself. If possible, the stack replaces the other abilities.
     var capabilities: TransportCapabilities { get }
 
     /// Closes every connection. Exchanges in progress fail. Later calls of `send` throw ``TransportError`` with the code

@@ -1,4 +1,4 @@
-/// The setting or option that has set a limit, in the words of a message.
+/// The setting or option that has set a limit, named as in a message.
 package enum LimitSetter: String, Sendable {
     case timeout = ".timeout"
     case timeoutOption = "request.options.timeout"

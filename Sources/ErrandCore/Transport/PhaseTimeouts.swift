@@ -26,7 +26,7 @@ public struct PhaseTimeouts: Sendable {
     /// The limit for waiting for the next chunk of the response's body, while the reader asks for a chunk. The limit starts again
     /// with each chunk.
     public var idleRead: Duration?
-    /// The limit for the time in which the connection accepts no byte of the request's body, although a byte is ready to be sent. The limit
+    /// The limit for a pause in sending the request's body: a byte is ready to be sent, but the connection accepts no byte. The limit
     /// does not include the time that the body takes to produce bytes. The limit starts again with each chunk.
     public var idleWrite: Duration?
     /// The clock that measures the limits.
@@ -82,7 +82,7 @@ public struct PhaseTimeouts: Sendable {
         return limits
     }
 
-    /// A copy in which no limit is longer than the longest time that a clock can wait.
+    /// A copy in which no limit is longer than 100 years, so that no clock traps.
     var bounded: PhaseTimeouts { map { $1?.bounded } }
 
     /// The five limits.

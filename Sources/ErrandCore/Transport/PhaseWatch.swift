@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Tracks the phase of an exchange and the start of that phase. The sources are the transport's events, and the transport's
-/// reads of the body.
+/// A watch over the phase of an exchange and the start of that phase. The sources are the transport's events, and the transport's reads
+/// of the body.
 final class PhaseWatch: EventSink {
     private struct State {
         var phase = ExchangePhase.queue
@@ -21,7 +21,7 @@ final class PhaseWatch: EventSink {
     ///
     /// - Parameters:
     ///   - reportsPhases: whether the transport reports when the head was sent, and when the whole request was sent.
-    ///   - sink: another sink, which receives the same events.
+    ///   - sink: another sink, which receives every event too.
     init(_ limits: PhaseTimeouts, reportsPhases: Bool, sink: (any EventSink)?) {
         let limits = limits.bounded
         self.limits = limits

@@ -1,8 +1,8 @@
 extension Request {
     /// Checks that a transport has the capabilities that the options of this request require.
     ///
-    /// A stack makes this check for its own transport. A transport that calls this function first also refuses the options of a request
-    /// that is sent without a stack, with the same error.
+    /// A stack makes this check for its own transport. A request without a stack has no such check. Therefore a transport calls this
+    /// function first, so that the request fails with the error of the stack.
     ///
     /// - Parameter capabilities: the capabilities of the transport.
     /// - Throws: ``UnsupportedOptionError`` for the first option that requires another capability.

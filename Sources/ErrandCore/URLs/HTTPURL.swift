@@ -41,7 +41,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a URL from an absolute `URL` of Foundation. The fragment is dropped, because a fragment is never sent.
     ///
-    /// When Foundation creates a `URL` from a string, it percent-encodes non-ASCII text and spaces. These escapes are kept.
+    /// When Foundation creates a `URL` from a string, Foundation percent-encodes non-ASCII text and spaces. These escapes are kept.
     ///
     /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``, for example for a file URL or for credentials.
     public init(_ url: URL) throws(InvalidURLError) {
@@ -67,8 +67,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// A host in another script is converted to its ASCII form, as in ``init(_:)-(String)``. If the host has no ASCII form, it is
     /// refused.
     ///
-    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. The same error is thrown for a control character
-    ///   within the text, and for a backslash in the path, which browsers read as a slash.
+    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. Also for a control character within the text, and for a
+    ///   backslash in the path, because browsers read a backslash as a slash.
     public init(pasted text: String) throws(InvalidURLError) {
         try self.init(RepairedURL.encoded(text, from: .person))
     }

@@ -12,11 +12,10 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         fileprivate private(set) var problem: String
         /// The remedy for the developer; `nil` if the problem includes the remedy.
         private let remedy: String?
-        /// The problem, described without the text, because the text may contain credentials. The problem could otherwise show a
-        /// part of the credentials.
+        /// The problem, described without any part of the text. This description is shown if the text may contain credentials, because
+        /// ``problem`` may show a part of the text.
         private let plain: String?
-        /// Whether the app built the address incorrectly. A person who typed a part of the address then can't correct the
-        /// mistake.
+        /// Whether the app built the address incorrectly. In that case, a person can't correct the mistake.
         fileprivate private(set) var isMistakeOfTheApp: Bool
 
         init(_ problem: String, remedy: String? = nil, plain: String? = nil, isMistakeOfTheApp: Bool = false) {
@@ -26,7 +25,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
             self.isMistakeOfTheApp = isMistakeOfTheApp
         }
 
-        /// The same code, for a text that the app has built.
+        /// This code for a text that the app has built.
         var ofTheApp: Code {
             var code = self
             code.isMistakeOfTheApp = true

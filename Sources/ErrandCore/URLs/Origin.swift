@@ -59,7 +59,7 @@ public struct Origin: Sendable {
     /// Whether the host is this machine itself, which can be reached without a network.
     package var isLoopback: Bool { Host.isLoopback(Host.comparable(host)) }
 
-    /// Whether the host is an IP address, or ends in a number, as only addresses and parts of addresses do.
+    /// Whether the host is an IP address, or ends in a number. Only addresses, and parts of addresses, end in a number.
     package var isAddress: Bool { Self.isAddress(host: host) }
 
     /// Returns whether a host in its normal form is an address, or ends in a number. Allocates nothing.

@@ -113,8 +113,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Each value is one segment. Only the octets before the first semicolon are checked. The check of whole
-                    // segments below does the same.
+                    // Each value is one segment. Only the octets before the first semicolon are checked, as in the check of whole
+                    // segments below.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }
@@ -256,7 +256,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
         /// Appends several segments with slashes between them. Each segment is percent-encoded separately.
         ///
-        /// - Parameter name: the name of all segments together in the template.
+        /// - Parameter name: the name in the template for all segments together.
         public mutating func appendInterpolation(segments: [String], _ name: String? = nil) {
             parts.append(.segments(segments, name: name))
         }

@@ -40,7 +40,7 @@ enum RepairedURL {
         return Substring(octets)
     }
 
-    /// Returns the start of the path. If there is an authority, the path starts after it.
+    /// Returns the start of the path. If there is an authority, the path starts after the authority.
     private static func pathStart(of text: Substring) -> Substring.Index {
         var authority = text
         if !text.utf8.starts(with: "//".utf8) {

@@ -65,8 +65,8 @@
         return (nil, false)
     }
 
-    /// Drops the queued chunks. If a chunk was queued, the next read fails with `error`, unless the body had already failed. Otherwise, the
-    /// missing chunks would look like the end of the body.
+    /// Drops the queued chunks. If a chunk was queued and the body has not failed yet, the next read fails with `error`. Without this
+    /// error, the reader would take the missing chunks for the end of the body.
     @inlinable package mutating func drop(because error: any Error) {
         if queue.isEmpty { return }
         queue.removeAll()
