@@ -57,7 +57,7 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
             problem = "the Content-Type is missing, not \(Self.mediaType)"
         } else if let codings = response.head.shownContentCodings {
             problem =
-                "the body is encoded (Content-Encoding: \(codings)), and no layer decodes it: decompress() does so for the codings it knows"
+                "the body is encoded (Content-Encoding: \(codings)), and no layer decodes the body; decompress() decodes the codings that it knows"
         } else {
             return nil
         }

@@ -38,7 +38,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
         public static let accountChanged = Code("accountChanged", "another account has signed in meanwhile")
         /// The function that refreshes or stores a token has requested the same token.
-        public static let withinRefresh = Code("withinRefresh", "the refresh of the token requested the same token")
+        public static let withinRefresh = Code("withinRefresh", "the function that refreshes or stores the token has requested this token")
 
         /// Returns whether the names of two codes are equal.
         public static func == (first: Code, second: Code) -> Bool { first.name == second.name }

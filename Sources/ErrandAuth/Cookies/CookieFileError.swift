@@ -11,7 +11,7 @@ public struct CookieFileError: NumberedFailure, Hashable, CustomStringConvertibl
         private init(_ description: String) { self.description = description }
 
         /// The file is not a file of cookies that this library has written.
-        public static let foreign = Code("the file is not a file of cookies of this library")
+        public static let foreign = Code("the file does not contain cookies in the format of this library")
         /// A later version of this library has written the file.
         public static let newerVersion = Code("a later version of this library has written the file")
         /// A part of the file is invalid.

@@ -49,7 +49,7 @@ public struct CookiesMiddleware: HTTPMiddleware {
             .inside(.validateStatus, because: "the cookies of a refused response would be lost"),
             .inside(.authenticate, because: "the cookies of a challenge would not be sent with the credentials"),
             .outside(.cache, because: "a response would be served to another session"),
-            .once(because: "the inner cookies would not add their cookies to a request that has cookies"),
+            .once(because: "the inner layer would not add cookies to a request that already has cookies"),
         ]
     }
 
@@ -110,7 +110,7 @@ public struct CookiesMiddleware: HTTPMiddleware {
 }
 
 extension CookieJar.Selection {
-    fileprivate var words: String { "sent \(sent) of \(sent + leftOut) cookies, because the others have no room in the field" }
+    fileprivate var words: String { "sent \(sent) of \(sent + leftOut) cookies, because the field has no room for the others" }
 }
 
 extension HTTPField.Name {

@@ -87,7 +87,7 @@ struct OAuthResponse: Sendable {
         guard let refusal else {
             // A status other than 401 says nothing about a refresh token, because a gateway may have sent the response.
             guard status == .unauthorized else { return failure }
-            return OAuthError(.invalidClient, "the server responded with the status 401, and with no error of OAuth 2")
+            return OAuthError(.invalidClient, "the server responded with the status 401, without an error code of OAuth 2")
         }
         if status == .tooManyRequests, refusal.code != .slowDown, refusal.code != .authorizationPending { return failure }
         return refusal

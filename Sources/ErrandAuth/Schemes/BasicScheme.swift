@@ -61,8 +61,10 @@ public struct BasicScheme: AuthenticationScheme {
     ///
     /// - Throws: ``AuthenticationError`` if the user has a colon, or if the user or the password has control characters.
     public static func field(user: String, password: String) throws(AuthenticationError) -> String {
-        if user.utf8.contains(UInt8(ascii: ":")) { throw AuthenticationError(.invalidCredentials("a user of Basic must not have a colon")) }
-        try checkControls(in: user + password, "a user and a password of Basic")
+        if user.utf8.contains(UInt8(ascii: ":")) {
+            throw AuthenticationError(.invalidCredentials("the user for Basic must not have a colon"))
+        }
+        try checkControls(in: user + password, "the user and the password for Basic")
         return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 }

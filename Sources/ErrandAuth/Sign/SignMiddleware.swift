@@ -75,7 +75,7 @@ public struct SignMiddleware: HTTPMiddleware {
             .inside(.authenticate, because: "the credentials would not be signed"),
             .inside(.cookies, because: "the cookies would not be signed"),
             .inside(.decompress, because: "Accept-Encoding would be added after the request was signed"),
-            .inside(.cache, because: "a hit would be signed, and conditions would be added after the request was signed"),
+            .inside(.cache, because: "requests that the cache can serve would be signed, and the cache would change signed requests"),
             .inside(.coalesce, because: "no two requests would be equal"),
             .inside(.hedge, because: "the second request would carry the signature of the first"),
             .inside(.rateLimit, because: "the signature would grow old in the queue"),

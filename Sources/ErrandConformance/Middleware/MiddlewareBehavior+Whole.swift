@@ -28,7 +28,7 @@ extension MiddlewareBehavior {
                     let added = try await names(recorded.request).subtracting(namesAtABareTransport(request))
                     #expect(
                         added.isEmpty,
-                        "\(added.sorted()) added to the request: a middleware that does so on purpose declares `.addedFields`")
+                        "\(added.sorted()) added to the request: a middleware that adds fields on purpose declares `.addedFields`")
                 }
                 if !subject.changes.contains(.requestBody), method == .post {
                     #expect(recorded.body == Data("onetwothree".utf8))

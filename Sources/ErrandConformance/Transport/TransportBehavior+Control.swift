@@ -69,7 +69,7 @@ extension TransportBehavior {
 
     /// Rules about cancellation, deadlines, events and shutdown.
     static let given: [TransportBehavior] = [
-        TransportBehavior("CancelPreHeaders", "A call that is cancelled while waiting for the head ends immediately.") {
+        TransportBehavior("CancelPreHeaders", "If a call is cancelled while it waits for the head, the call ends immediately.") {
             let asked = [Signal(), Signal()]
             let slow = asked.indices.map { Stub(.get, "/slow/\($0)").responds(signalling(asked[$0])) }
             return Check(slow + [Stub().responds(.status(.ok))]) { subject in
@@ -81,7 +81,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "CancelPreBody", "A call that is cancelled while waiting for the body ends immediately.",
+            "CancelPreBody", "If a call is cancelled while it waits for the body, the call ends immediately.",
             [Stub(.get, "/slow").responds(hanging), other]
         ) { subject in
             for request in TransportUnderTest.withAndWithoutDeadline(try subject.request(.get, "/slow")) {

@@ -76,7 +76,7 @@ extension Response {
                 return
             }
             problem = TransportError(
-                .bodyTooLarge, phase: .body, message: "the rest was abandoned while the call did other work", request: request,
+                .bodyTooLarge, phase: .body, message: "the rest of the body was abandoned while the call did other work", request: request,
                 delivery: .sent)
         } catch {
             try Task.checkCancellation()

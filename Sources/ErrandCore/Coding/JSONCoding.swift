@@ -260,7 +260,8 @@ extension JSONCoding.Dates {
                     }
                 }
             }
-        case .custom(let read, _): return .custom { decoder in try Self.read(decoder, as: "a date of the app's form", read) }
+        case .custom(let read, _):
+            return .custom { decoder in try Self.read(decoder, as: "a date of the custom format in JSONCoding", read) }
         }
     }
 

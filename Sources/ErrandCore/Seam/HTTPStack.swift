@@ -247,6 +247,6 @@ extension HTTPSender {
     }
 
     private static func otherOrder(_ label: String) -> String {
-        "wrapped(by:\(label):) requires the other order, and sorts only by places of the canonical order"
+        "wrapped(by:\(label):) requires the other order, but stacks sort only by places of the canonical order"
     }
 }

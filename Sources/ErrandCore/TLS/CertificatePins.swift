@@ -52,7 +52,7 @@ public struct CertificatePins: Sendable, Hashable {
             known[pattern] = all
         }
         guard !known.isEmpty else {
-            throw TLSSettingsError(.emptyPattern, of: "pins", "there is no pattern; leave the setting nil for no check")
+            throw TLSSettingsError(.emptyPattern, of: "pins", "there is no pattern; to check no pins, set nil")
         }
         entries = known.map { Entry(pattern: $0, pins: $1) }.sorted { "\($0.pattern)" < "\($1.pattern)" }
         for entry in entries where entry.pins.count < 2 {

@@ -22,7 +22,7 @@ package struct RFC3339Date: Sendable, Hashable {
             case .noSuchMonth: "its month does not exist"
             case .noSuchDay: "its day does not exist"
             case .noSuchTime: "its time does not exist"
-            case .noSuchLeapSecond: "its second is 60 where no leap second is possible"
+            case .noSuchLeapSecond: "its second is 60, but no leap second is possible at this time"
             }
         }
     }

@@ -69,7 +69,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "requests to two servers with equal paths would share an exchange"),
-            .inside(.cache, because: "a hit would wait for a shared exchange"),
+            .inside(.cache, because: "a cached response would wait for a shared exchange"),
             .inside(.timeout, because: "all callers would get the timeout of the first caller"),
             .inside(.validateStatus, because: "all callers would get the status rule of the first caller"),
             .inside(.validate, because: "all callers would get the validators of the first caller"),

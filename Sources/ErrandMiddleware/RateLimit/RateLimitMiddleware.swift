@@ -77,7 +77,7 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "the limiter would not know the origin"),
             .inside(.retry, because: "the attempts after the first would bypass the limit"),
-            .inside(.cache, because: "a hit would use up the limit"),
+            .inside(.cache, because: "a cached response would use up the limit"),
             .inside(.coalesce, because: "a shared exchange would use up the limit once for each call"),
             .inside(.hedge, because: "two attempts would count as one"),
         ]

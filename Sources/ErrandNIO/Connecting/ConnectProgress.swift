@@ -38,7 +38,7 @@ struct ConnectProgress: Sendable {
 
     private var reasonOfSilence: String {
         guard let kind = proxy?.kind, kind != .socks5 else { return "check that it is a SOCKS 5 proxy" }
-        return "it may wait for the origin, or not be an \(kind) proxy"
+        return "it may wait for the origin, or it is not an \(kind) proxy"
     }
 
     /// The end of a message that already names the proxy.

@@ -100,7 +100,7 @@ enum ProxyAuthorizationError: SafelyDescribedError, Equatable {
 
     var description: String {
         switch self {
-        case .controlCharacter: "its authenticator returned a value with a character that it must not have, such as a line break"
+        case .controlCharacter: "its authenticator returned a value with a character that is not allowed, such as a line break"
         case .tooLong: "its authenticator returned a value of more than \(ProxyDialog.valueLimitBytes) bytes"
         }
     }

@@ -29,7 +29,7 @@ struct SessionFailure {
             made(.requestBody, phase: .send, message: safeDescription(of: error), underlying: error)
         case .untrustedServer(let error as CancellationError): error
         case .undecidedServer:
-            made(.tls, message: "the session has not shown the certificate of the server, so that the request could not decide")
+            made(.tls, message: "the session did not show the certificate of the server, so onServerTrust was not called")
         case .untrustedServer(let error):
             made(
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,

@@ -69,7 +69,7 @@ enum URLErrorTable {
         Row(-1009, "notConnectedToInternet", .notConnected, in: .connect, .notSent, "this device is offline"),
         Row(-1010, "redirectToNonExistentLocation", .invalidResponse, .unknown, "the redirect has no valid target"),
         Row(-1011, "badServerResponse", .invalidResponse, in: .response, .unknown, "the server's response is not HTTP, or is empty"),
-        Row(-1012, "userCancelledAuthentication", .connectionLost, .unknown, "the challenge of the server or proxy was not answered"),
+        Row(-1012, "userCancelledAuthentication", .connectionLost, .unknown, "the challenge of the server or proxy got no response"),
         Row(-1013, "userAuthenticationRequired", .proxy, .unknown, "the server or proxy requires credentials"),
         Row(
             -1014, "zeroByteResource", .invalidResponse, in: .response, .unknown, "the server returned no bytes of a body that it declared"),
@@ -138,8 +138,9 @@ enum URLErrorTable {
         return switch number {
         case 1: refinement(.cannotFindHost, in: .connect, .notSent)  // kCFHostErrorHostNotFound
         case 2: refinement(.cannotFindHost, in: .connect, .notSent, "the lookup of the host failed")
-        case 300: refinement(.proxy, .unknown, "the proxy's credentials are of an unknown kind")
-        case 301, 302: refinement(.invalidResponse, .unknown, "the server's challenge is not valid")
+        case 300: refinement(.proxy, .unknown, "the authentication scheme is not supported")
+        case 301: refinement(.invalidResponse, .unknown, "the server refused the credentials")
+        case 302: refinement(.connectionLost, .unknown)
         case 303: refinement(.invalidResponse, in: .response, .unknown, "the response is not valid HTTP")
         case 306: refinement(.proxy, in: .connect, .notSent, "the connection to the proxy failed")
         case 307: refinement(.proxy, .unknown, "the proxy refused the credentials")

@@ -299,7 +299,7 @@ import Testing
         _ = try await stub.cookies(jar).events(to: sink).send(try request())
         #expect(sent(stub) == ["long=\(String(repeating: "v", count: 20))"])
         let decision = try #require(sink.events.first { $0.kind == .cookieDecision }?.decision)
-        #expect(decision.continues && decision.description == "sent 1 of 3 cookies, because the others have no room in the field")
+        #expect(decision.continues && decision.description == "sent 1 of 3 cookies, because the field has no room for the others")
     }
 
     @Test func theFieldHas8KiBByDefault() async throws {
@@ -330,7 +330,7 @@ import Testing
         let jar = CookieJar()
         #expect(
             StubTransport().cookies(jar).cookies(CookieJar()).orderProblems == [
-                "cookies is outside another cookies: the inner cookies would not add their cookies to a request that has cookies"
+                "cookies is outside another cookies: the inner layer would not add cookies to a request that already has cookies"
             ])
         #expect(
             StubTransport().redirect().cookies(jar).orderProblems == [

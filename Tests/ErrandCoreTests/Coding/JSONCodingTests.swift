@@ -81,8 +81,8 @@ import Testing
         (JSONCoding.Dates.iso8601, "2026-11-21T12:36:00", "not a date as in RFC 3339: it has no time zone"),
         (.iso8601(assuming: .gmt), "s3cret", "not a date as in RFC 3339: it does not have the form YYYY-MM-DDThh:mm:ssZ"),
         (.format("yyyy-MM-dd"), "s3cret", "not a date of the format 'yyyy-MM-dd'"),
-        (.custom(read: { _ in nil }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
-        (.custom(read: { throw TestError($0) }, write: { _ in "" }), "s3cret", "not a date of the app's form"),
+        (.custom(read: { _ in nil }, write: { _ in "" }), "s3cret", "not a date of the custom format in JSONCoding"),
+        (.custom(read: { throw TestError($0) }, write: { _ in "" }), "s3cret", "not a date of the custom format in JSONCoding"),
     ]) func aTextOfAnotherFormIsRefusedWithoutItsText(_ dates: JSONCoding.Dates, _ text: String, _ problem: String) throws {
         let body = Data(#"["\#(text)"]"#.utf8)
         let error = #expect(throws: DecodingError.self) { try JSONCoding(dates: dates).decode([Date].self, from: body) }
@@ -97,7 +97,7 @@ import Testing
         (JSONCoding.Dates.iso8601, "99999999999", "form iso8601", "seconds"), (.iso8601, "100000000000", "form iso8601", "milliseconds"),
         (.iso8601(assuming: .gmt), "-1.5", "form iso8601 (without a time zone: GMT)", "seconds"),
         (.format("yyyy-MM-dd"), "7", "format 'yyyy-MM-dd'", "seconds"),
-        (.custom(read: { _ in nil }, write: { _ in "" }), "7", "app's form", "seconds"),
+        (.custom(read: { _ in nil }, write: { _ in "" }), "7", "custom format in JSONCoding", "seconds"),
     ]) func aNumberInPlaceOfATextIsRefusedWithTheFormOfNumbers(
         _ dates: JSONCoding.Dates, _ number: String, _ form: String, _ unit: String
     ) throws {

@@ -33,7 +33,7 @@ extension NIOTransportTests {
             let reason: String
         }
 
-        private static let character = "a character that it must not have, such as a line break"
+        private static let character = "a character that is not allowed, such as a line break"
         private static let values = [
             Value(testDescription: "a line break", text: "N s3cret\r\nX-Injected: 1", reason: character),
             Value(testDescription: "a line feed", text: "N s3cret\n", reason: character),

@@ -236,7 +236,7 @@ extension NIOTransportTests {
                 // It may be the origin that does not respond.
                 #expect(error.proxy == nil && error.localizedDescription == "Connecting to the server took too long.")
                 #expect(
-                    error.message.hasSuffix(" opened a tunnel; it sent nothing: it may wait for the origin, or not be an HTTP proxy"),
+                    error.message.hasSuffix(" opened a tunnel; it sent nothing: it may wait for the origin, or it is not an HTTP proxy"),
                     "\(error)")
                 try await proxy.counts.wait { $0.seenEnds == 1 }
             }

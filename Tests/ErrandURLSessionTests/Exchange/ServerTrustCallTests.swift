@@ -181,6 +181,6 @@ internal import FoundationNetworking
         #expect(exchange.receive(ReceivedHead(HTTPResponse(status: .ok), to: .get)) == .cancel)
         let failure = try await transportError { try await call.value }
         #expect(failure.code == .tls && failure.delivery == .unknown)
-        #expect(failure.message == "the session has not shown the certificate of the server, so that the request could not decide")
+        #expect(failure.message == "the session did not show the certificate of the server, so onServerTrust was not called")
     }
 }

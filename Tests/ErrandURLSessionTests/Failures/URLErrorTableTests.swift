@@ -172,7 +172,8 @@ internal import TestSupport
 
     @Test(arguments: [
         (1, TransportError.Code.cannotFindHost, Delivery.notSent), (2, .cannotFindHost, .notSent), (306, .proxy, .notSent),
-        (307, .proxy, .unknown), (310, .proxy, .notSent), (311, .proxy, .unknown), (303, .invalidResponse, .unknown),
+        (307, .proxy, .unknown), (310, .proxy, .notSent), (311, .proxy, .unknown), (301, .invalidResponse, .unknown),
+        (302, .connectionLost, .unknown), (303, .invalidResponse, .unknown),
         (-1003, .cannotFindHost, .notSent), (9_999, .connectionLost, .unknown),
     ])
     func anErrorOfCFNetworkDecidesIfTheSessionGivesNoReason(number: Int, code: TransportError.Code, delivery: Delivery) throws {
@@ -198,6 +199,10 @@ internal import TestSupport
         (-1, 306, nil, "the connection to the proxy failed"),
         (-1, 306, .ECONNREFUSED, "the connection to the proxy failed: connection refused"),
         (-1, 303, nil, "the response is not valid HTTP"),
+        (-1, 300, nil, "the authentication scheme is not supported"),
+        (-1, 301, nil, "the server refused the credentials"),
+        (-1, 302, nil, ""),
+        (-1, 302, .ECONNRESET, "connection reset by the server"),
         (-1, -1003, nil, ""),
         (-1, 9_999, nil, "the session reports the error CFNetwork 9999"),
         (-1, 9_999, .ECONNRESET, "the session reports the error CFNetwork 9999: connection reset by the server"),

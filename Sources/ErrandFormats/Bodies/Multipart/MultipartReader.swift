@@ -218,7 +218,7 @@ public struct MultipartReader: Sendable {
     }
 
     private static let invalidDelimiter = MultipartError(
-        .invalidDelimiter, "there are bytes other than spaces after the boundary of the multipart body, on its line")
+        .invalidDelimiter, "a line of the multipart body has other bytes than spaces after the boundary")
 
     private mutating func head() throws(MultipartError) -> MultipartHead? {
         let from = max(start, searched)
