@@ -45,10 +45,7 @@ extension HTTP1Handler {
                 buffer.moveReaderIndex(forwardBy: consumed)
                 switch event {
                 case .needsMore:
-                    // A copy frees the parsed bytes, which the old buffer would keep in memory.
-                    if buffer.readableBytes > 0 {
-                        incoming = buffer.readerIndex > buffer.readableBytes ? ByteBuffer(buffer: buffer) : buffer
-                    }
+                    if buffer.readableBytes > 0 { incoming = buffer.withoutParsedBytes }
                     return
                 case .interim(let head): receive(interim: head)
                 case .head(let head) where head.response.status.code == 101: return try upgrade(head, buffer)
@@ -144,6 +141,9 @@ extension HTTP1Handler {
 }
 
 extension ByteBuffer {
+    /// The unread bytes. If more bytes are read than unread, this buffer is a copy, because the old buffer keeps the read bytes in memory.
+    var withoutParsedBytes: ByteBuffer { readerIndex > readableBytes ? ByteBuffer(buffer: self) : self }
+
     /// Returns received bytes. A slice of less than 16 KiB is copied, because a small slice must not keep a large buffer in
     /// memory.
     func received(at index: Int, _ count: Int) -> Data? {

@@ -53,6 +53,16 @@ extension NIOTransportTests {
             }
         }
 
+        /// The limit is half of the buffer, so that a buffer with a long unread part is not copied at each read.
+        @Test(arguments: [(parsed: 100, isCopied: false), (parsed: 101, isCopied: true)])
+        func aBufferWithMoreParsedThanUnparsedBytesIsCopied(parsed: Int, isCopied: Bool) {
+            var buffer = ByteBufferAllocator().buffer(capacity: 256 * 1024)
+            buffer.writeRepeatingByte(1, count: parsed + 100)
+            buffer.moveReaderIndex(forwardBy: parsed)
+            #expect(buffer.withoutParsedBytes == buffer)
+            #expect((buffer.withoutParsedBytes.storageCapacity < 256 * 1024) == isCopied)
+        }
+
         /// A piece that waits for its reader must not pin the buffer of the read that brought it.
         @Test func aSmallPieceDoesNotKeepItsBuffer() async {
             await expectKept(atMost: 1_000_000, of: 8 * 1024 * 1024) { count in
