@@ -64,7 +64,7 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
         var (underlying, remark) = (underlying, "")
         if case .notAnEnvelope(let envelope, let error)? = underlying as? EnvelopeProblem {
             underlying = error
-            remark = " in the envelope \(ErrandCore.typeName(envelope)); a body without an envelope is decoded by .json.withoutEnvelope"
+            remark = " in the envelope \(ErrandCore.typeName(envelope)); if the body has no envelope, use decoding: .json.withoutEnvelope"
         }
         self.underlying = underlying
         bodyPrefix = Data(body.prefix(Self.bodyLimitBytes))

@@ -48,7 +48,9 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorag
         if let issuer, let expected = server.issuer, !issuer.isExactly(expected) {
             throw OAuthError(.issuerMismatch, "the redirect comes from another server")
         }
-        if issuer == nil, server.namesIssuer { throw OAuthError(.issuerMismatch, "the redirect does not name its server") }
+        if issuer == nil, server.namesIssuer {
+            throw OAuthError(.issuerMismatch, "the redirect has no parameter iss, and the server must name its issuer")
+        }
         func given(_ name: String) -> String? { values(name).first.flatMap { $0.isEmpty ? nil : $0 } }
         if let error = given("error") {
             throw OAuthError(OAuthError.Code(error), given("error_description") ?? "", uri: given("error_uri"))

@@ -11,7 +11,8 @@ internal import Synchronization
 /// Use ``onEnd(_:)`` to free a concurrency slot, to end a span or to record a metric. No wrapper around the body is necessary.
 /// Transports read up to 64 KiB ahead. Therefore the exchange of a small response ends even if nobody reads the response.
 ///
-/// Copies share one lifetime. A lifetime that is over from the beginning allocates nothing.
+/// Copies share one lifetime. If an exchange has already ended when its lifetime is created, the lifetime allocates no
+/// memory.
 public struct ExchangeLifetime: Sendable {
     /// The end of an exchange.
     public enum Outcome: Sendable {

@@ -53,7 +53,7 @@ extension Error {
     /// False for:
     /// - a failure of TLS or of a proxy
     /// - an error in an envelope (``ServiceError``)
-    /// - a token that could not be refreshed because of a status
+    /// - a failed refresh of a token, even if the response to the refresh had the status 503
     /// - a refusal by a layer of the client (``TemporaryRefusal``)
     ///
     /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In your own retry, check both:

@@ -1,8 +1,8 @@
 extension Request {
     /// Checks that a transport has the capabilities that the options of this request require.
     ///
-    /// A stack makes this check for its own transport. A request without a stack has no such check. Therefore a transport calls this
-    /// function first, so that the request fails with the error of the stack.
+    /// A stack makes this check for its own transport. If the app sends a request directly to a transport, no stack makes this check.
+    /// Therefore a transport calls this function first, and the request fails with the same error as in a stack.
     ///
     /// - Parameter capabilities: the capabilities of the transport.
     /// - Throws: ``UnsupportedOptionError`` for the first option that requires another capability.

@@ -149,8 +149,8 @@ public struct SlowReaderError: RequestFailure, NumberedFailure {
     }
 
     public var description: String {
-        "\(shownRequest)another caller reads the shared body so fast that more than \(limitBytes) bytes "
-            + "would have to be kept; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
+        "\(shownRequest)another caller reads the shared body faster than this caller, and more than \(limitBytes) bytes "
+            + "are waiting; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
     public var failureNumber: FailureNumber { .slowReader }

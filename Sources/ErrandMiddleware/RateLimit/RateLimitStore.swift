@@ -96,8 +96,8 @@ public enum RateLimitDecision: Sendable, Hashable {
 
 /// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// The number of the grant among the grants of its key: 1, 2, …. The quotas in a response already include the request of this
-    /// grant, and the requests of all earlier grants.
+    /// The position of this grant in the sequence of all grants of the same key. The first grant has the number 1. The quotas in a response
+    /// already include the request of this grant, and the requests of all earlier grants.
     public let number: Int
 
     /// Creates a grant. For implementations of ``RateLimitStore``.

@@ -9,7 +9,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined. The path of the outer server
-/// is appended to the path of the inner server. A field that the request or an outer server has set is kept. Use only one server with
+/// is appended to the path of the inner server. If the
+/// request or an outer `server` layer has already set a field, the inner layer keeps the field. Use only one server with
 /// a whole base URL. If two servers have whole base URLs, the outer server applies. The inner server does not change a request for
 /// another origin.
 ///

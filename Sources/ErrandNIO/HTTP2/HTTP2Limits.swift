@@ -25,7 +25,8 @@ enum HTTP2Limits {
     static let mostStreams = 4096
     /// The number of malformed responses that a connection tolerates. Each malformed response resets its stream.
     static let malformedResponses = 100
-    /// The number of unsent bytes of an in-memory body above which a stream stops writing: 256 KiB. The last write may exceed this number.
+    /// The limit for the unsent bytes of an in-memory body: 256 KiB. At the limit, the stream stops writing until bytes are sent. The last
+    /// write may exceed the limit.
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)

@@ -174,7 +174,7 @@ import Testing
             let error = await #expect(throws: ResponseDecodingError.self) { try await call(client(stub(json))) }
             return error.map { "\($0)" } ?? ""
         }
-        let name = " in the envelope EnvelopeTests.Wrapper; a body without an envelope is decoded by .json.withoutEnvelope (status 200)"
+        let name = " in the envelope EnvelopeTests.Wrapper; if the body has no envelope, use decoding: .json.withoutEnvelope (status 200)"
         #expect(
             await description(["user_name": "Ada"]) { _ = try await $0.get("/x", as: User.self) }
                 == "GET https://a.example/x: cannot decode EnvelopeTests.User at code: no such key" + name)
