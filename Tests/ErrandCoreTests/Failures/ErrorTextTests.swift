@@ -432,7 +432,7 @@ import Testing
         check(
             Row(
                 SlowReaderError(limitBytes: 1000, request: Self.get, response: nil),
-                "GET https://a.example/x?token=REDACTED: another caller reads the shared body faster than this caller, and more than 1000 bytes would have to be kept; "
+                "GET https://a.example/x?token=REDACTED: another caller reads the shared body faster than this caller, and more than 1000 bytes are waiting; "
                     + "read the body without pauses, or set request.options.coalesce to off (sent)",
                 "The response of the server was not read in time.",
                 "Another caller reads the shared body faster: more than 1000 bytes would have to be kept.",
