@@ -34,6 +34,11 @@ public enum NotOverURLSession {
     private static let ofThisPlatform = ["TrailerRead": noTrailers, "Informational": "URLSession drops informational responses"]
     #endif
 
+    private static let joinedCookies = "URLSession joins the Set-Cookie fields, and the joined value has no single reading"
+
+    /// The cases of the cookie suite (`CookieSocketTests`), by name.
+    public static let cookieVectors: [String: String] = [:]
+
     private static let noTLS = "URLSession has no settings of TLS, and reports a failed handshake as an unknown error"
     private static let noBackPressure = "URLSession receives a body that nobody reads"
     private static let manyCancellations =

@@ -52,6 +52,38 @@ import Testing
         #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusal == nil && $0.failure != nil })
     }
 
+    /// Declares a name as sensitive in a copy of the request, and sends the copy or the request itself.
+    private struct DeclaringMiddleware: HTTPMiddleware {
+        static let names = Sensitivity(fields: [.userAgent])
+        var sendsCopy = true
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            var copy = request
+            copy.options.sensitivity.formUnion(Self.names)
+            return try await next.send(sendsCopy ? copy : request)
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func onlyNamesOfASentRequestAreReported(sendsCopy: Bool, hasInnerLayer: Bool) async throws {
+        let failing = StubSender { _ in throw TestError() }
+        for sender in [HTTPStack(stub(.ok)), HTTPStack(failing)] {
+            let inner = hasInnerLayer ? sender.number() : sender
+            let stack = inner.wrapped(by: DeclaringMiddleware(sendsCopy: sendsCopy)).wrapped(by: observing).wrapped(by: observing)
+            _ = try? await stack.send(.sample()).body.collect()
+        }
+        let expected = sendsCopy ? DeclaringMiddleware.names : .standard
+        #expect(outcomes.all.map(\.innerSensitivity) == Array(repeating: expected, count: 4))
+    }
+
+    @Test func namesOutsideAnObserverAreNotReported() async throws {
+        let stack = stub(.ok).wrapped(by: observing).wrapped(by: DeclaringMiddleware()).wrapped(by: observing)
+        let response = try await stack.send(.sample())
+        _ = try await response.body.collect()
+        #expect(Set(outcomes.all.map(\.innerSensitivity)) == [.standard, DeclaringMiddleware.names] && outcomes.all.count == 2)
+        #expect(!response.request.options.hasUnreportedNames)
+    }
+
     // MARK: Ends
 
     /// As the error keeps the exchange, the end of the call can't wait for it.
