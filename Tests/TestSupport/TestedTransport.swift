@@ -68,9 +68,9 @@ public enum TestedTransport: String, CaseIterable, Sendable {
     /// Returns a closure that sends a request to a port on 127.0.0.1.
     private static func redirecting(to port: Int) -> @Sendable (inout URLRequest) -> Void {
         { request in
-            var components = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }
-            (components?.host, components?.port) = ("127.0.0.1", port)
-            request.url = components?.url
+            guard let url = request.url, var components = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return }
+            (components.host, components.port) = ("127.0.0.1", port)
+            request.url = components.url
         }
     }
 }
