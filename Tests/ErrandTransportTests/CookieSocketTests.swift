@@ -51,7 +51,9 @@ extension TransportTests {
 
         @Test(arguments: TestedTransport.allCases)
         func eachDateEndsItsCookie(by tested: TestedTransport) async throws {
-            let cases = try CookieDateVector.cases()
+            // The other cases also pass with a damaged date. The jar has a test of all cases.
+            let cases = try CookieDateVector.cases().filter { $0.sent.isEmpty || $0.name.hasPrefix("session") }
+            #expect(cases.count == 70)
             let proxy = try await CookieProxy(cases: JSONEncoder().encode(cases))
             try await tested.run {
                 $0.proxyPort = proxy.port
