@@ -64,16 +64,19 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false], [true, false])
-    func onlyNamesOfASentRequestAreReported(sendsCopy: Bool, hasInnerLayer: Bool) async throws {
-        let failing = StubSender { _ in throw TestError() }
-        for sender in [HTTPStack(stub(.ok)), HTTPStack(failing)] {
-            let inner = hasInnerLayer ? sender.number() : sender
+    private struct FailingMiddleware: HTTPMiddleware {
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { throw TestError() }
+    }
+
+    /// The request reaches a transport, another sender, or only a layer that fails.
+    @Test(arguments: [true, false]) func onlyNamesOfASentRequestAreReported(sendsCopy: Bool) async throws {
+        let sender = StubSender { _ in throw TestError() }
+        for inner in [HTTPStack(stub(.ok)), HTTPStack(sender), stub(.ok).wrapped(by: FailingMiddleware())] {
             let stack = inner.wrapped(by: DeclaringMiddleware(sendsCopy: sendsCopy)).wrapped(by: observing).wrapped(by: observing)
             _ = try? await stack.send(.sample()).body.collect()
         }
         let expected = sendsCopy ? DeclaringMiddleware.names : .standard
-        #expect(outcomes.all.map(\.innerSensitivity) == Array(repeating: expected, count: 4))
+        #expect(outcomes.all.map(\.innerSensitivity) == Array(repeating: expected, count: 6))
     }
 
     @Test func namesOutsideAnObserverAreNotReported() async throws {
