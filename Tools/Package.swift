@@ -122,6 +122,7 @@ let package = Package(
             name: "ErrandCommandTests",
             dependencies: [
                 "ErrandCommand", "DemoServer", .product(name: "Errand", package: "Errand"),
+                .product(name: "ErrandMockServer", package: "Errand"),
                 .product(name: "ErrandTesting", package: "Errand"),
             ],
             exclude: ["Snapshots"]),

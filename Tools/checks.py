@@ -91,6 +91,13 @@ def rows(scratch):
         f.write("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1\n")
     yield "cookies-of-a-file", b, ["-b", jar, "-b", "b=2", at(b, "/cookies")], r'"a": "1",\s*"b": "2"'
     yield "cookies-deleted", b, ["-L", "-b", jar, at(b, "/cookies/delete?a")], r'"cookies": {}'
+    other = os.path.join(scratch, "other-jar")
+    with open(other, "w") as f:
+        f.write("a.example\tTRUE\t/\tFALSE\t0\ta\t1\n")
+    yield "cookies-of-another-host", b, ["-b", other, at(b, "/cookies")], r'"cookies": {}'
+    moved = at(b, "/redirect-to?url=" + at(b, "/headers").replace("127.0.0.1", "localhost"))
+    secrets = ["-H", "Authorization: Bearer s3cret", "-b", "a=s3cret", "-H", "X-API-Key: s3cret"]
+    yield "redirect-to-another-host", b, ["-L"] + secrets + [moved], r'^(?!.*s3cret).*"Host": "localhost:'
     yield "chunked-stream", b, [at(b, "/stream/5")], r'"id": ?4'
     yield "drip", b, code + [at(b, "/drip?duration=1&numbytes=5&delay=0")], "200"
     yield "delay", b, ["--max-time", "1", at(b, "/delay/3")], r"status 6 .*timed out"
@@ -116,6 +123,13 @@ def rows(scratch):
     yield "nginx-gzip", n, ["-o", "/dev/null", "-D", "-", "-H", "Accept-Encoding: gzip", at(n, "/a.txt")], r"(?i)content-encoding: gzip"
     yield "empty-reply", n, [at(n, "/empty")], "status 6 .*connection lost"
     yield "redirect-loop", n, ["-L", at(n, "/loop")], "status 6 .*part of a loop"
+    yield "redirect-to-https", n, ["-L"] + code + [at(n, "/redir")], r"\b2 200"
+    hosts = os.path.join(scratch, "hosts")
+    with open(os.open(hosts, os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
+        f.write('localhost "unlimited"\n')
+    plain = at("NGINX_TLS", "/a.txt").replace("https:", "http:")
+    yield "hsts", "NGINX_TLS", ["--hsts", hosts] + code + [plain], r"^status 0 .*\b2 200"
+    yield "hsts-not-asked-for", "NGINX_TLS", code + [plain], r"\b1\.1 400"
     yield "mtls", "NGINX_MTLS", client + [at("NGINX_MTLS")], "CN=client"
     yield "mtls-none", "NGINX_MTLS", code + [at("NGINX_MTLS")], "400"
     yield "mtls-bad", "NGINX_MTLS", bad_client + code + [at("NGINX_MTLS")], "400"

@@ -43,6 +43,13 @@ internal import Testing
         #expect(NotOverURLSession.tests.values.allSatisfy { !$0.isEmpty })
     }
 
+    @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
+    func eachCookieVectorIsInTheSuite() throws {
+        let names = Set(try CookieVector.all().map(\.name))
+        #expect(Set(NotOverURLSession.cookieVectors.keys).subtracting(names).isEmpty)
+        #expect(NotOverURLSession.cookieVectors.values.allSatisfy { !$0.isEmpty })
+    }
+
     @Test func eachSuiteForEveryTransportRunsOverURLSession() throws {
         let script = try String(contentsOf: Checkout.root.appending(path: "scripts/test"), encoding: .utf8)
         let line = try #require(script.split(separator: "\n").first { $0.hasPrefix("over_url_session=") })

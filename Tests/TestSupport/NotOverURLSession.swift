@@ -34,6 +34,25 @@ public enum NotOverURLSession {
     private static let ofThisPlatform = ["TrailerRead": noTrailers, "Informational": "URLSession drops informational responses"]
     #endif
 
+    /// The cases of the cookie suite that do not pass over `URLSession` (`CookieSocketTests`), by name.
+    public static let cookieVectors = [
+        "0017": joinedByTheServer, "0018": joinedByTheServer, "COMMA0007": joinedByTheServer,
+        "0023": noName, "0027": noName, "MOZILLA0012": noName, "MOZILLA0015": noName, "MOZILLA0016": noName, "MOZILLA0017": noName,
+        "NAME0021": "URLSession joins two fields, and the name of the second cookie has a character that a name must not have",
+        "NAME0033": noName,
+    ].merging(cookiesOfThisPlatform) { $1 }
+
+    private static let joinedByTheServer =
+        "URLSession joins fields with a comma. The value has such a comma before a name, and looks like two fields"
+    private static let noName = "URLSession joins two fields, and the second cookie has no name that shows where the cookie begins"
+
+    #if canImport(FoundationNetworking)
+    private static let cookiesOfThisPlatform = ["0026": blank, "0028": blank, "CHROMIUM0018": blank]
+    private static let blank = "URLSession fails if the value of a field is only spaces or tabs"
+    #else
+    private static let cookiesOfThisPlatform = ["0026": noName, "0028": noName]
+    #endif
+
     private static let noTLS = "URLSession has no settings of TLS, and reports a failed handshake as an unknown error"
     private static let noBackPressure = "URLSession receives a body that nobody reads"
     private static let manyCancellations =

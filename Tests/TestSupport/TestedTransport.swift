@@ -35,6 +35,10 @@ public enum TestedTransport: String, CaseIterable, Sendable {
         public var maxConnections = 8
         /// Whether HTTP/2 is used where a server offers it. `URLSession` has no such setting.
         public var allowsHTTP2 = true
+        /// The port of a proxy on 127.0.0.1 that responds in place of every server; `nil` for no proxy. `URLSession` on Linux takes no proxy
+        /// from its settings. Therefore the transport over `URLSession` sends each request to this port as if the port belonged to the
+        /// server.
+        public var proxyPort: Int?
     }
 
     /// Runs `body` with a transport of its own, which is shut down afterwards.
@@ -51,12 +55,22 @@ public enum TestedTransport: String, CaseIterable, Sendable {
             configuration.idleTimeout = settings.idleTimeout
             configuration.maxConnectionsPerOrigin = settings.maxConnections
             configuration.allowsHTTP2 = settings.allowsHTTP2
+            if let port = settings.proxyPort { configuration.proxy = .all(.http(host: "127.0.0.1", port: port)) }
             return try await withTransport(try NIOTransport(configuration)) { try await body($0) }
         case .urlSession:
             let configuration = URLSessionConfiguration.ephemeral
             configuration.httpMaximumConnectionsPerHost = settings.maxConnections
-            let transport = try URLSessionTransport(configuration, tls: settings.tls)
+            let transport = try URLSessionTransport(configuration, tls: settings.tls, configure: settings.proxyPort.map(Self.redirecting))
             return try await withTransport(transport) { try await body(StackedTransport(base: $0)) }
+        }
+    }
+
+    /// Returns a closure that sends a request to a port on 127.0.0.1.
+    private static func redirecting(to port: Int) -> @Sendable (inout URLRequest) -> Void {
+        { request in
+            guard let url = request.url, var components = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return }
+            (components.host, components.port) = ("127.0.0.1", port)
+            request.url = components.url
         }
     }
 }

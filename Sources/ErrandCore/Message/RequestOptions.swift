@@ -19,6 +19,8 @@ public struct RequestOptions: Sendable {
     public var eventSink: (any EventSink)? { didSet { callStamp &+= 1 } }
     /// The counter of the changes of the call state, the event sink and the deadline.
     var callStamp: UInt32 = 0
+    /// Whether ``sensitivity`` was set in a call, and the observers in the outer layers have no report of the names yet.
+    fileprivate(set) var hasUnreportedNames = false
 
     /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
     public var urlTemplate: String?
@@ -126,12 +128,13 @@ private enum UpgradeKey: CrossOriginOptionKey {
 extension RequestOptions {
     /// Names that are sensitive in this request and its response, in addition to the names that are always sensitive.
     ///
-    /// If a layer sets this property during a call, the names also apply to the later records of the outer layers, such as `log`.
+    /// If a layer sets this property, and sends the request to its inner layers, the names also apply to the later records of the outer
+    /// layers, such as `log`.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
         set {
             self[SensitivityKey.self] = newValue
-            call.observation?.recordSensitivity(newValue)
+            hasUnreportedNames = call.observation != nil
         }
     }
 
@@ -148,5 +151,24 @@ extension RequestOptions {
     package var upgrade: UpgradeRequest? {
         get { self[UpgradeKey.self] }
         set { self[UpgradeKey.self] = newValue }
+    }
+}
+
+extension Request {
+    /// Reports the names that were declared as sensitive to the observers in the outer layers. Each name is reported once.
+    ///
+    /// A stack calls this function when the request enters a layer. A layer that fails before that calls the function itself. Setting
+    /// ``RequestOptions/sensitivity`` reports nothing, because the request may be a copy that is never sent.
+    package mutating func reportSensitiveNames() {
+        guard options.hasUnreportedNames else { return }
+        options.hasUnreportedNames = false
+        options.call.observation?.recordSensitivity(options.sensitivity)
+    }
+
+    /// This request, after ``reportSensitiveNames()``.
+    func reportingSensitiveNames() -> Request {
+        var request = self
+        request.reportSensitiveNames()
+        return request
     }
 }

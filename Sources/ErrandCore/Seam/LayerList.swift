@@ -244,7 +244,7 @@ struct LayerBase: Sendable {
             self.sender = boundary
             end = { PreparationEnd($0, at: boundary, isTransport: true) }
         } else {
-            self.sender = sender
+            self.sender = SenderBoundary(sender: sender)
             end = { PreparationEnd($0, at: sender, isTransport: false) }
         }
     }
@@ -275,6 +275,8 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     let next: any HTTPSender
 
     func send(_ request: Request) async throws -> Response {
+        // This check is made here, because almost no request enters a layer with new names.
+        if request.options.hasUnreportedNames { return try await send(request.reportingSensitiveNames()) }
         do {
             var response =
                 request.options.call.profilePosition == nil
@@ -290,5 +292,14 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     @inline(never) private func sendProfiling(_ request: Request) async throws -> Response {
         guard let position = request.options.call.profilePosition else { return try await middleware.send(request, to: next) }
         return try await position.within(middleware.label, request) { try await middleware.send($0, to: next) }
+    }
+}
+
+/// The layer directly outside a sender that is not a transport. ``TransportBoundary`` is this layer of a transport.
+private struct SenderBoundary<Sender: HTTPSender>: HTTPSender {
+    let sender: Sender
+
+    func send(_ request: Request) async throws -> Response {
+        try await sender.send(request.options.hasUnreportedNames ? request.reportingSensitiveNames() : request)
     }
 }

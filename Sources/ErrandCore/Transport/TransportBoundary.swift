@@ -7,6 +7,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
     func send(_ request: Request) async throws -> Response {
         try Task.checkCancellation()
         var request = request
+        request.reportSensitiveNames()
         try request.completeForTransport()
         if let type = request.body.contentType, !HTTPField.isValidValue(type) { try request.checkContentType(type) }
         // The check is made here, because each further function call costs time, and most requests need none of the following steps.

@@ -53,6 +53,8 @@ public struct TransformMiddleware: HTTPMiddleware {
             do {
                 try await change(&request)
             } catch {
+                // The record of this failure must not show values that the closure has declared as sensitive.
+                request.reportSensitiveNames()
                 try Task.checkCancellation()
                 throw error
             }

@@ -31,9 +31,9 @@ final class Sessions: Sendable {
         var waiting: Open?
     }
 
-    /// Creates the tasks of all transports, and invalidates their sessions. On Linux, the creation of a task waits for a stream that
-    /// another task sends. The body of that stream comes from a thread of Swift's concurrency. Therefore, the creation of a task must not
-    /// block such a thread.
+    /// Creates the tasks of all transports, and invalidates their sessions. On Linux, all sessions of a process share a queue of Foundation.
+    /// The creation of a task waits for this queue, which waits for the next bytes of a stream that another task sends. These bytes come
+    /// from a thread of Swift's concurrency. Therefore, none of these threads may wait.
     private static let queue = DispatchQueue(label: "errand.url-sessions")
 
     private let state = Mutex(State())

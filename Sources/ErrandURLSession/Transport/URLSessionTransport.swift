@@ -24,7 +24,8 @@ public import Foundation
 ///
 /// On Apple's platforms, a body is received no faster than the caller reads the body. On Linux, `URLSession` receives the whole body as
 /// fast as the server sends it. Therefore the transport has the capability `streamingDownload` on Apple's platforms only. On Linux, a
-/// stream or a file is sent in chunks, and the response arrives only after the whole body was sent.
+/// body that is a stream or a file is sent in chunks, and the response arrives only after the whole body was sent. While the stream of an
+/// upload has no bytes ready, all other requests over `URLSession` in the process wait.
 ///
 /// `URLSession` limits what a transport can do:
 /// - The fields of a response have no order, and fields of one name arrive as one field. The transport separates the values of

@@ -99,15 +99,12 @@ import Testing
     }
 
     @Test func theDeadlineLimitsTheLoad() async throws {
-        struct EndlessStore: CookieStore {
-            func load() async throws -> [Cookie] {
-                try await Task.sleep(for: .seconds(3_600))
-                return []
-            }
-            func apply(changed: [Cookie], removed: [Cookie.Key]) -> [Cookie] { [] }
+        let (clock, isReadable) = (ManualClock(), Watched(false))
+        defer { isReadable.change { $0 = true } }
+        let stack = Self.server().cookies(jar(RecordingCookieStore(isReadable: isReadable))).timeout(.seconds(5), clock: clock)
+        let error = await #expect(throws: TransportError.self) {
+            try await clock.advancingToSleepers { try await stack.send(try request()) }
         }
-        let stack = Self.server().cookies(CookieJar(store: EndlessStore())).timeout(.milliseconds(20))
-        let error = await #expect(throws: TransportError.self) { _ = try await stack.send(try request()) }
         #expect(error?.code == .timedOut && error?.phase == .queue && error?.delivery == .notSent)
     }
 

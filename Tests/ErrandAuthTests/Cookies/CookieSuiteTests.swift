@@ -27,5 +27,16 @@ struct CookieSuiteTests {
             #expect(sent == vector.expected, "\(vector.name): \(vector.received)")
         }
     }
+
+    @Test func theJarEndsACookieAtEachDate() throws {
+        let cases = try CookieDateVector.cases()
+        #expect(cases.count > 70)
+        for each in cases {
+            let jar = CookieJar(now: { ManualDate(each.now.secondsSinceEpoch).date })
+            for field in each.received { _ = try jar.refusal(field, from: "http://home.example.org/") }
+            let sent = jar.cookies(for: try HTTPURL("http://home.example.org/"))
+            #expect(sent.map { CookieVector.Pair(name: $0.name, value: $0.value) } == each.sent, "\(each.name): \(each.received)")
+        }
+    }
 }
 #endif

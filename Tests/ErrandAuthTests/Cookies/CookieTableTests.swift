@@ -54,6 +54,21 @@ import Testing
     }
     #endif
 
+    @Test func aRemovedCookieReturnsOnlyIfAnotherProcessStoresTheCookieAgain() {
+        var table = CookieTable(limits: CookieJar.Limits(), hasStore: true)
+        let stored = cookie("a", expires: 2_000)
+        table.merge([stored], clearedAt: nil, at: now)
+        let isRemoved = table.remove(stored.key)
+        // A write that began before the removal ends after the removal.
+        table.merge([stored], clearedAt: nil, at: now)
+        #expect(isRemoved && names(table) == [])
+        let changes = table.takeChanges()
+        table.merge([], clearedAt: nil, at: now)
+        #expect(changes.removed == [stored.key] && names(table) == [])
+        table.merge([stored], clearedAt: nil, at: now)
+        #expect(names(table) == ["a"])
+    }
+
     @Test func theOctetsOfAllCookiesHaveALimit() {
         var table = CookieTable(limits: CookieJar.Limits(totalBytes: 10_000), hasStore: false)
         let value = String(repeating: "v", count: 1_000)

@@ -135,6 +135,20 @@ import Testing
         #expect(other.names == [])
     }
 
+    @Test func anOlderNoteOfTheStoreDoesNotReplaceALaterNote() async throws {
+        let store = RecordingHSTSStore()
+        let hosts = hosts(store)
+        try hosts.note("max-age=1000", from: "https://a.example/")
+        try await hosts.save()
+        // The repetition is not written. Therefore the next write returns the first note.
+        date.move(bySeconds: 50)
+        try hosts.note("max-age=1000", from: "https://a.example/")
+        try hosts.note("max-age=1000", from: "https://b.example/")
+        try await hosts.save()
+        #expect(store.state.value.hosts.map(\.expires) == [date.after(950), date.after(1_000)])
+        #expect(hosts.hosts.map(\.expires) == [date.after(1_000), date.after(1_000)])
+    }
+
     @Test func theListStaysBoundedWithAStore() async throws {
         let many = try (0..<1_500).map { try host("h\($0).example", noted: Int64($0) - 2_000) }
         let hosts = hosts(RecordingHSTSStore(many))

@@ -501,15 +501,17 @@ import Testing
     }
 
     @Test func aDeadlineEndsTheWaitAndNotTheRefresh() async throws {
-        let gate = Signal()
+        let (clock, gate) = (ManualClock(), Signal())
         let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
             await gate.waitIgnoringCancellation()
             return AccessToken("1")
         }
         var request = try request()
-        request.deadline = Deadline(after: .milliseconds(20))
+        request.deadline = Deadline(after: .seconds(20), clock: clock)
         let sent = request
-        let error = await #expect(throws: TransportError.self) { try await StubTransport().authenticate(.bearer(tokens)).send(sent) }
+        let error = await #expect(throws: TransportError.self) {
+            try await clock.advancingToSleepers { try await StubTransport().authenticate(.bearer(tokens)).send(sent) }
+        }
         #expect(error?.code == .timedOut && error?.delivery == .notSent)
         gate.signal()
         await eventually { tokens.current?.value == "1" }

@@ -52,6 +52,41 @@ import Testing
         #expect(outcomes.all.count == 6 && outcomes.all.allSatisfy { $0.refusal == nil && $0.failure != nil })
     }
 
+    /// Declares a name as sensitive in a copy of the request, and sends the copy or the request itself.
+    private struct DeclaringMiddleware: HTTPMiddleware {
+        static let names = Sensitivity(fields: [.userAgent])
+        var sendsCopy = true
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            var copy = request
+            copy.options.sensitivity.formUnion(Self.names)
+            return try await next.send(sendsCopy ? copy : request)
+        }
+    }
+
+    private struct FailingMiddleware: HTTPMiddleware {
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { throw TestError() }
+    }
+
+    /// The request reaches a transport, another sender, or only a layer that fails.
+    @Test(arguments: [true, false]) func onlyNamesOfASentRequestAreReported(sendsCopy: Bool) async throws {
+        let sender = StubSender { _ in throw TestError() }
+        for inner in [HTTPStack(stub(.ok)), HTTPStack(sender), stub(.ok).wrapped(by: FailingMiddleware())] {
+            let stack = inner.wrapped(by: DeclaringMiddleware(sendsCopy: sendsCopy)).wrapped(by: observing).wrapped(by: observing)
+            _ = try? await stack.send(.sample()).body.collect()
+        }
+        let expected = sendsCopy ? DeclaringMiddleware.names : .standard
+        #expect(outcomes.all.map(\.innerSensitivity) == Array(repeating: expected, count: 6))
+    }
+
+    @Test func namesOutsideAnObserverAreNotReported() async throws {
+        let stack = stub(.ok).wrapped(by: observing).wrapped(by: DeclaringMiddleware()).wrapped(by: observing)
+        let response = try await stack.send(.sample())
+        _ = try await response.body.collect()
+        #expect(Set(outcomes.all.map(\.innerSensitivity)) == [.standard, DeclaringMiddleware.names] && outcomes.all.count == 2)
+        #expect(!response.request.options.hasUnreportedNames)
+    }
+
     // MARK: Ends
 
     /// As the error keeps the exchange, the end of the call can't wait for it.

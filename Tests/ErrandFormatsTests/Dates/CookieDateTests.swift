@@ -34,15 +34,10 @@ import Testing
     ])
     func anInvalidDateIsNil(_ text: String) { #expect(HTTPDate(cookieDate: text) == nil) }
 
-    private struct Vector: Decodable {
-        let test: String
-        let expected: String?
-    }
-
     @Test(.enabled(if: Suites.folder != nil, Comment(rawValue: Suites.missing)))
     func theDatesOfTheHTTPStateSuiteAreRead() throws {
-        let vectors = try Suites.load("cookies/dates.json", as: [Vector].self)
+        let vectors = try CookieDateVector.all()
         #expect(vectors.count == 70)
-        for vector in vectors { #expect(HTTPDate(cookieDate: vector.test)?.description == vector.expected, "\(vector.test)") }
+        for vector in vectors { #expect(HTTPDate(cookieDate: vector.text)?.description == vector.expected, "\(vector.text)") }
     }
 }

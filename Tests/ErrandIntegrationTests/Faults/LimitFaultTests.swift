@@ -22,15 +22,16 @@ import Testing
 
     @Test func theServerNeverSeesMoreThanTheLimit() async throws {
         try await withMockServer { server in
-            let handlers = Occupancy()
+            let (handlers, mayRespond) = (Occupancy(), Watched(false))
             server.dispatch { _ in
                 handlers.enter()
                 defer { handlers.leave() }
-                try await Task.sleep(for: .milliseconds(2))  // so that more than three would meet
+                try await mayRespond.wait { $0 }
                 return .text("fine")
             }
             try await withTransport(NIOTransport()) { transport async throws in
-                let stack = transport.concurrencyLimit(3)
+                let middleware = ConcurrencyLimitMiddleware(.fixed(3), per: .all)
+                let stack = transport.wrapped(by: middleware)
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<60 {
                         group.addTask {
@@ -38,10 +39,13 @@ import Testing
                             return try await response.body.collect() == Data("fine".utf8)
                         }
                     }
+                    // No request gets a response before all requests have met.
+                    try await poll("all requests", value: { (middleware.state.queued, handlers.most) }) { $0.0 == 57 && $0.1 >= 3 }
+                    mayRespond.change { $0 = true }
                     for try await isRight in group { #expect(isRight) }
                 }
             }
-            #expect(handlers.most <= 3 && server.requests.count == 60)
+            #expect(handlers.most == 3 && server.requests.count == 60)
         }
     }
 

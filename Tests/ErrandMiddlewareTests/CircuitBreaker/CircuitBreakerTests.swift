@@ -204,13 +204,16 @@ import Testing
         let policy = CircuitBreakerPolicy(minimumCalls: 4, callTimeoutThreshold: threshold)
         let breaker = CircuitBreaker(policy, clock: clock)
         let stub = StubTransport(Stub().responds(.never, repeatingLast: true))
-        let stack = stub.circuitBreaker(breaker).timeout(own ? .seconds(60) : .milliseconds(5))
+        let stack = stub.circuitBreaker(breaker).timeout(own ? .seconds(60) : .milliseconds(5), clock: clock)
         for number in 0..<4 {
             var request = try call()
             // Both ways give the call its own timeout.
             if own, number.isMultiple(of: 2) { request.options.timeout = .use(.milliseconds(5)) }
-            if own, !number.isMultiple(of: 2) { request.deadline = Deadline(after: .milliseconds(5)) }
-            let error = await #expect(throws: TransportError.self) { try await stack.send(request) }
+            if own, !number.isMultiple(of: 2) { request.deadline = Deadline(after: .milliseconds(5), clock: clock) }
+            let sent = request
+            let error = await #expect(throws: TransportError.self) {
+                try await clock.advancingToSleepers { try await stack.send(sent) }
+            }
             #expect(error?.code == .timedOut)
         }
         #expect((breaker.state(of: "https://a.example") == .closed) == !counts)
@@ -226,8 +229,9 @@ import Testing
         for _ in 0..<4 { #expect(try await stack.send(call()).status == .serviceUnavailable) }
         clock.advance(by: .seconds(5))
         var hasty = try call()
-        hasty.deadline = Deadline(after: .milliseconds(5))
-        await #expect(throws: TransportError.self) { try await stack.send(hasty) }
+        hasty.deadline = Deadline(after: .milliseconds(5), clock: clock)
+        let sent = hasty
+        await #expect(throws: TransportError.self) { try await clock.advancingToSleepers { try await stack.send(sent) } }
         #expect(breaker.state(of: "https://a.example") == .halfOpen)
         #expect(try await stack.send(call()).status == .ok)
         #expect(breaker.state(of: "https://a.example") == .closed)

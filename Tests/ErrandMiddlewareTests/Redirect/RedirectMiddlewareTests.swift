@@ -246,6 +246,16 @@ private struct Vectors: Decodable {
         #expect(try await shown("/a\u{1}?card=s3cret")?.contains("s3cret") == false)
     }
 
+    @Test func namesThatAnInnerLayerDeclaresAreHiddenInTheRecord() async throws {
+        let stub = StubTransport(Stub(nil, "/x").responds(moved(to: "/y?card=s3cret")), Stub().responds(.status(.ok)))
+        let stack = stub.transformRequest {
+            $0.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: ["card"]))
+        }.redirect()
+        let response = try await stack.send(try request())
+        #expect(response.metadata.redirects.map(\.to) == ["https://a.example/y?card=REDACTED"])
+        #expect(stub.requests.last?.request.url?.target == "/y?card=s3cret")
+    }
+
     @Test func hostileLocationsAreTypedErrorsOnOneLine() async throws {
         for location in ["http://", "data:,x", "https://user:s3cret@a.example/", "http://a b/", "https://a.example:99999/"] {
             let stub = StubTransport(Stub().responds(moved(to: location)))

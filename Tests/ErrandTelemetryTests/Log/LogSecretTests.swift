@@ -80,6 +80,16 @@ import Testing
         #expect(!leaks, "\(lines.everything)")
     }
 
+    @Test func namesDeclaredByALayerThatFailsApplyToTheRequest() async throws {
+        let (logger, lines) = recordingLogger()
+        let stack = HTTPStack.sorted(around: StubTransport()).transformRequest { request in
+            request.options.sensitivity.formUnion(Sensitivity(fields: [], queryNames: ["pin"]))
+            throw TestError()
+        }.log(to: logger)
+        await #expect(throws: TestError.self) { try await stack.send(try Request(.get, url: "https://a.example/x?pin=s3cr3t")) }
+        #expect(lines.all.count == 1 && lines.everything.contains("pin=REDACTED"), "\(lines.everything)")
+    }
+
     @Test func namesDeclaredOutsideTheLogApplyToEachRecord() async throws {
         let (logger, lines) = recordingLogger()
         let stack = HTTPStack.sorted(around: StubTransport(Stub().responds(.status(.ok))))

@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 
 /// The proxy of the cookie suite in ``Suites``, which plays the cases over HTTP. The proxy ends with this value or with this process.
 public final class CookieProxy: Sendable {
@@ -11,13 +11,17 @@ public final class CookieProxy: Sendable {
     private let child: ChildServer
 
     /// Starts the proxy on a free port.
-    public init() async throws {
+    ///
+    /// - Parameter cases: other cases, as JSON in the form of the suite's `vectors.json`; `nil`, the default, for the cases of the suite.
+    public init(cases: Data? = nil) async throws {
         guard let python = Programs.find("python3"), let suites = Suites.folder else {
             throw ProgramFailure(program: "proxy.py", status: -1, output: "python3 or the vectors are not here")
         }
-        let folder = try TestFolder("cookies", removesItself: false).path
+        let folder = try TestFolder("cookies", removesItself: false)
         let script = suites.appendingPathComponent("cookies/proxy.py").path
-        let child = try ChildServer(folder: folder, command: [python, script, "--port", "0", "--max-seconds", "600"])
+        let options = try cases.map { ["--vectors", try folder.write($0, to: "cases.json")] } ?? []
+        let child = try ChildServer(
+            folder: folder.path, command: [python, script, "--port", "0", "--max-seconds", "600"] + options)
         let lead = "Listening on http://127.0.0.1:"
         var log = ""
         try await poll("the proxy of the cookie suite", upTo: .seconds(30), value: { child.log }) { text in

@@ -72,6 +72,20 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"))
+    func charactersThatSteerATerminalAreEscapedThere() async throws {
+        let odd: [Unicode.Scalar] = ["\u{9B}", "\u{202E}"]
+        let response = "HTTP/1.1 200 OK\r\nSet-Cookie: a=\u{9B}31m\u{202E}; Path=/x\u{9B}\r\nContent-Length: 0\r\n\r\n"
+        try await withRawServer(response: response) { (server: RawServer) async throws in
+            let shown = try await CommandProcess.onATerminal("\(server.url) -c -").text
+            #expect(shown.contains("127.0.0.1") && shown.contains("31m"), "\(shown.debugDescription)")
+            #expect(!shown.unicodeScalars.contains(where: odd.contains), "\(shown.debugDescription)")
+            // A pipe gets the cookies as a file gets them.
+            let piped = try await CommandProcess.run(server.url, "-c", "-").text
+            #expect(piped == Self.head + Self.line("a", "\u{9B}31m\u{202E}", path: "/x\u{9B}"))
+        }
+    }
+
     @Test(arguments: [
         (["-b", "jar"], "Cookie: sid=1"), (["-b", "@jar"], "Cookie: sid=1"), (["-b", "@j=ar"], "Cookie: own=2"),
         (["-b", "jar", "-b", "@j=ar"], "Cookie: sid=1; own=2"), (["-b", "-"], "Cookie: typed=3"),
@@ -126,14 +140,16 @@ import Testing
     @Test(arguments: [
         (["-b", "none"], "--cookie: there is no file 'none'"), (["-b", "."], "--cookie: cannot read '.'"),
         (["-b", "bad"], "--cookie: 'bad': line 2: the path does not begin with a slash (and 1 more)"),
-        (["-b", "suffix"], "--cookie: 'suffix': the cookie 'sid' was refused: its domain is a public suffix"),
+        (["-b", "suffix"], "--cookie: 'suffix': the cookie 'sid' was refused: its domain is a public suffix (and 1 more)"),
+        (["-b", "/dev/zero"], "--cookie: cannot use the cookies: the cookies have more than 16 MiB"),
         (["-c", "none/jar"], "--cookie-jar: cannot "),
     ]) func anUnusableFileIsAWarning(arguments: [String], message: String) async throws {
         try await withRawServer { (server: RawServer) async throws in
             try await inFolder { (folder: URL) async throws in
                 let bad = Self.line("sid", "1") + Self.line("p", "s3cret", path: "x") + "s3cret\n"
                 try Data(bad.utf8).write(to: folder.appendingPathComponent("bad"))
-                try Data(".co.uk\tTRUE\t/\tFALSE\t0\tsid\ts3cret\n".utf8).write(to: folder.appendingPathComponent("suffix"))
+                let suffixes = ["co.uk", "org"].map { ".\($0)\tTRUE\t/\tFALSE\t0\tsid\ts3cret\n" }.joined()
+                try Data(suffixes.utf8).write(to: folder.appendingPathComponent("suffix"))
                 let outcome = try await run([server.url] + arguments, in: folder)
                 #expect(outcome.status == 0 && outcome.errors.hasPrefix("errand: warning: \(message)"), "\(outcome.errors)")
                 #expect(!outcome.errors.contains("s3cret") && server.requests.count == 1)

@@ -1,3 +1,6 @@
+import Errand
+import ErrandMockServer
+import ErrandTesting
 import Foundation
 import Testing
 
@@ -48,6 +51,45 @@ import Testing
             #expect(outcome.errors.contains(reason), "\(outcome.errors)")
             let silent = try await CommandProcess.run("get", "-s", "--hsts", path, "http://localhost:\(server.port)/x")
             #expect(silent.status == 0 && silent.errors.isEmpty, "\(silent.errors)")
+        }
+    }
+
+    /// With `-k`, nobody has checked that the server is the server of the host.
+    @Test(arguments: [false, true]) func onlyAHostThatWasCheckedIsWritten(isUnchecked: Bool) async throws {
+        let authority = try TestAuthority()
+        try await withFile(nil) { path in
+            let roots = path + ".pem"
+            defer { try? FileManager.default.removeItem(atPath: roots) }
+            try authority.writeCertificate(toPath: roots)
+            try await withMockServer(.tls(try authority.certificate(), protocols: [.http1_1])) { server in
+                server.dispatch { _ in .text("fine", headers: [.strictTransportSecurity: "max-age=600"]) }
+                let (url, trust) = (server.url("/x"), isUnchecked ? ["-k"] : ["--cacert", roots])
+                let first = try await CommandProcess(["get", "--hsts", path, url] + trust).outcome()
+                #expect(first.status == 0 && first.text == "fine", "\(first.errors)")
+                let lines = try? String(contentsOfFile: path, encoding: .utf8)
+                #expect(lines?.contains("\nlocalhost \"") == (isUnchecked ? nil : true), "\(lines ?? "")")
+                // The next command knows the host, and the server speaks only TLS.
+                let plain = url.replacingOccurrences(of: "https:", with: "http:")
+                let next = try await CommandProcess(["get", "--hsts", path, plain] + trust).outcome()
+                #expect(next.status == (isUnchecked ? 6 : 0) && server.requests.count == (isUnchecked ? 1 : 2), "\(next.errors)")
+            }
+        }
+    }
+
+    @Test func aFileThatCannotBeWrittenIsAWarning() async throws {
+        let authority = try TestAuthority()
+        try await withFile(nil) { path in
+            let roots = path + ".pem"
+            defer { try? FileManager.default.removeItem(atPath: roots) }
+            try authority.writeCertificate(toPath: roots)
+            try await withMockServer(.tls(try authority.certificate(), protocols: [.http1_1])) { server in
+                server.dispatch { _ in .text("fine", headers: [.strictTransportSecurity: "max-age=600"]) }
+                let arguments = ["get", "--hsts", path + "/none/hsts", "--cacert", roots, server.url("/x")]
+                let outcome = try await CommandProcess(arguments).outcome()
+                #expect(outcome.status == 0 && outcome.text == "fine")
+                #expect(outcome.errors.hasPrefix("errand: warning: --hsts: cannot "), "\(outcome.errors)")
+                #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
+            }
         }
     }
 }

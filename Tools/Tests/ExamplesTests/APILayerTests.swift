@@ -155,8 +155,9 @@ import Testing
             var code: PollingError.Code?
             do { _ = try await client.poll(endless, policy: policy) } catch let error as PollingError { code = error.code }
             #expect(code == .timedOut && !targets().isEmpty)
+            let earlier = targets().count
             let task = Task { try await client.poll(endless) }
-            try await Task.sleep(for: .milliseconds(100))
+            while targets().count == earlier { try await Task.sleep(for: .milliseconds(5)) }
             task.cancel()
             let result = await task.result
             #expect(throws: CancellationError.self) { try result.get() }
