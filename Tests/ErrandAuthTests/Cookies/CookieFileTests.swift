@@ -128,9 +128,9 @@ extension Cookie {
         let text = ".shop.example\tTRUE\t/\tTRUE\t0\ta\t1\n.co.uk\tTRUE\t/\tTRUE\t0\tb\t1\n.github.io\tTRUE\t/\tTRUE\t0\tc\t1\n"
         let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime.date)
         let jar = CookieJar(now: { cookieTestTime.date })
-        var refused: [CookieRefusal] = []
+        var refused: [CookieRefusedError] = []
         for cookie in file.cookies {
-            do throws(CookieRefusal) { try jar.set(cookie) } catch { refused.append(error) }
+            do throws(CookieRefusedError) { try jar.set(cookie) } catch { refused.append(error) }
         }
         #expect(refused.map(\.name) == ["b", "c"] && refused.allSatisfy { $0.code == .publicSuffix })
         #expect(CookieFile.netscapeText(of: jar.cookies).hasSuffix(".shop.example\tTRUE\t/\tTRUE\t0\ta\t1\n"))

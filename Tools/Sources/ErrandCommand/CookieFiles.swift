@@ -35,7 +35,7 @@ struct CookieFiles {
             return
         }
         let file = try CookieFile.netscape(parsing: data)
-        var refused: [CookieRefusal] = []
+        var refused: [CookieRefusedError] = []
         for cookie in file.cookies {
             do {
                 try jar.set(cookie)
