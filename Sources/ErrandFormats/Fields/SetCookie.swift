@@ -4,7 +4,7 @@
 /// ```swift
 /// let cookie = SetCookie("sid=31d4; Path=/; Secure; HttpOnly; Max-Age=3600")
 /// cookie?.name         // sid
-/// cookie?.maxAge       // 3600
+/// cookie?.maxAge       // 3600.0 seconds
 /// ```
 ///
 /// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts.
@@ -39,9 +39,9 @@ public struct SetCookie: Sendable {
     public private(set) var domain: String?
     /// The attribute `Path`; `nil` if the attribute is missing, or does not begin with a slash.
     public private(set) var path: String?
-    /// The attribute `Max-Age`, in seconds; `nil` without the attribute. A number outside the range of `Int64` becomes the nearest number
-    /// of the range.
-    public private(set) var maxAge: Int64?
+    /// The attribute `Max-Age`, in whole seconds; `nil` without the attribute. A number of seconds outside the range of `Int64` becomes the
+    /// nearest number of the range.
+    public private(set) var maxAge: Duration?
     /// The attribute `Expires`; `nil` without the attribute. `Max-Age` has priority: ``expiry(receivedAt:)``.
     public private(set) var expires: HTTPDate?
     /// Whether the field has the attribute `Secure`.
@@ -103,7 +103,7 @@ public struct SetCookie: Sendable {
         if name.isName("expires") {
             if let date = HTTPDate(cookieDate: value.text) { expires = date }
         } else if name.isName("max-age") {
-            if let seconds = Self.seconds(value) { maxAge = seconds }
+            if let seconds = Self.seconds(value) { maxAge = .seconds(seconds) }
         } else if name.isName("domain") {
             let hasDot = value.first == UInt8(ascii: ".")
             let written = value.part((hasDot ? 1 : 0)..<value.count)
@@ -141,8 +141,8 @@ public struct SetCookie: Sendable {
     /// - Parameter date: the date at which the field was received.
     public func expiry(receivedAt date: HTTPDate) -> HTTPDate? {
         let now = date.secondsSinceEpoch
-        guard let maxAge else { return expires.map { $0.atMost(Self.longestLifetime, after: date) } }
-        return HTTPDate(secondsSinceEpoch: maxAge <= 0 ? min(0, now &- 1) : now &+ min(maxAge, Self.longestLifetime))
+        guard let seconds = maxAge?.components.seconds else { return expires.map { $0.atMost(Self.longestLifetime, after: date) } }
+        return HTTPDate(secondsSinceEpoch: seconds <= 0 ? min(0, now &- 1) : now &+ min(seconds, Self.longestLifetime))
     }
 }
 
@@ -166,7 +166,7 @@ extension SetCookie: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var description: String {
         let attributes = [
             domain.map { "Domain=\($0.shownSafely())" }, path.map { "Path=\($0.shownSafely())" }, isSecure ? "Secure" : nil,
-            isHTTPOnly ? "HttpOnly" : nil, sameSite.map { "SameSite=\($0.rawValue)" }, maxAge.map { "Max-Age=\($0)" },
+            isHTTPOnly ? "HttpOnly" : nil, sameSite.map { "SameSite=\($0.rawValue)" }, maxAge.map { "Max-Age=\($0.components.seconds)" },
             expires.map { "Expires=\($0)" },
         ]
         return ([name.shownSafely()] + attributes.compactMap { $0 }).joined(separator: "; ")
