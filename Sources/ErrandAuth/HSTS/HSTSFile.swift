@@ -94,7 +94,7 @@ enum HSTSFile {
     /// Merges notes into the stored hosts. Of two notes of a host, the later note stays. If both notes have the same time, the new note
     /// stays. Hosts that expired or were removed more than an hour ago are dropped.
     ///
-    /// - Returns: the hosts by name. If there are more than ``HSTSHosts/limit`` hosts, the hosts with the oldest notes are dropped.
+    /// - Returns: the hosts by name. If there are more than ``HSTSList/limit`` hosts, the hosts with the oldest notes are dropped.
     static func merged(_ stored: [HSTSHost], with notes: [HSTSHost], at now: HTTPDate) -> [HSTSHost] {
         var hosts: [String: HSTSHost] = [:]
         // A note from the future was made with a wrong clock, and must not exclude later notes forever.
@@ -103,7 +103,7 @@ enum HSTSFile {
         }
         let oldest = HTTPDate(secondsSinceEpoch: now.secondsSinceEpoch - removalMemorySeconds)
         return hosts.values.filter { $0.isKnown(at: now) || $0.noted >= oldest }
-            .sorted { ($0.noted, $0.name) > ($1.noted, $1.name) }.prefix(HSTSHosts.limit)
+            .sorted { ($0.noted, $0.name) > ($1.noted, $1.name) }.prefix(HSTSList.limit)
             .sorted { $0.name < $1.name }
     }
 }

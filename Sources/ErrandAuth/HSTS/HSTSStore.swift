@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// A place in which ``HSTSHosts`` keeps its hosts between runs of an app.
+/// A place in which ``HSTSList`` keeps its hosts between runs of an app.
 public protocol HSTSStore: Sendable {
     /// Returns the stored hosts, including the hosts that were removed in the last hour (``HSTSHost/isRemoved``). An empty array if the
     /// store is empty.

@@ -11,8 +11,8 @@ struct HSTSTable: Sendable {
     }
 
     private let isStored: Bool
-    private var entries = BoundedTable<String, Entry>(limit: HSTSHosts.limit)
-    private var changes = BoundedTable<String, HSTSHost>(limit: HSTSHosts.limit)
+    private var entries = BoundedTable<String, Entry>(limit: HSTSList.limit)
+    private var changes = BoundedTable<String, HSTSHost>(limit: HSTSList.limit)
     /// Whether the hosts of the store are among the entries.
     private(set) var isLoaded = false
     private var nextLoad: HTTPDate?
@@ -70,7 +70,7 @@ struct HSTSTable: Sendable {
     /// Removes all hosts, and records the removals for the store.
     mutating func removeAll(at now: HTTPDate) {
         let hosts = hosts
-        entries = BoundedTable(limit: HSTSHosts.limit)
+        entries = BoundedTable(limit: HSTSList.limit)
         for host in hosts {
             _ = record(HSTSHost(checked: host.name, includesSubdomains: host.includesSubdomains, expires: now, noted: now))
         }
@@ -105,7 +105,7 @@ struct HSTSTable: Sendable {
         guard isChanged else { return }
         // The entries are in the order of their notes, so that the host with the oldest note is dropped first.
         let all = Dictionary(entries.entries.map { ($0.key, $0.value) }) { first, _ in first }.merging(hosts) { _, new in new }
-        entries = BoundedTable(limit: HSTSHosts.limit)
+        entries = BoundedTable(limit: HSTSList.limit)
         for entry in all.values.sorted(by: { $0.host.noted < $1.host.noted }) where !entry.host.isRemoved {
             entries.update(entry.host.name, default: entry) { _ in }
         }

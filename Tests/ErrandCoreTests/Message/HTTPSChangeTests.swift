@@ -7,7 +7,7 @@ import Testing
 
 /// The change of a request from `http` to `https` of the same host.
 @Suite(.timeLimit(.minutes(5))) struct HTTPSChangeTests {
-    private struct StubHosts: HTTPSHosts {
+    private struct StubHosts: HTTPSDemands {
         let names: Set<String>
         func demandsHTTPS(_ origin: Origin) -> Bool { names.contains(origin.host) }
     }
