@@ -196,7 +196,7 @@ public final class CookieJar: Sendable {
     }
 
     /// Removes the cookies of the session: the cookies without a date of expiry.
-    public func removeSession() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
+    public func removeSessionCookies() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
 }
 
 extension CookieJar.State {

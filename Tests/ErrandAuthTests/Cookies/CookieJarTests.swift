@@ -227,7 +227,7 @@ import Testing
         }
         #expect(fields == ["a=1; b=2; c=3", "b=2; c=3", "b=2; c=3", "c=3"])
         #expect(jar.cookies.map(\.name) == ["c"])
-        jar.removeSession()
+        jar.removeSessionCookies()
         #expect(jar.cookies.isEmpty)
     }
 
