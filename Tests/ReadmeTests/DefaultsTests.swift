@@ -119,7 +119,7 @@ import Testing
         values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
         values["HSTSList.limit"] = number(HSTSList.limit)
         let cookies = CookieJar.Limits()
-        values["CookieJar.Limits.hostCount"] = number(cookies.hostCount)
+        values["CookieJar.Limits.domainCount"] = number(cookies.domainCount)
         values["CookieJar.Limits.siteCount"] = number(cookies.siteCount)
         values["CookieJar.Limits.totalCount"] = number(cookies.totalCount)
         values["CookieJar.Limits.totalBytes"] = bytes(cookies.totalBytes)

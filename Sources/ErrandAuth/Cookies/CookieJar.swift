@@ -32,7 +32,7 @@ public final class CookieJar: Sendable {
     /// The limits of a jar.
     public struct Limits: Sendable, Hashable {
         /// The largest number of cookies with one domain, at least 1. Default: 50.
-        public var hostCount: Int
+        public var domainCount: Int
         /// The largest number of cookies of a registrable domain, such as `example.co.uk`, and its subdomains; at least 1. Default: 180.
         public var siteCount: Int
         /// The largest number of cookies, at least 1. Default: 3,000.
@@ -47,13 +47,13 @@ public final class CookieJar: Sendable {
         ///
         /// - Precondition: each limit is at least 1.
         public init(
-            hostCount: Int = 50, siteCount: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
+            domainCount: Int = 50, siteCount: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
         ) {
             for (name, limit) in [
-                ("hostCount", hostCount), ("siteCount", siteCount), ("totalCount", totalCount), ("totalBytes", totalBytes),
+                ("domainCount", domainCount), ("siteCount", siteCount), ("totalCount", totalCount), ("totalBytes", totalBytes),
                 ("fieldBytes", fieldBytes),
             ] { precondition(limit >= 1, "\(name) must be at least 1 (is \(limit))") }
-            (self.hostCount, self.siteCount, self.totalCount) = (hostCount, siteCount, totalCount)
+            (self.domainCount, self.siteCount, self.totalCount) = (domainCount, siteCount, totalCount)
             (self.totalBytes, self.fieldBytes) = (totalBytes, fieldBytes)
         }
     }
