@@ -55,7 +55,7 @@ public struct HSTSMiddleware: HTTPMiddleware {
         var response = try await next.send(secured ?? request)
         hosts.note(response)
         if let failure = hosts.takeFailure() { request.reportFailure(of: failure) }
-        if let record = secured?.recordOfHTTPS { response.metadata.redirects.insert(record, at: 0) }
+        if let record = secured?.httpsRecord { response.metadata.redirects.insert(record, at: 0) }
         if response.head.isRedirect {
             // A layer that follows the redirect must know whether the next URL will be changed.
             var change = response.request.options.httpsChange ?? HTTPSChange()

@@ -82,7 +82,7 @@ extension Request {
     }
 
     /// The record of the change of this request's URL from `http` to `https`, with the status 307; `nil` if the URL was not changed.
-    public var recordOfHTTPS: RedirectRecord? {
+    public var httpsRecord: RedirectRecord? {
         guard let change = options.httpsChange, change.isOfThisTarget, let before = originBeforeHTTPS else { return nil }
         var unchanged = self
         (unchanged.head.scheme, unchanged.head.authority) = (before.scheme, before.authority)
