@@ -13,7 +13,7 @@ internal import Musl
 ///
 /// ```swift
 /// let monitor = SystemPathMonitor.system
-/// print(monitor.current)          // satisfied, wired
+/// print(monitor.currentPath)      // satisfied, wired
 /// ```
 ///
 /// An interface is usable if the interface is up and has a carrier. The path is satisfied if two conditions are met. A default route
@@ -68,11 +68,11 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
     deinit { source?.cancel() }
 
     /// The current path.
-    public var current: NetworkPath { latest.value }
+    public var currentPath: NetworkPath { latest.value }
 
     /// The current path, or the reason why the path is not known: `network path monitor, path: satisfied, wired`.
     public var description: String {
-        "network path monitor, " + (unavailableReason.map { "unavailable: \($0)" } ?? "path: \(current)")
+        "network path monitor, " + (unavailableReason.map { "unavailable: \($0)" } ?? "path: \(currentPath)")
     }
 
     /// Returns a sequence of the current path and each later path, for one reader.
