@@ -56,7 +56,7 @@ struct ServerTrustPolicy: Sendable {
             let chain = trust.certificates
             let own = foundPins(in: chain.prefix(1), trust)
             // If the app adds no roots, the session refuses the certificate too, and reports its own reason.
-            let decision = extraRoots.isEmpty ? Decision.useSession : .refuse(UntrustedServer(reason: reason))
+            let decision = extraRoots.isEmpty ? Decision.useSession : .refuse(UntrustedServerError(reason: reason))
             return made(.untrusted(reason: reason), chain, decision, acceptance: { checkPins(own, of: host) ?? .accept })
         }
         let chain = trust.certificates
@@ -94,7 +94,7 @@ struct ServerAssessment: Sendable {
         switch result {
         case .success(.systemVerdict): decision
         case .success(.acceptWithoutVerification): acceptance?() ?? decision
-        case .success(.refuse(let reason)): .refuse(RefusedServer(reason: reason))
+        case .success(.refuse(let reason)): .refuse(RefusedServerError(reason: reason))
         case .failure(let error): .refuse(error)
         }
     }
@@ -112,13 +112,13 @@ extension Origin {
 }
 
 /// The error for an untrusted certificate, if the transport has additional authorities.
-struct UntrustedServer: SafelyDescribedError {
+struct UntrustedServerError: SafelyDescribedError {
     let reason: String
     var description: String { "the certificate is not trusted: \(reason)" }
 }
 
 /// The error for a certificate that the closure of a request has refused.
-struct RefusedServer: SafelyDescribedError {
+struct RefusedServerError: SafelyDescribedError {
     let reason: String
     var description: String { "the request refused the certificate: \(reason.shownSafely())" }
 }

@@ -76,7 +76,7 @@ final class SessionUpload: Sendable {
                 sink.finish()
             } catch {
                 // This task is cancelled if the exchange has ended. If the sink is closed, the session ends the exchange.
-                if !Task.isCancelled, !(error is UploadSinkClosed) { self?.exchange?.failBody(error) }
+                if !Task.isCancelled, !(error is UploadSinkClosedError) { self?.exchange?.failBody(error) }
                 sink.stop()
             }
         }
@@ -110,7 +110,7 @@ private final class Counted: Sendable {
 protocol UploadSink: Sendable {
     /// Writes a chunk. Returns when the session has accepted the chunk.
     ///
-    /// - Throws: ``UploadSinkClosed`` if the session no longer reads the stream.
+    /// - Throws: ``UploadSinkClosedError`` if the session no longer reads the stream.
     func write(_ chunk: Data) async throws
     /// Ends a complete body.
     func finish()
@@ -119,4 +119,4 @@ protocol UploadSink: Sendable {
 }
 
 /// The error for a stream that the session no longer reads. The session reports the reason.
-struct UploadSinkClosed: Error {}
+struct UploadSinkClosedError: Error {}
