@@ -80,9 +80,9 @@ final class Sessions: Sendable {
         urlRequest.timeoutInterval = configuration.timeoutIntervalForRequest
         PlatformSettings.limit(&urlRequest, to: request.options.networkAccess)
         let upload = attachBody(of: request, to: &urlRequest)
-        var rules = Exchange.Machine.Rules(for: request, tls)
+        var rules = SessionExchange.Machine.Rules(for: request, tls)
         if runConfigure(on: &urlRequest) { rules.notes = [.requestChanged] }
-        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
+        rules.decidedServer = SessionExchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
         rules.reportsSentBytes = urlRequest.httpBody?.isEmpty == false || upload != nil && request.body.length ?? 0 > 0
         let ownsSession =
             rules.needsOwnSession
@@ -102,7 +102,7 @@ final class Sessions: Sendable {
             throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
         let driver = TaskDriver(task, delegateQueue: open.session.delegateQueue)
-        let exchange = Exchange(request, rules: rules, upload: upload, traffic: open.traffic) {
+        let exchange = SessionExchange(request, rules: rules, upload: upload, traffic: open.traffic) {
             // A session keeps a task that was never started, unless the task is cancelled.
             driver.cancelUnlessStarted()
             open.delegate.remove(task.taskIdentifier)
@@ -216,7 +216,7 @@ final class Sessions: Sendable {
     }
 }
 
-extension Exchange.Machine.Rules {
+extension SessionExchange.Machine.Rules {
     init(for request: Request, _ tls: SessionTLS = .system) {
         self.init(
             canSuspend: SessionAbilities.current.canSuspend, requestLength: request.body.length,

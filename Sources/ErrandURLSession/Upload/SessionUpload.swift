@@ -11,7 +11,7 @@ final class SessionUpload: Sendable {
         var pump: Task<Void, Never>?
         var sink: (any UploadSink)?
         /// The exchange that is notified of the end and of a failure. Before there is an exchange, the body is not read.
-        weak var exchange: Exchange?
+        weak var exchange: SessionExchange?
     }
 
     private let body: RequestBody
@@ -26,7 +26,7 @@ final class SessionUpload: Sendable {
     }
 
     /// Sets the exchange that is notified of the end and of a failure, and begins to read the body.
-    func start(for exchange: Exchange) {
+    func start(for exchange: SessionExchange) {
         state.withLock { state in
             state.exchange = exchange
             if let sink = state.sink, state.pump == nil { state.pump = pump(into: sink) }
@@ -82,7 +82,7 @@ final class SessionUpload: Sendable {
         }
     }
 
-    private var exchange: Exchange? { state.withLock(\.exchange) }
+    private var exchange: SessionExchange? { state.withLock(\.exchange) }
 }
 
 /// A sink that counts the bytes of a body.

@@ -76,8 +76,9 @@ internal import Testing
 
     // MARK: The upload of an exchange
 
-    private func exchange(_ upload: SessionUpload) throws -> Exchange {
-        Exchange(try Request(.post, url: "http://a.example/"), rules: Exchange.Machine.Rules(requestLength: nil), upload: upload)
+    private func exchange(_ upload: SessionUpload) throws -> SessionExchange {
+        let rules = SessionExchange.Machine.Rules(requestLength: nil)
+        return SessionExchange(try Request(.post, url: "http://a.example/"), rules: rules, upload: upload)
     }
 
     #if canImport(FoundationNetworking)
