@@ -73,15 +73,13 @@ extension [Cookie] {
     }
 
     /// Returns the cookies that a store keeps: the cookies with an expiry after `now`.
-    func stored(at now: HTTPDate) -> [Cookie] { filter { $0.expires.map { $0 > now } ?? false } }
+    func stored(at now: HTTPDate) -> [Cookie] { filter { $0.expires != nil && !$0.hasExpired(at: now) } }
 }
 
 extension Cookie {
     fileprivate func created(noLaterThan date: HTTPDate?) -> Cookie {
         guard let date, date < created else { return self }
-        return Cookie(
-            name: name, value: value, domain: domain, isHostOnly: isHostOnly, path: path, expires: expires, isSecure: isSecure,
-            isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: date)
+        return with(expires: expires, created: date)
     }
 }
 #endif
