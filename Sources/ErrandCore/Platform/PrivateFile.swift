@@ -185,10 +185,7 @@ package final class FileLock: Sendable {
     }
 
     /// Whether the path still leads to this file.
-    var isAtItsPath: Bool {
-        var (own, there) = (stat(), stat())
-        return fstat(descriptor, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino && own.st_dev == there.st_dev
-    }
+    var isAtItsPath: Bool { ReservedFile.isSame(descriptor, path) }
 
     package func release() { _ = flock(descriptor, LOCK_UN) }
 }
