@@ -117,10 +117,10 @@ public struct OAuthClient: Sendable {
         guard redirectURI.wholeMatch(of: /[A-Za-z][A-Za-z0-9+.\-]*:[!-~]+/) != nil else {
             throw OAuthError(.invalidRequest, "the redirect URI '\(redirectURI.shownSafely(limit: 80))' is not an absolute URL")
         }
-        let (state, verifier) = (base64URL(randomBytes(32)), base64URL(randomBytes(32)))
+        let (state, verifier) = (Base64.encodeForURLs(randomBytes(32)), Base64.encodeForURLs(randomBytes(32)))
         var query: URLQuery = [
             "response_type": "code", "client_id": clientID, "redirect_uri": redirectURI, "state": state,
-            "code_challenge": base64URL(OctetHash.of(verifier.utf8, by: .sha256)), "code_challenge_method": "S256",
+            "code_challenge": Base64.encodeForURLs(OctetHash.of(verifier.utf8, by: .sha256)), "code_challenge_method": "S256",
         ]
         if !scopes.isEmpty { query.append("scope", scopes.joined(separator: " ")) }
         for item in parameters.items {
@@ -294,7 +294,7 @@ public struct OAuthClient: Sendable {
     }
 
     private func signed(_ assertion: JWTAssertion) async throws -> String {
-        try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+        try await assertion.signed(audience: server.tokenEndpoint, id: Base64.encodeForURLs(randomBytes(16)), at: now() + skew.seconds)
     }
 
     /// The names of secret parameters in requests and in responses.
@@ -431,11 +431,5 @@ private final class ClockSkew: Sendable {
         guard let text = head.headerFields.single(.date), let date = HTTPDate(text, now: local) else { return }
         value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }
     }
-}
-
-/// Returns the bytes in Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
-func base64URL(_ bytes: some Sequence<UInt8>) -> String {
-    let base64 = Data(bytes).base64EncodedString()
-    return base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")  // octets: Base64 is ASCII
 }
 #endif
