@@ -12,9 +12,9 @@ internal import ErrandFormats
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The time for which a removed or expired host stays in the file, in seconds. Within this time, other processes that have an older
+    /// The time for which a removed or expired host stays in the file. Within this time, other processes that have an older
     /// note of the host write their notes.
-    static let removalMemorySeconds: Int64 = 3600
+    static let removalMemory = Duration.seconds(3600)
 
     private static let title = """
         # The hosts that demand https, in the format of curl --hsts. A comment before a host has the time at which
@@ -101,7 +101,7 @@ enum HSTSFile {
         for host in stored + notes where min(hosts[host.name]?.noted ?? beginning, now) <= host.noted {
             hosts[host.name] = host
         }
-        let oldest = HTTPDate(secondsSinceEpoch: now.secondsSinceEpoch - removalMemorySeconds)
+        let oldest = now.advanced(by: .zero - removalMemory)
         return hosts.values.filter { $0.isKnown(at: now) || $0.noted >= oldest }
             .sorted { ($0.noted, $0.name) > ($1.noted, $1.name) }.prefix(HSTSList.limit)
             .sorted { $0.name < $1.name }

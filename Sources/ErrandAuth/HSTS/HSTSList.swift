@@ -26,8 +26,8 @@ internal import Synchronization
 public final class HSTSList: Sendable {
     /// The largest number of noted hosts: 1,000.
     public static let limit = 1_000
-    /// The time after a failed load before the store is read again, in seconds.
-    static let reloadSeconds: Int64 = 60
+    /// The time after a failed load before the store is read again.
+    static let reloadPause = Duration.seconds(60)
 
     private enum Work: Hashable, Sendable {
         case load
@@ -110,10 +110,9 @@ public final class HSTSList: Sendable {
 
     private func note(_ policy: StrictTransportSecurity, of name: String) {
         let time = time
-        let lifetime = policy.maxAge.components.seconds
         let host = HSTSHost(
             checked: name, includesSubdomains: policy.includesSubdomains,
-            expires: HTTPDate(secondsSinceEpoch: time.secondsSinceEpoch + lifetime), noted: time)
+            expires: time.advanced(by: policy.maxAge), noted: time)
         if let number = table.withLock({ $0.note(host) ? $0.beginWriting() : nil }) { write(number) }
     }
 
@@ -137,7 +136,7 @@ public final class HSTSList: Sendable {
                 let hosts = try await store.load()
                 table.withLock { $0.adopt(hosts) }
             } catch {
-                let next = HTTPDate(secondsSinceEpoch: time.secondsSinceEpoch + Self.reloadSeconds)
+                let next = time.advanced(by: Self.reloadPause)
                 table.withLock { $0.fail(error, nextLoad: next) }
                 throw error
             }

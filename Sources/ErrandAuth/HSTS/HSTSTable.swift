@@ -57,7 +57,7 @@ struct HSTSTable: Sendable {
         guard known.host.isKnown(at: host.noted), known.host.includesSubdomains == host.includesSubdomains,
             let lifetime = host.lifetime, lifetime == known.host.lifetime
         else { return false }
-        return host.noted.secondsSinceEpoch - known.stored.secondsSinceEpoch < min(86_400, max(1, lifetime / 10))
+        return known.stored.duration(to: host.noted) < min(.seconds(86_400), max(.seconds(1), lifetime / 10))
     }
 
     private mutating func record(_ host: HSTSHost) -> Bool {
@@ -144,7 +144,7 @@ struct HSTSTable: Sendable {
 }
 
 extension HSTSHost {
-    /// The seconds from the note to the expiry; `nil` without an expiry.
-    fileprivate var lifetime: Int64? { expires.map { $0.secondsSinceEpoch - noted.secondsSinceEpoch } }
+    /// The time from the note to the expiry; `nil` without an expiry.
+    fileprivate var lifetime: Duration? { expires.map { noted.duration(to: $0) } }
 }
 #endif

@@ -27,8 +27,8 @@ public struct SetCookie: Sendable {
     package static let pairLimitBytes = 4096
     /// The largest number of octets of an attribute's value: 1,024.
     package static let attributeLimitBytes = 1024
-    /// The longest lifetime of a cookie: 400 days, in seconds.
-    package static let longestLifetime: Int64 = 400 * 86_400
+    /// The longest lifetime of a cookie: 400 days.
+    package static let longestLifetime = Duration.seconds(400 * 86_400)
 
     /// The name; empty if the field has no equals sign, or nothing before the equals sign.
     public private(set) var name: String
@@ -123,15 +123,8 @@ public struct SetCookie: Sendable {
     private static func seconds(_ octets: UnsafeBufferPointer<UInt8>) -> Int64? {
         let isNegative = octets.first == UInt8(ascii: "-")
         let digits = octets.part((isNegative ? 1 : 0)..<octets.count)
-        guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-        var number: Int64 = 0
-        for digit in digits {
-            let (product, isOverflow) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isTooLarge) = product.addingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
-            if isOverflow || isTooLarge { return isNegative ? .min : .max }
-            number = sum
-        }
-        return isNegative ? -number : number
+        guard let seconds = Int64(clampingDigits: digits) else { return nil }
+        return isNegative ? (seconds == .max ? .min : -seconds) : seconds
     }
 
     /// Returns the date at which the cookie expires; `nil` for a cookie of the session, which has neither `Max-Age` nor `Expires`.
@@ -140,9 +133,9 @@ public struct SetCookie: Sendable {
     ///
     /// - Parameter date: the date at which the field was received.
     public func expiry(receivedAt date: HTTPDate) -> HTTPDate? {
-        let now = date.secondsSinceEpoch
-        guard let seconds = maxAge?.components.seconds else { return expires.map { $0.atMost(Self.longestLifetime, after: date) } }
-        return HTTPDate(secondsSinceEpoch: seconds <= 0 ? min(0, now &- 1) : now &+ min(seconds, Self.longestLifetime))
+        guard let maxAge else { return expires.map { $0.atMost(Self.longestLifetime, after: date) } }
+        let past = min(HTTPDate(secondsSinceEpoch: 0), date.advanced(by: .seconds(-1)))
+        return maxAge <= .zero ? past : date.advanced(by: min(maxAge, Self.longestLifetime))
     }
 }
 
@@ -175,13 +168,6 @@ extension SetCookie: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var debugDescription: String { description }
     /// A mirror with the description.
     public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
-}
-
-extension HTTPDate {
-    /// Returns this date, or the date that is `seconds` after `date`, whichever is earlier.
-    package func atMost(_ seconds: Int64, after date: HTTPDate) -> HTTPDate {
-        min(self, HTTPDate(secondsSinceEpoch: date.secondsSinceEpoch &+ seconds))
-    }
 }
 
 extension UnsafeBufferPointer<UInt8> {
