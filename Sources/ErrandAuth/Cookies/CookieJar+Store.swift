@@ -35,12 +35,11 @@ extension CookieJar {
     /// - Throws: ``CookieJarError``. The changes are kept, and the next write tries again.
     public func save() async throws {
         guard store != nil else { return }
-        let saving = Task { [self] in
+        try await runShielded { [self] in
             while let number = state.withLock({ $0.writer ?? $0.startWriting() }) {
                 try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
             }
         }
-        try await saving.value
     }
 
     /// The error of the last write to the store; `nil` if the last write succeeded, or if there was no write. The jar keeps the changes,
