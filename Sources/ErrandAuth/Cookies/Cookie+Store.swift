@@ -1,6 +1,5 @@
 #if Auth
 internal import ErrandCore
-internal import ErrandFormats
 
 extension [Cookie] {
     /// Returns the cookies of a store after its change. Expired cookies and cookies of the session are left out. A cookie that replaces

@@ -1,6 +1,5 @@
 #if Auth
 public import ErrandCore
-internal import ErrandFormats
 internal import Synchronization
 
 /// A cookie store in memory, for tests, and for apps that keep the cookies in a place of their own.

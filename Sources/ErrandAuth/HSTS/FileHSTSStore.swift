@@ -1,6 +1,5 @@
 #if Auth
 public import ErrandCore
-internal import ErrandFormats
 
 /// A store in a file that only the file's owner can read (mode 0600), in the format of `curl --hsts`.
 ///

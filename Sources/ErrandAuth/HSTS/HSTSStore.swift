@@ -1,6 +1,4 @@
 #if Auth
-public import ErrandCore
-
 /// A place in which ``HSTSList`` keeps its hosts between runs of an app.
 public protocol HSTSStore: Sendable {
     /// Returns the stored hosts, including the hosts that were removed in the last hour (``HSTSHost/isRemoved``). An empty array if the

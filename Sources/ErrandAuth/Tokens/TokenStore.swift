@@ -1,7 +1,4 @@
 #if Auth
-public import ErrandCore
-internal import Synchronization
-
 /// A place in which a ``TokenSource`` keeps its token between runs of an app.
 ///
 /// A store keeps the whole token, with ``AccessToken/signInID``. By this identifier, a source detects that another process has

@@ -106,15 +106,6 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         if case .waiting = state { refusedRedirect = head }
     }
 
-    enum ChallengeReply: Sendable, Equatable {
-        case performDefaultHandling
-        case cancel
-        /// Check the server's certificates by the settings of the transport, and call ``URLSessionMachine/assess(_:for:)``.
-        case checkServerTrust
-        /// Present the client certificate of the transport.
-        case presentClientCertificate
-    }
-
     /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. For an HTTP challenge, the
     /// default handling returns the response with the challenge. For a server's certificate, the default handling is the session's
     /// validation.
