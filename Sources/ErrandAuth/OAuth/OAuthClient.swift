@@ -2,7 +2,6 @@
 public import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
-internal import Synchronization
 
 /// A client of an OAuth 2 server, which gets, refreshes and revokes tokens.
 ///
@@ -342,94 +341,10 @@ public struct OAuthClient: Sendable {
             return try await work()
         }
     }
-
-    /// The response with a token. A member that is empty or of the wrong type is treated as missing, so that an issued token is
-    /// not lost.
-    private struct TokenResponse: OAuthResponseValue {
-        static let memberNames = ["access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token"]
-
-        let accessToken: String
-        let tokenType: String?
-        let expiresIn: Lifetime?
-        let refreshToken: String?
-        let scope: String?
-        let idToken: String?
-
-        private enum CodingKeys: CodingKey { case accessToken, tokenType, expiresIn, refreshToken, scope, idToken }
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            accessToken = try container.requiredText(.accessToken)
-            tokenType = container.text(.tokenType)
-            refreshToken = container.text(.refreshToken)
-            scope = container.text(.scope)
-            idToken = container.text(.idToken)
-            expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
-        }
-    }
-
-    /// A number of seconds above zero, which some servers send as text. Larger values become 100 years.
-    struct Lifetime: Decodable {
-        let seconds: Double
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            let number = try (try? container.decode(Double.self)) ?? Double(container.decode(String.self)) ?? 0
-            guard number > 0 else { throw DecodingError.dataCorruptedError(in: container, debugDescription: "it is no lifetime") }
-            seconds = min(number, 100 * 365 * 86_400)
-        }
-    }
 }
 
 extension OAuthClient: CustomStringConvertible, HidesStorage {
     /// `OAuth client my-app`.
     public var description: String { "OAuth client \(clientID.shownSafely(limit: 80))" }
-}
-
-extension TokenSource {
-    /// Creates a source that refreshes its token by OAuth 2.
-    ///
-    /// - Parameters:
-    ///   - client: refreshes the token.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - policy: the time and the rate of refreshes.
-    public convenience init(
-        _ client: OAuthClient, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard
-    ) {
-        self.init(nil, store: store, account: account, policy: policy, now: { client.date }) { try await client.refresh($0) }
-    }
-
-    /// Creates a source for a client that obtains each token with the client's own credentials.
-    ///
-    /// - Parameters:
-    ///   - client: obtains the tokens.
-    ///   - scopes: the scopes that the tokens must have.
-    ///   - parameters: further parameters, such as `audience`.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
-    ///   - policy: the time and the rate at which tokens are replaced.
-    public convenience init(
-        clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
-        account: String? = nil, policy: RefreshPolicy = .standard
-    ) {
-        self.init(
-            nil, store: store, account: account, policy: policy, obtainsWithoutToken: true, isFinal: Self.isFinalRefreshError,
-            now: { client.date }, random: { .random(in: 0..<1) }, executor: nil
-        ) { _ in try await client.clientCredentials(scopes: scopes, parameters: parameters) }
-    }
-}
-
-/// The difference between the server's clock and this machine's clock, measured by the field `Date`.
-private final class ClockSkew: Sendable {
-    private let value = Mutex(0.0)
-
-    /// The number of seconds by which the server's clock is ahead.
-    var seconds: Double { value.withLock { $0 } }
-
-    func record(_ head: HTTPResponse, at now: Date) {
-        let local = HTTPDate(now)
-        guard let text = head.headerFields.single(.date), let date = HTTPDate(text, now: local) else { return }
-        value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }
-    }
 }
 #endif
