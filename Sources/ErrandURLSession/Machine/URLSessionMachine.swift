@@ -222,7 +222,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// Records the end of the task. After this callback, the session calls nothing for the task.
     ///
     /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session does not
-    ///   report a redirect without a usable target, and drops the body of the redirect.
+    ///   report a redirect without a usable target, and drops the body of the redirect. A head that is not of a redirect is ignored.
     mutating func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) -> [Action] {
         switch state {
         case .ended:
@@ -231,6 +231,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             return end(by: .session(error ?? .unknown))
         case .waiting(let waiter):
             if let error { return end(by: .session(error)) }
+            let unreported = unreported.flatMap { $0.head.status.kind == .redirection ? $0 : nil }
             guard let redirect = refusedRedirect ?? unreported else { return end(by: .noResponse) }
             if trust.isMissing { return end(by: .undecidedServer) }
             let actions = deliver(redirect, to: waiter)

@@ -74,7 +74,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let exchange = exchange(of: task)
         let head = task.response.flatMap { ReceivedHead($0, to: exchange?.request) }
-        exchange?.complete(error.map { SessionError($0) }, unreported: head?.head.status.kind == .redirection ? head : nil)
+        exchange?.complete(error.map { SessionError($0) }, unreported: head)
         remove(task.taskIdentifier)
     }
 }
