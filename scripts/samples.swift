@@ -201,7 +201,7 @@ struct Stopwatch: CallObserver {
     func end(_ outcome: CallOutcome, at end: ContinuousClock.Instant) {}
 }
 
-// FILE: ErrandCore/Exchange/EventLog.swift
+// FILE: ErrandCore/Exchange/ExchangeEventLog.swift
 var connection: ConnectionInfo { omitted() }
 
 // FILE: ErrandCore/Failures/Delivery.swift

@@ -128,12 +128,12 @@ private func setCookie(_ input: inout Input) {
     expect([cookie.domain, cookie.path].allSatisfy { $0?.utf8.count ?? 0 <= 3 * 1_024 }, "an attribute over the limit")
     if let expiry = cookie.expiry(receivedAt: now) {
         let seconds = expiry.secondsSinceEpoch - now.secondsSinceEpoch
-        expect(seconds <= 34_560_000 && (cookie.maxAge ?? 0 <= 0 || seconds > 0), "\(seconds) seconds to live")
+        expect(seconds <= 34_560_000 && (cookie.maxAge ?? .zero <= .zero || seconds > 0), "\(seconds) seconds to live")
     }
     let pair = SetCookie(cookie.name + "=" + cookie.value)
     expect(pair?.name.isExactly(cookie.name) == true && pair?.value.isExactly(cookie.value) == true, "a pair changes")
     let longer = SetCookie(bytes.text + "; Max-Age=7; Domain=.X; Path=/x; Secure; HttpOnly; SameSite=Lax")
-    expect(longer?.maxAge == 7 && longer?.domain == "x" && longer?.path == "/x", "the last attribute does not count")
+    expect(longer?.maxAge == .seconds(7) && longer?.domain == "x" && longer?.path == "/x", "the last attribute does not count")
     expect(longer?.isSecure == true && longer?.isHTTPOnly == true && longer?.sameSite == .lax, "the last attribute does not count")
     var writer = CookieFieldWriter(limitBytes: FieldLimits.valueBytes)
     let hasRoom = writer.append(cookie.name, cookie.value) && writer.append("a", "b")

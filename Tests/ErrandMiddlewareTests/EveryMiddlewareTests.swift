@@ -19,11 +19,11 @@ import Testing
         MiddlewareUnderTest("timeout", switchOff: { $0.options.timeout = .off }) { $0.timeout(.seconds(60)) },
         MiddlewareUnderTest("validateStatus", switchOff: { $0.options.validateStatus = .off }) { $0.validateStatus() },
         MiddlewareUnderTest("redirect", switchOff: { $0.options.redirect = .off }) { $0.redirect() },
-        MiddlewareUnderTest("hsts", switchOff: { $0.options.hsts = .off }) { $0.hsts(HSTSHosts()) },
+        MiddlewareUnderTest("hsts", switchOff: { $0.options.hsts = .off }) { $0.hsts(HSTSList()) },
         MiddlewareUnderTest(
             "hsts, with a known host", changes: .target, request: { try Request(.get, url: "http://a.example/x") },
             switchOff: { $0.options.hsts = .off }
-        ) { $0.hsts(HSTSHosts(preloaded: (try? HSTSHost("a.example")).map { [$0] } ?? [])) },
+        ) { $0.hsts(HSTSList(preloaded: (try? HSTSHost("a.example")).map { [$0] } ?? [])) },
         MiddlewareUnderTest("decompress", changes: .addedFields, switchOff: { $0.options.decompress = .off }) { $0.decompress() },
         MiddlewareUnderTest("compressRequests", switchOff: { $0.options.compressRequests = .off }) { $0.compressRequests(nil) },
         MiddlewareUnderTest("authenticate", changes: .addedFields, switchOff: { $0.options.authenticate = .off }) {

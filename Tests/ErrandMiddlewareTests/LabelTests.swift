@@ -17,7 +17,7 @@ import Testing
             (ScriptedPathMonitor(.cellular), "network path monitor, path: satisfied, cellular, expensive"),
             (MemoryTokenStore(), "memory, without a token"),
             (MemoryTokenStore(AccessToken("top-secret")), "memory, with a token"),
-            (HSTSHosts(), "HSTS hosts, noted: 0, preloaded: 0"),
+            (HSTSList(), "HSTS hosts, noted: 0, preloaded: 0"),
             (SystemHostResolver().cached(), "cached host resolver, hosts: 0"), (sink, "event sink, events: 0"),
             (clock, "manual clock at 30 s, sleepers: 0"),
         ]
@@ -53,7 +53,7 @@ import Testing
             (stub.timeout(.seconds(30)), "timeout(30 s)"), (stub.timeout(.milliseconds(250)), "timeout(250 ms)"),
             (stub.delay(by: .milliseconds(500)), "delay(500 ms)"),
             (stub.waitForNetwork(upTo: .seconds(30), monitor: ScriptedPathMonitor()), "waitForNetwork(up to 30 s)"),
-            (stub.coalesce(), "coalesce"), (stub.hsts(HSTSHosts()), "hsts"),
+            (stub.coalesce(), "coalesce"), (stub.hsts(HSTSList()), "hsts"),
             (stub.authenticate(.basic(user: "joe", password: "secret")), "authenticate(basic)"),
             (stub.authenticate(.digest(user: "joe", password: "secret")), "authenticate(digest)"),
             (stub.authenticate(.bearer("secret")), "authenticate(bearer)"), (stub.authenticate(), "authenticate(by option)"),

@@ -39,7 +39,7 @@ import Testing
         SignMiddleware(
             .awsV4(
                 AWSCredentials(accessKeyID: secret, secretAccessKey: secret, sessionToken: secret), region: "eu-central-1", service: "s3")),
-        HSTSMiddleware(HSTSHosts(preloaded: (try? HSTSHost("\(secret).example")).map { [$0] } ?? [])),
+        HSTSMiddleware(HSTSList(preloaded: (try? HSTSHost("\(secret).example")).map { [$0] } ?? [])),
         ValidateMiddleware([
             ResponseValidator("a token") { request, _, _ in request.head.path == secret ? .retry(.immediate, atMost: 1) : .next }
         ]),

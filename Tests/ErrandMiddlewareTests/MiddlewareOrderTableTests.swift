@@ -86,7 +86,7 @@ import Testing
     ]
 
     private static let stack = StubTransport()
-        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cookies(CookieJar()).hsts(HSTSHosts())
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cookies(CookieJar()).hsts(HSTSList())
         .redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
         .log(to: Logger(label: "order")).traceCall().number()
@@ -131,9 +131,9 @@ import Testing
                 stub.decompress().decompress(),
                 "decompress is outside another decompress: the inner decompress would decode nothing, and its limits would not apply"
             ),
-            (stub.redirect().hsts(HSTSHosts()), "hsts is outside redirect: the next hop would be sent by http"),
+            (stub.redirect().hsts(HSTSList()), "hsts is outside redirect: the next hop would be sent by http"),
             (
-                stub.hsts(HSTSHosts()).authenticate(.bearer("token")),
+                stub.hsts(HSTSList()).authenticate(.bearer("token")),
                 "authenticate is outside hsts: credentials would be chosen for the URL with http"
             ),
             (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),

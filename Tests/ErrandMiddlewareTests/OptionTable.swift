@@ -149,7 +149,7 @@ extension OptionRow {
             $0.sign = .use(.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "s"))
         },
         OptionRow("SignOptionKey", .value, crossesOrigins: false) { $0.sign = .off },
-        OptionRow("HSTSOptionKey", outside, requiredMiddleware: .hsts) { $0.hsts = .use(HSTSHosts()) },
+        OptionRow("HSTSOptionKey", outside, requiredMiddleware: .hsts) { $0.hsts = .use(HSTSList()) },
         OptionRow("HSTSOptionKey", .value) { $0.hsts = .off },
     ]
     #else

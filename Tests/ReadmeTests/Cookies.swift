@@ -55,7 +55,7 @@ func exchangeWithCURL(_ jar: CookieJar, file: URL) async throws {
     for cookie in read.cookies { try jar.set(cookie) }
 
     // The text has the values of the cookies, which are secrets: only the owner may read the file.
-    let text = CookieFile.netscapeText(of: jar.cookies)
+    let text = CookieFile.netscape(of: jar.cookies)
     try await ResponseBody.text(text).write(toFile: file.path)
 }
 #endif

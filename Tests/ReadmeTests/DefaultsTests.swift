@@ -117,9 +117,9 @@ import Testing
         values["RefreshPolicy.leadTime"] = RefreshPolicy.standard.leadTime.inWords
         values["RefreshPolicy.limit"] = number(RefreshPolicy.standard.limit)
         values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
-        values["HSTSHosts.limit"] = number(HSTSHosts.limit)
+        values["HSTSList.limit"] = number(HSTSList.limit)
         let cookies = CookieJar.Limits()
-        values["CookieJar.Limits.hostCount"] = number(cookies.hostCount)
+        values["CookieJar.Limits.domainCount"] = number(cookies.domainCount)
         values["CookieJar.Limits.siteCount"] = number(cookies.siteCount)
         values["CookieJar.Limits.totalCount"] = number(cookies.totalCount)
         values["CookieJar.Limits.totalBytes"] = bytes(cookies.totalBytes)

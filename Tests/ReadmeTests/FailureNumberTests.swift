@@ -248,7 +248,8 @@ import Testing
             CookieFileError(.corrupt, path: "/tmp/7"),
         ]
         for reason in reasons { errors.append(AuthenticationError(reason, request: try request())) }
-        errors += [CookieJarError(.loadFailed, underlying: CancellationError(), request: try request()), CookieRefusal(.prefix, "sid7")]
+        errors.append(CookieJarError(.loadFailed, underlying: CancellationError(), request: try request()))
+        errors.append(CookieRefusedError(.prefix, "sid7"))
         for code in codes { errors.append(OAuthError(code, "7")) }
         return errors
     }

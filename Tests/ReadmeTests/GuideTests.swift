@@ -153,7 +153,7 @@ import Testing
         try await sendWithOtherCookies(next.api.stack, guest: guest)
         #expect(stub.requests.suffix(2).map { $0.request.head.headerFields[.cookie] } == [nil, "sid=2"])
         let folder = try TestFolder("guide")
-        let file = try folder.write(CookieFile.netscapeText(of: guest.cookies), to: "cookies.txt")
+        let file = try folder.write(CookieFile.netscape(of: guest.cookies), to: "cookies.txt")
         try await exchangeWithCURL(next.jar, file: URL(fileURLWithPath: file))
         let read = try CookieFile.netscape(parsing: folder.read("cookies.txt"))
         #expect(read.cookies.map(\.value) == ["2"] && next.jar.cookies.map(\.value) == ["2"])

@@ -8,7 +8,7 @@ extension CookieFile {
     /// - Parameter data: the file, at most ``limitBytes``.
     /// - Returns: the cookies in the order of the file. Some of the cookies may have expired.
     /// - Throws: ``CookieFileError`` with one of these codes: `foreign`, `newerVersion`, `corrupt`, `tooLarge`.
-    public static func cookies(fromJSON data: Data) throws(CookieFileError) -> [Cookie] {
+    public static func json(parsing data: Data) throws(CookieFileError) -> [Cookie] {
         guard data.count <= limitBytes else { throw CookieFileError(.tooLarge) }
         guard let head = try? coding.decode(Head.self, from: data), head.format.isExactly(format) else { throw CookieFileError(.foreign) }
         guard head.version <= version else { throw CookieFileError(.newerVersion) }

@@ -66,8 +66,8 @@ public enum CookieFile {
     /// Returns the text of a file in the format of Netscape, with the cookies of the session.
     ///
     /// The format has no ``Cookie/sameSite`` and no ``Cookie/created``. Cookies that the format can't express are left out:
-    /// ``isNetscape(_:)``.
-    public static func netscapeText(of cookies: some Sequence<Cookie>) -> String {
+    /// ``hasNetscapeForm(_:)``.
+    public static func netscape(of cookies: some Sequence<Cookie>) -> String {
         NetscapeCookieFile.text(of: cookies.lazy.map(entry))
     }
 
@@ -76,7 +76,7 @@ public enum CookieFile {
     /// - a cookie with a tab or another control character
     /// - a cookie with an invalid domain or path
     /// - a cookie whose line would have more than 8,192 octets
-    public static func isNetscape(_ cookie: Cookie) -> Bool { entry(cookie).line != nil }
+    public static func hasNetscapeForm(_ cookie: Cookie) -> Bool { entry(cookie).line != nil }
 
     private static func entry(_ cookie: Cookie) -> NetscapeCookieFile.Entry {
         NetscapeCookieFile.Entry(

@@ -35,12 +35,11 @@ extension CookieJar {
     /// - Throws: ``CookieJarError``. The changes are kept, and the next write tries again.
     public func save() async throws {
         guard store != nil else { return }
-        let saving = Task { [self] in
+        try await runShielded { [self] in
             while let number = state.withLock({ $0.writer ?? $0.startWriting() }) {
                 try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
             }
         }
-        try await saving.value
     }
 
     /// The error of the last write to the store; `nil` if the last write succeeded, or if there was no write. The jar keeps the changes,
@@ -118,48 +117,5 @@ extension CookieJar: AccountBoundStore {
         removeAll()
         try await save()
     }
-}
-
-/// The error for a ``CookieJar`` whose store can't be read or written.
-///
-/// ```
-/// GET https://a.example/: the cookies could not be loaded: cannot read …: … (not sent)
-/// ```
-public struct CookieJarError: RequestFailure, NumberedFailure {
-    /// The kind of a failure. New codes may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The code in words.
-        public let description: String
-
-        private init(_ description: String) { self.description = description }
-
-        /// The cookies could not be loaded. Therefore the request was not sent.
-        public static let loadFailed = Code("the cookies could not be loaded")
-        /// The changes could not be written.
-        public static let saveFailed = Code("the cookies could not be saved")
-    }
-
-    /// The kind of the failure.
-    public let code: Code
-    /// The error of the store.
-    public let underlying: any Error
-    public var request: Request?
-    public var attempts: [AttemptRecord] = []
-
-    init(_ code: Code, underlying: any Error, request: Request? = nil) {
-        (self.code, self.underlying, self.request) = (code, underlying, request)
-    }
-
-    public var phase: ExchangePhase { .queue }
-    public var delivery: Delivery { attempts.delivery }
-
-    public var description: String {
-        "\(shownRequest)\(code): \(SafeText.error(underlying))" + (request == nil ? "" : " (\(Delivery.notSent.phrase))") + shownAttempts
-    }
-
-    public var failureNumber: FailureNumber { .cookieStore }
-    public var failureReason: String? { SafeText.sentence("\(code): \(SafeText.error(underlying))") }
-    /// The suggestion of the store's error, if there is one.
-    public var recoverySuggestion: String? { (underlying as? any LocalizedError)?.recoverySuggestion }
 }
 #endif

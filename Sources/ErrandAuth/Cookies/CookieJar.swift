@@ -32,7 +32,7 @@ public final class CookieJar: Sendable {
     /// The limits of a jar.
     public struct Limits: Sendable, Hashable {
         /// The largest number of cookies with one domain, at least 1. Default: 50.
-        public var hostCount: Int
+        public var domainCount: Int
         /// The largest number of cookies of a registrable domain, such as `example.co.uk`, and its subdomains; at least 1. Default: 180.
         public var siteCount: Int
         /// The largest number of cookies, at least 1. Default: 3,000.
@@ -47,13 +47,13 @@ public final class CookieJar: Sendable {
         ///
         /// - Precondition: each limit is at least 1.
         public init(
-            hostCount: Int = 50, siteCount: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
+            domainCount: Int = 50, siteCount: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
         ) {
             for (name, limit) in [
-                ("hostCount", hostCount), ("siteCount", siteCount), ("totalCount", totalCount), ("totalBytes", totalBytes),
+                ("domainCount", domainCount), ("siteCount", siteCount), ("totalCount", totalCount), ("totalBytes", totalBytes),
                 ("fieldBytes", fieldBytes),
             ] { precondition(limit >= 1, "\(name) must be at least 1 (is \(limit))") }
-            (self.hostCount, self.siteCount, self.totalCount) = (hostCount, siteCount, totalCount)
+            (self.domainCount, self.siteCount, self.totalCount) = (domainCount, siteCount, totalCount)
             (self.totalBytes, self.fieldBytes) = (totalBytes, fieldBytes)
         }
     }
@@ -134,14 +134,14 @@ public final class CookieJar: Sendable {
     ///
     /// The date of expiry is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
     ///
-    /// - Throws: ``CookieRefusal`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
-    public func set(_ cookie: Cookie) throws(CookieRefusal) {
+    /// - Throws: ``CookieRefusedError`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
+    public func set(_ cookie: Cookie) throws(CookieRefusedError) {
         let now = now()
         let cookie = cookie.with(expires: cookie.expires?.atMost(SetCookie.longestLifetime, after: now), created: cookie.created)
         try CookiePolicy.check(cookie)
         let hasRoom = state.withLock { $0.table.set(cookie, at: now) }
         writeInBackground()
-        guard hasRoom else { throw CookieRefusal(.noRoom, cookie.name) }
+        guard hasRoom else { throw CookieRefusedError(.noRoom, cookie.name) }
     }
 
     /// Stores the cookie of a `Set-Cookie` field, as if a response to a request of the app had the field.
@@ -149,8 +149,8 @@ public final class CookieJar: Sendable {
     /// - Parameters:
     ///   - field: the value of the field.
     ///   - url: the URL of the request.
-    /// - Throws: ``CookieRefusal``.
-    public func set(_ field: SetCookie, from url: HTTPURL) throws(CookieRefusal) {
+    /// - Throws: ``CookieRefusedError``.
+    public func set(_ field: SetCookie, from url: HTTPURL) throws(CookieRefusedError) {
         let (request, now) = (CookieRequest(url), now())
         let cookie = try CookiePolicy.cookie(field, of: request, at: now)
         let refusal = state.withLock { $0.set(cookie, isSecureOrigin: request.isSecure, at: now) }
@@ -196,18 +196,18 @@ public final class CookieJar: Sendable {
     }
 
     /// Removes the cookies of the session: the cookies without a date of expiry.
-    public func removeSession() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
+    public func removeSessionCookies() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
 }
 
 extension CookieJar.State {
     /// Stores a cookie of a response.
     ///
     /// - Returns: the refusal; `nil` if the cookie was stored.
-    mutating func set(_ cookie: Cookie, isSecureOrigin: Bool, at now: HTTPDate) -> CookieRefusal? {
+    mutating func set(_ cookie: Cookie, isSecureOrigin: Bool, at now: HTTPDate) -> CookieRefusedError? {
         if !isSecureOrigin, !cookie.isSecure, table.hasSecureCookie(under: cookie, at: now) {
-            return CookieRefusal(.overlaysSecureCookie, cookie.name)
+            return CookieRefusedError(.overlaysSecureCookie, cookie.name)
         }
-        return table.set(cookie, at: now) ? nil : CookieRefusal(.noRoom, cookie.name)
+        return table.set(cookie, at: now) ? nil : CookieRefusedError(.noRoom, cookie.name)
     }
 }
 
@@ -263,14 +263,14 @@ extension CookieJar {
     /// - Returns: the number of all cookies in the fields, and the refused cookies.
     func receive(
         _ fields: HTTPFields, of request: CookieRequest, since use: UInt64, sent: RequestID, isShared: Bool
-    ) -> (count: Int, refused: [CookieRefusal]) {
+    ) -> (count: Int, refused: [CookieRefusedError]) {
         let now = now()
-        var (received, refused, hasher): ([Cookie], [CookieRefusal], Hasher) = ([], [], Hasher())
+        var (received, refused, hasher): ([Cookie], [CookieRefusedError], Hasher) = ([], [], Hasher())
         var count = 0
         for field in fields where field.name == .setCookie {
             count += 1
             field.withUnsafeBytesOfValue { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-            do throws(CookieRefusal) {
+            do throws(CookieRefusedError) {
                 received.append(try CookiePolicy.cookie(try Self.read(field), of: request, at: now))
             } catch {
                 refused.append(error)
@@ -285,7 +285,7 @@ extension CookieJar {
             }
             state.sharedExchanges.update(sent, default: digest) { $0 = digest }
             guard !state.wasRemoved(after: use, site: CookieRequest.siteName(of: request.origin.host)) else {
-                refused += received.map { CookieRefusal(.removed, $0.name) }
+                refused += received.map { CookieRefusedError(.removed, $0.name) }
                 return
             }
             for cookie in received {
@@ -296,11 +296,11 @@ extension CookieJar {
         return (count, refused)
     }
 
-    private static func read(_ field: HTTPField) throws(CookieRefusal) -> SetCookie {
+    private static func read(_ field: HTTPField) throws(CookieRefusedError) -> SetCookie {
         do throws(SetCookie.Problem) {
             return try field.withUnsafeBytesOfValue { octets throws(SetCookie.Problem) in try SetCookie(octets: octets) }
         } catch {
-            throw CookieRefusal(error == .tooManyOctets ? .tooManyOctets : .invalid, "")
+            throw CookieRefusedError(error == .tooManyOctets ? .tooManyOctets : .invalid, "")
         }
     }
 }

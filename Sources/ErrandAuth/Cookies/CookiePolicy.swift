@@ -7,9 +7,9 @@ internal import ErrandFormats
 enum CookiePolicy {
     /// Returns the cookie that a field of a response sets.
     ///
-    /// - Throws: ``CookieRefusal``.
-    static func cookie(_ field: SetCookie, of request: CookieRequest, at now: HTTPDate) throws(CookieRefusal) -> Cookie {
-        func refusal(_ code: CookieRefusal.Code) -> CookieRefusal { CookieRefusal(code, field.name) }
+    /// - Throws: ``CookieRefusedError``.
+    static func cookie(_ field: SetCookie, of request: CookieRequest, at now: HTTPDate) throws(CookieRefusedError) -> Cookie {
+        func refusal(_ code: CookieRefusedError.Code) -> CookieRefusedError { CookieRefusedError(code, field.name) }
         let host = request.origin.host
         let domain = field.domain ?? host
         guard isWithin(host, domain: domain) else { throw refusal(.otherDomain) }
@@ -29,9 +29,9 @@ enum CookiePolicy {
 
     /// Checks the parts of a cookie that do not depend on a request.
     ///
-    /// - Throws: ``CookieRefusal``.
-    static func check(_ cookie: Cookie) throws(CookieRefusal) {
-        func refusal(_ code: CookieRefusal.Code) -> CookieRefusal { CookieRefusal(code, cookie.name) }
+    /// - Throws: ``CookieRefusedError``.
+    static func check(_ cookie: Cookie) throws(CookieRefusedError) {
+        func refusal(_ code: CookieRefusedError.Code) -> CookieRefusedError { CookieRefusedError(code, cookie.name) }
         let (name, value) = (cookie.name.utf8, cookie.value.utf8)
         guard name.count + value.count <= SetCookie.pairLimitBytes, cookie.domain.utf8.count <= SetCookie.attributeLimitBytes,
             cookie.path.utf8.count <= SetCookie.attributeLimitBytes

@@ -375,7 +375,7 @@ struct CookieTable: Sendable {
         while isFull, oldest >= 0 { remove(oldest) }
     }
 
-    private func isFull(_ domain: Substring) -> Bool { domains[domain]?.indices.count ?? 0 > limits.hostCount }
+    private func isFull(_ domain: Substring) -> Bool { domains[domain]?.indices.count ?? 0 > limits.domainCount }
     private func isFull(site: String) -> Bool { sites[site]?.count ?? 0 > limits.siteCount }
     private var isFull: Bool { count > limits.totalCount || totalBytes > limits.totalBytes }
 

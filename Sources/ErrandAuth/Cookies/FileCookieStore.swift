@@ -78,7 +78,7 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
         let path = path
         guard let data = try await PrivateFile.read(path, limitBytes: CookieFile.limitBytes), !data.isEmpty else { return [] }
         do throws(CookieFileError) {
-            return try CookieFile.cookies(fromJSON: data)
+            return try CookieFile.json(parsing: data)
         } catch {
             throw CookieFileError(error.code, path: path)
         }

@@ -1,6 +1,5 @@
 #if Auth
 public import ErrandCore
-internal import ErrandFormats
 internal import Synchronization
 
 /// A cookie store in memory, for tests, and for apps that keep the cookies in a place of their own.
@@ -43,45 +42,6 @@ public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     public var description: String {
         let count = cookies.count
         return "memory, \(count) \(count == 1 ? "cookie" : "cookies")"
-    }
-}
-
-extension [Cookie] {
-    /// Returns the cookies of a store after its change. Expired cookies and cookies of the session are left out. A cookie that replaces
-    /// another cookie takes the place of the other cookie, and keeps the earlier date of creation.
-    ///
-    /// - Parameters:
-    ///   - changed: the cookies that replace the cookies with the same keys.
-    ///   - removed: the keys of the cookies to remove. The keys are removed before `changed` is added.
-    ///   - now: the current date.
-    func applying(changed: [Cookie], removed: [Cookie.Key], at now: HTTPDate) -> [Cookie] {
-        var places: [Cookie.Key: Int] = [:]
-        var result: [Cookie?] = []
-        func place(_ cookie: Cookie) {
-            guard let place = places[cookie.key] else {
-                places[cookie.key] = result.count
-                return result.append(cookie)
-            }
-            result[place] = cookie.created(noLaterThan: result[place]?.created)
-        }
-        for cookie in self { place(cookie) }
-        for key in removed {
-            if let place = places.removeValue(forKey: key) { result[place] = nil }
-        }
-        for cookie in changed { place(cookie) }
-        return result.compactMap(\.self).stored(at: now)
-    }
-
-    /// Returns the cookies that a store keeps: the cookies with an expiry after `now`.
-    func stored(at now: HTTPDate) -> [Cookie] { filter { $0.expires.map { $0 > now } ?? false } }
-}
-
-extension Cookie {
-    fileprivate func created(noLaterThan date: HTTPDate?) -> Cookie {
-        guard let date, date < created else { return self }
-        return Cookie(
-            name: name, value: value, domain: domain, isHostOnly: isHostOnly, path: path, expires: expires, isSecure: isSecure,
-            isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: date)
     }
 }
 #endif

@@ -83,14 +83,8 @@ public enum PublicSuffixes {
     /// Returns the ASCII form of a host in another script; `nil` if the host has no such form.
     private static func asciiForm(of host: String) -> String? {
         // The text must be only a host: other characters would become other parts of the URL.
-        guard host.utf8.allSatisfy({ $0 >= 0x80 || $0.isHostOctet }) else { return nil }
+        guard host.utf8.allSatisfy({ $0 >= 0x80 || $0.isHostNameOctet }) else { return nil }
         return (try? HTTPURL("https://\(host)/"))?.origin.host
-    }
-}
-
-extension UInt8 {
-    fileprivate var isHostOctet: Bool {
-        isASCIILetter || isASCIIDigit || self == UInt8(ascii: ".") || self == UInt8(ascii: "-") || self == UInt8(ascii: "_")
     }
 }
 #endif

@@ -12,9 +12,9 @@ internal import ErrandFormats
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The time for which a removed or expired host stays in the file, in seconds. Within this time, other processes that have an older
+    /// The time for which a removed or expired host stays in the file. Within this time, other processes that have an older
     /// note of the host write their notes.
-    static let removalMemorySeconds: Int64 = 3600
+    static let removalMemory = Duration.seconds(3600)
 
     private static let title = """
         # The hosts that demand https, in the format of curl --hsts. A comment before a host has the time at which
@@ -94,16 +94,16 @@ enum HSTSFile {
     /// Merges notes into the stored hosts. Of two notes of a host, the later note stays. If both notes have the same time, the new note
     /// stays. Hosts that expired or were removed more than an hour ago are dropped.
     ///
-    /// - Returns: the hosts by name. If there are more than ``HSTSHosts/limit`` hosts, the hosts with the oldest notes are dropped.
+    /// - Returns: the hosts by name. If there are more than ``HSTSList/limit`` hosts, the hosts with the oldest notes are dropped.
     static func merged(_ stored: [HSTSHost], with notes: [HSTSHost], at now: HTTPDate) -> [HSTSHost] {
         var hosts: [String: HSTSHost] = [:]
         // A note from the future was made with a wrong clock, and must not exclude later notes forever.
         for host in stored + notes where min(hosts[host.name]?.noted ?? beginning, now) <= host.noted {
             hosts[host.name] = host
         }
-        let oldest = HTTPDate(secondsSinceEpoch: now.secondsSinceEpoch - removalMemorySeconds)
+        let oldest = now.advanced(by: .zero - removalMemory)
         return hosts.values.filter { $0.isKnown(at: now) || $0.noted >= oldest }
-            .sorted { ($0.noted, $0.name) > ($1.noted, $1.name) }.prefix(HSTSHosts.limit)
+            .sorted { ($0.noted, $0.name) > ($1.noted, $1.name) }.prefix(HSTSList.limit)
             .sorted { $0.name < $1.name }
     }
 }

@@ -2,7 +2,7 @@
 public import ErrandCore
 public import ErrandFormats
 
-/// A host that demands `https`, as ``HSTSHosts`` keeps it ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
+/// A host that demands `https`, as ``HSTSList`` keeps it ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
 public struct HSTSHost: Sendable, Hashable {
     /// The name in lower case and ASCII, without a dot at the end.
     public let name: String
@@ -13,10 +13,10 @@ public struct HSTSHost: Sendable, Hashable {
     /// The time of the response that had the field. If two processes know the same host, the later note applies.
     public let noted: HTTPDate
 
-    /// Creates a host. By default, the host always demands `https`, as the hosts that an app passes to ``HSTSHosts``.
+    /// Creates a host. By default, the host always demands `https`, as the hosts that an app passes to ``HSTSList``.
     ///
     /// ```swift
-    /// let hosts = HSTSHosts(preloaded: [try HSTSHost("a.example")])
+    /// let hosts = HSTSList(preloaded: [try HSTSHost("a.example")])
     /// ```
     ///
     /// - Parameters:

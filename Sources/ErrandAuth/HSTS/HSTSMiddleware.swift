@@ -5,7 +5,7 @@ public import ErrandCore
 /// ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
 ///
 /// ```swift
-/// let hosts = HSTSHosts(store: FileHSTSStore(atPath: path))
+/// let hosts = HSTSList(store: FileHSTSStore(atPath: path))
 /// let stack = HTTPStack.default.hsts(hosts)
 /// let response = try await stack.send(Request(.get, url: "http://a.example/"))
 /// response.metadata.redirects.first?.to      // https://a.example/, if a.example is known
@@ -24,12 +24,12 @@ public import ErrandCore
 /// **Per request:** with `request.options.hsts = .off`, the URL stays unchanged, and no host is noted. With `.use(hosts)`, another list
 /// applies.
 public struct HSTSMiddleware: HTTPMiddleware {
-    private let hosts: HSTSHosts
+    private let hosts: HSTSList
 
     /// Creates the middleware.
     ///
     /// - Parameter hosts: the hosts that demand `https`. Several stacks may share the list.
-    public init(_ hosts: HSTSHosts) { self.hosts = hosts }
+    public init(_ hosts: HSTSList) { self.hosts = hosts }
 
     public var place: MiddlewarePlace { .hsts }
 
@@ -55,7 +55,7 @@ public struct HSTSMiddleware: HTTPMiddleware {
         var response = try await next.send(secured ?? request)
         hosts.note(response)
         if let failure = hosts.takeFailure() { request.reportFailure(of: failure) }
-        if let record = secured?.recordOfHTTPS { response.metadata.redirects.insert(record, at: 0) }
+        if let record = secured?.httpsRecord { response.metadata.redirects.insert(record, at: 0) }
         if response.head.isRedirect {
             // A layer that follows the redirect must know whether the next URL will be changed.
             var change = response.request.options.httpsChange ?? HTTPSChange()
@@ -66,7 +66,7 @@ public struct HSTSMiddleware: HTTPMiddleware {
     }
 
     /// Returns the request with `https`; `nil` if the request stays unchanged.
-    private func secured(_ request: Request, by hosts: HSTSHosts) async throws -> Request? {
+    private func secured(_ request: Request, by hosts: HSTSList) async throws -> Request? {
         guard let origin = request.origin, origin.scheme.isExactly("http"), !origin.isAddress else { return nil }
         if hosts.mustLoad { try await load(hosts, for: request) }
         guard hosts.demandsHTTPS(origin) else { return nil }
@@ -77,7 +77,7 @@ public struct HSTSMiddleware: HTTPMiddleware {
     }
 
     /// Reads the store. A failure of the store is reported, and does not fail the call.
-    private func load(_ hosts: HSTSHosts, for request: Request) async throws {
+    private func load(_ hosts: HSTSList, for request: Request) async throws {
         let loading = try await request.withinDeadline(
             .request, delivery: .notSent, "while the hosts of HSTS were loaded", discard: { _ in },
             operation: { await Result(of: { try await hosts.load() }) })
@@ -93,9 +93,9 @@ extension Request {
 }
 
 private enum HSTSOptionKey: OptionKey {
-    static var defaultValue: OptionOverride<HSTSHosts> { .inherited }
+    static var defaultValue: OptionOverride<HSTSList> { .inherited }
     /// The middleware is an outer layer of `coalesce`, which compares the URLs.
-    static func identity(of value: OptionOverride<HSTSHosts>) -> OptionIdentity { .ofSwitch(value) }
+    static func identity(of value: OptionOverride<HSTSList>) -> OptionIdentity { .ofSwitch(value) }
     static var requiredMiddleware: MiddlewarePlace { .hsts }
     static var crossesOrigins: Bool { true }
 }
@@ -103,7 +103,7 @@ private enum HSTSOptionKey: OptionKey {
 extension RequestOptions {
     /// Replaces the stack's list of hosts that demand `https` for this request. `.off`: the URL stays unchanged, and no host is noted.
     /// Default: `.inherited`, the stack's list.
-    public var hsts: OptionOverride<HSTSHosts> {
+    public var hsts: OptionOverride<HSTSList> {
         get { self[HSTSOptionKey.self] }
         set { self[HSTSOptionKey.self] = newValue }
     }
@@ -113,10 +113,10 @@ extension HTTPSender {
     /// Sends requests by `https` to the hosts that demand `https`. See ``HSTSMiddleware``.
     ///
     /// ```swift
-    /// stack.hsts(HSTSHosts(preloaded: [try HSTSHost("a.example")]))
+    /// stack.hsts(HSTSList(preloaded: [try HSTSHost("a.example")]))
     /// ```
     ///
     /// - Parameter hosts: the hosts that demand `https`. Several stacks may share the list.
-    public func hsts(_ hosts: HSTSHosts) -> HTTPStack { wrapped(by: HSTSMiddleware(hosts)) }
+    public func hsts(_ hosts: HSTSList) -> HTTPStack { wrapped(by: HSTSMiddleware(hosts)) }
 }
 #endif

@@ -11,8 +11,8 @@ struct HSTSTable: Sendable {
     }
 
     private let isStored: Bool
-    private var entries = BoundedTable<String, Entry>(limit: HSTSHosts.limit)
-    private var changes = BoundedTable<String, HSTSHost>(limit: HSTSHosts.limit)
+    private var entries = BoundedTable<String, Entry>(limit: HSTSList.limit)
+    private var changes = BoundedTable<String, HSTSHost>(limit: HSTSList.limit)
     /// Whether the hosts of the store are among the entries.
     private(set) var isLoaded = false
     private var nextLoad: HTTPDate?
@@ -57,7 +57,7 @@ struct HSTSTable: Sendable {
         guard known.host.isKnown(at: host.noted), known.host.includesSubdomains == host.includesSubdomains,
             let lifetime = host.lifetime, lifetime == known.host.lifetime
         else { return false }
-        return host.noted.secondsSinceEpoch - known.stored.secondsSinceEpoch < min(86_400, max(1, lifetime / 10))
+        return known.stored.duration(to: host.noted) < min(.seconds(86_400), max(.seconds(1), lifetime / 10))
     }
 
     private mutating func record(_ host: HSTSHost) -> Bool {
@@ -70,7 +70,7 @@ struct HSTSTable: Sendable {
     /// Removes all hosts, and records the removals for the store.
     mutating func removeAll(at now: HTTPDate) {
         let hosts = hosts
-        entries = BoundedTable(limit: HSTSHosts.limit)
+        entries = BoundedTable(limit: HSTSList.limit)
         for host in hosts {
             _ = record(HSTSHost(checked: host.name, includesSubdomains: host.includesSubdomains, expires: now, noted: now))
         }
@@ -105,7 +105,7 @@ struct HSTSTable: Sendable {
         guard isChanged else { return }
         // The entries are in the order of their notes, so that the host with the oldest note is dropped first.
         let all = Dictionary(entries.entries.map { ($0.key, $0.value) }) { first, _ in first }.merging(hosts) { _, new in new }
-        entries = BoundedTable(limit: HSTSHosts.limit)
+        entries = BoundedTable(limit: HSTSList.limit)
         for entry in all.values.sorted(by: { $0.host.noted < $1.host.noted }) where !entry.host.isRemoved {
             entries.update(entry.host.name, default: entry) { _ in }
         }
@@ -144,7 +144,7 @@ struct HSTSTable: Sendable {
 }
 
 extension HSTSHost {
-    /// The seconds from the note to the expiry; `nil` without an expiry.
-    fileprivate var lifetime: Int64? { expires.map { $0.secondsSinceEpoch - noted.secondsSinceEpoch } }
+    /// The time from the note to the expiry; `nil` without an expiry.
+    fileprivate var lifetime: Duration? { expires.map { noted.duration(to: $0) } }
 }
 #endif

@@ -25,7 +25,7 @@ struct EchoedSecrets: Sendable {
         let encoded = [FormURLEncoded.encode(secret), PercentEncoding.encode(secret, allowing: URLCharacterSet("-._~"))]
         let base64 = data.base64EncodedString()
         let plain = base64.replacing("=", with: "")  // octets: Base64 is ASCII
-        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, plain, base64URL(data)]
+        return [secret] + encoded + encoded.map(lowercasedEscapes) + [base64, plain, Base64.encodeForURLs(data)]
     }
 
     /// Returns the text with lowercase percent-encoding: `%2b` for `%2B`.

@@ -1,6 +1,7 @@
 #if Auth
 internal import Crypto
 public import ErrandCore
+internal import ErrandFormats
 internal import ErrandHashing
 
 /// Signs JSON web tokens ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)) with a key.
@@ -92,8 +93,8 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
             "iat": .number(JSONNumber(seconds)), "exp": .number(JSONNumber(seconds + Int(lifetime / .seconds(1)))),
         ]
         body.merge(claims) { own, _ in own }
-        let text = base64URL(JSONValue.object(header).bytes()) + "." + base64URL(JSONValue.object(body).bytes())
-        return text + "." + base64URL(try await signer.sign(Data(text.utf8)))
+        let text = Base64.encodeForURLs(JSONValue.object(header).bytes()) + "." + Base64.encodeForURLs(JSONValue.object(body).bytes())
+        return text + "." + Base64.encodeForURLs(try await signer.sign(Data(text.utf8)))
     }
 
     /// `assertion of ISSUER`.

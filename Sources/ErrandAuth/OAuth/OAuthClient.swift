@@ -2,7 +2,6 @@
 public import ErrandCore
 internal import ErrandFormats
 internal import ErrandHashing
-internal import Synchronization
 
 /// A client of an OAuth 2 server, which gets, refreshes and revokes tokens.
 ///
@@ -117,10 +116,10 @@ public struct OAuthClient: Sendable {
         guard redirectURI.wholeMatch(of: /[A-Za-z][A-Za-z0-9+.\-]*:[!-~]+/) != nil else {
             throw OAuthError(.invalidRequest, "the redirect URI '\(redirectURI.shownSafely(limit: 80))' is not an absolute URL")
         }
-        let (state, verifier) = (base64URL(randomBytes(32)), base64URL(randomBytes(32)))
+        let (state, verifier) = (Base64.encodeForURLs(randomBytes(32)), Base64.encodeForURLs(randomBytes(32)))
         var query: URLQuery = [
             "response_type": "code", "client_id": clientID, "redirect_uri": redirectURI, "state": state,
-            "code_challenge": base64URL(OctetHash.of(verifier.utf8, by: .sha256)), "code_challenge_method": "S256",
+            "code_challenge": Base64.encodeForURLs(OctetHash.of(verifier.utf8, by: .sha256)), "code_challenge_method": "S256",
         ]
         if !scopes.isEmpty { query.append("scope", scopes.joined(separator: " ")) }
         for item in parameters.items {
@@ -294,7 +293,7 @@ public struct OAuthClient: Sendable {
     }
 
     private func signed(_ assertion: JWTAssertion) async throws -> String {
-        try await assertion.signed(audience: server.tokenEndpoint, id: base64URL(randomBytes(16)), at: now() + skew.seconds)
+        try await assertion.signed(audience: server.tokenEndpoint, id: Base64.encodeForURLs(randomBytes(16)), at: now() + skew.seconds)
     }
 
     /// The names of secret parameters in requests and in responses.
@@ -342,100 +341,10 @@ public struct OAuthClient: Sendable {
             return try await work()
         }
     }
-
-    /// The response with a token. A member that is empty or of the wrong type is treated as missing, so that an issued token is
-    /// not lost.
-    private struct TokenResponse: OAuthResponseValue {
-        static let memberNames = ["access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token"]
-
-        let accessToken: String
-        let tokenType: String?
-        let expiresIn: Lifetime?
-        let refreshToken: String?
-        let scope: String?
-        let idToken: String?
-
-        private enum CodingKeys: CodingKey { case accessToken, tokenType, expiresIn, refreshToken, scope, idToken }
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            accessToken = try container.requiredText(.accessToken)
-            tokenType = container.text(.tokenType)
-            refreshToken = container.text(.refreshToken)
-            scope = container.text(.scope)
-            idToken = container.text(.idToken)
-            expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
-        }
-    }
-
-    /// A number of seconds above zero, which some servers send as text. Larger values become 100 years.
-    struct Lifetime: Decodable {
-        let seconds: Double
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            let number = try (try? container.decode(Double.self)) ?? Double(container.decode(String.self)) ?? 0
-            guard number > 0 else { throw DecodingError.dataCorruptedError(in: container, debugDescription: "it is no lifetime") }
-            seconds = min(number, 100 * 365 * 86_400)
-        }
-    }
 }
 
 extension OAuthClient: CustomStringConvertible, HidesStorage {
     /// `OAuth client my-app`.
     public var description: String { "OAuth client \(clientID.shownSafely(limit: 80))" }
-}
-
-extension TokenSource {
-    /// Creates a source that refreshes its token by OAuth 2.
-    ///
-    /// - Parameters:
-    ///   - client: refreshes the token.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - policy: the time and the rate of refreshes.
-    public convenience init(
-        _ client: OAuthClient, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard
-    ) {
-        self.init(nil, store: store, account: account, policy: policy, now: { client.date }) { try await client.refresh($0) }
-    }
-
-    /// Creates a source for a client that obtains each token with the client's own credentials.
-    ///
-    /// - Parameters:
-    ///   - client: obtains the tokens.
-    ///   - scopes: the scopes that the tokens must have.
-    ///   - parameters: further parameters, such as `audience`.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
-    ///   - policy: the time and the rate at which tokens are replaced.
-    public convenience init(
-        clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,
-        account: String? = nil, policy: RefreshPolicy = .standard
-    ) {
-        self.init(
-            nil, store: store, account: account, policy: policy, obtainsWithoutToken: true, isFinal: Self.isFinalRefreshError,
-            now: { client.date }, random: { .random(in: 0..<1) }, executor: nil
-        ) { _ in try await client.clientCredentials(scopes: scopes, parameters: parameters) }
-    }
-}
-
-/// The difference between the server's clock and this machine's clock, measured by the field `Date`.
-private final class ClockSkew: Sendable {
-    private let value = Mutex(0.0)
-
-    /// The number of seconds by which the server's clock is ahead.
-    var seconds: Double { value.withLock { $0 } }
-
-    func record(_ head: HTTPResponse, at now: Date) {
-        let local = HTTPDate(now)
-        guard let text = head.headerFields.single(.date), let date = HTTPDate(text, now: local) else { return }
-        value.withLock { $0 = Double(date.secondsSinceEpoch - local.secondsSinceEpoch) }
-    }
-}
-
-/// Returns the bytes in Base64 for URLs, without padding ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
-func base64URL(_ bytes: some Sequence<UInt8>) -> String {
-    let base64 = Data(bytes).base64EncodedString()
-    return base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")  // octets: Base64 is ASCII
 }
 #endif

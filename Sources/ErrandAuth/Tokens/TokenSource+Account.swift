@@ -41,11 +41,13 @@ extension TokenSource {
     public func signOut(clearing stores: [any AccountBoundStore]) async throws -> AccessToken? {
         if !state.withLock(\.isLoaded) {
             // An unreadable record is removed, too.
-            try? await runShielded { [self] in try await flights.run(.load, mustFinish: true) { [self] in try await readStore() } }
+            try? await runShielded(on: executor) { [self] in
+                try await flights.run(.load, mustFinish: true) { [self] in try await readStore() }
+            }
         }
         let (old, account) = change(to: nil)
         let identity = identity(ofAccount: account)
-        try await runShielded { [self] in
+        try await runShielded(on: executor) { [self] in
             var first: (any Error)?
             do { try await writeIfNeeded() } catch { first = error }
             for store in stores {
@@ -78,11 +80,6 @@ extension TokenSource {
         return old
     }
 
-    /// Runs work to its end, even if the caller is cancelled.
-    func runShielded(_ work: @escaping @Sendable () async throws -> Void) async throws {
-        try await Task(executorPreference: executor) { try await work() }.value
-    }
-
     /// Waits until all current refreshes and all current writes to the store have ended. Call this function before a program
     /// ends. Otherwise, a new token could be lost.
     ///
@@ -92,7 +89,7 @@ extension TokenSource {
     ///   - limit: the longest wait. Default: 10 s.
     ///   - clock: measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
-        try? await runShielded { [flights] in
+        try? await runShielded(on: executor) { [flights] in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await flights.waitUntilIdle() }
                 group.addTask { try await clock.sleep(for: limit.bounded) }

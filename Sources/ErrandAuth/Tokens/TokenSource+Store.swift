@@ -30,7 +30,7 @@ extension TokenSource {
     }
 
     /// Writes all pending changes to the store, even if the caller is cancelled.
-    func writeToTheEnd() async throws { try await runShielded { [self] in try await writeIfNeeded() } }
+    func writeToTheEnd() async throws { try await runShielded(on: executor) { [self] in try await writeIfNeeded() } }
 
     /// Writes the latest wanted change. Never runs twice at the same time.
     func write() async throws {

@@ -1,5 +1,5 @@
-/// The hosts that demand `https`, according to the layer `hsts`.
-package protocol HTTPSHosts: Sendable {
+/// The demands for `https` that the layer `hsts` knows.
+package protocol HTTPSDemands: Sendable {
     /// Returns whether requests to an origin must use `https`.
     func demandsHTTPS(_ origin: Origin) -> Bool
 }
@@ -8,13 +8,13 @@ package protocol HTTPSHosts: Sendable {
 package struct HTTPSChange: Sendable {
     /// The hosts that demand `https`, for a layer that follows redirects. If the target's host is one of these hosts, the next request
     /// uses `https`. Therefore a redirect to such a host is never a downgrade from `https` to `http`. `nil` before the first redirect.
-    package var hosts: (any HTTPSHosts)?
+    package var hosts: (any HTTPSDemands)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?
     /// Whether the present target was changed. False after the request has moved to another target.
     package var isOfThisTarget = false
 
-    package init(hosts: (any HTTPSHosts)? = nil) { self.hosts = hosts }
+    package init(hosts: (any HTTPSDemands)? = nil) { self.hosts = hosts }
 }
 
 /// A redirect to another origin keeps this value, because ``HTTPSChange/hosts`` applies to every origin. ``HTTPSChange/origin`` applies
@@ -82,7 +82,7 @@ extension Request {
     }
 
     /// The record of the change of this request's URL from `http` to `https`, with the status 307; `nil` if the URL was not changed.
-    public var recordOfHTTPS: RedirectRecord? {
+    public var httpsRecord: RedirectRecord? {
         guard let change = options.httpsChange, change.isOfThisTarget, let before = originBeforeHTTPS else { return nil }
         var unchanged = self
         (unchanged.head.scheme, unchanged.head.authority) = (before.scheme, before.authority)

@@ -1,7 +1,7 @@
 /// The network for new connections of this device, at one moment.
 ///
 /// ```swift
-/// let quality = monitor.current.isConstrained || monitor.current.isExpensive ? "small" : "large"
+/// let quality = monitor.currentPath.isConstrained || monitor.currentPath.isExpensive ? "small" : "large"
 /// ```
 ///
 /// A satisfied path means that the device has a route to other networks. The server may still be unreachable, for example in a network that

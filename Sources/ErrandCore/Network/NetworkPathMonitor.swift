@@ -10,7 +10,7 @@
 /// netlink on Linux, and `NWPathMonitor` on Apple's platforms. For tests, write a monitor whose paths the test sets.
 public protocol NetworkPathMonitor: Sendable {
     /// The current path. The property must be quick and must not block, because layers read the path for each call.
-    var current: NetworkPath { get }
+    var currentPath: NetworkPath { get }
 
     /// Returns a sequence of the current path and each later path.
     ///

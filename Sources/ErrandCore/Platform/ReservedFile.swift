@@ -86,7 +86,8 @@ struct ReservedFile: ~Copyable {
         return status.st_uid == geteuid() && status.st_mode & 0o077 == 0
     }
 
-    private static func isSame(_ descriptor: Int32, _ path: String) -> Bool {
+    /// Returns whether an open file is the file at a path. A symbolic link is another file.
+    static func isSame(_ descriptor: Int32, _ path: String) -> Bool {
         var (own, there) = (stat(), stat())
         return fstat(descriptor, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino && own.st_dev == there.st_dev
     }

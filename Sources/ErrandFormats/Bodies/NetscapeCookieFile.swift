@@ -154,15 +154,13 @@ extension NetscapeCookieFile.Entry {
     }
 
     private static func expiry(_ octets: UnsafeBufferPointer<UInt8>) throws(NetscapeCookieFile.Problem) -> Int64? {
-        guard (1...32).contains(octets.count), octets.allSatisfy(\.isASCIIDigit) else { throw .expiry }
-        var seconds: Int64 = 0
-        for digit in octets { seconds = min(seconds * 10 + Int64(digit - UInt8(ascii: "0")), latestExpiry) }
-        return seconds == 0 ? nil : seconds
+        guard octets.count <= 32, let seconds = Int64(clampingDigits: octets) else { throw .expiry }
+        return seconds == 0 ? nil : min(seconds, latestExpiry)
     }
 
     private static func domain(_ octets: UnsafeBufferPointer<UInt8>) throws(NetscapeCookieFile.Problem) -> String {
         let octets = octets.first == UInt8(ascii: ".") ? octets.part(1..<octets.count) : octets
-        guard (1...253).contains(octets.count), octets.allSatisfy(isDomainOctet) else { throw .domain }
+        guard (1...253).contains(octets.count), octets.allSatisfy({ $0.isHostNameOctet || $0 == UInt8(ascii: ":") }) else { throw .domain }
         let text = String(decoding: octets.lazy.map(\.asciiLowercased), as: UTF8.self)
         if text.containsOctet(UInt8(ascii: ":")) {
             // Other programs write an IPv6 address without its brackets.
@@ -175,11 +173,6 @@ extension NetscapeCookieFile.Entry {
             guard (1...63).contains(label.utf8.count) else { throw .domain }
         }
         return text
-    }
-
-    private static func isDomainOctet(_ octet: UInt8) -> Bool {
-        octet.isASCIILetter || octet.isASCIIDigit || octet == UInt8(ascii: "-") || octet == UInt8(ascii: ".")
-            || octet == UInt8(ascii: "_") || octet == UInt8(ascii: ":")
     }
 
     /// The line of the cookie, without its end; `nil` if the format can't express the cookie.

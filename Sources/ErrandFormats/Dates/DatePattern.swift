@@ -99,7 +99,7 @@ package struct DatePattern: Sendable {
                 guard let minutes = Self.offset(&rest) else { return nil }
                 values[.offset] = minutes
             case .field(let field, let digits):
-                guard let value = Self.number(of: digits, &rest) else { return nil }
+                guard let value = rest.popNumber(of: digits) else { return nil }
                 values[field] = field == .fraction ? (digits..<9).reduce(value) { value, _ in value * 10 } : value
             }
         }
@@ -151,18 +151,11 @@ package struct DatePattern: Sendable {
         return String(repeating: "0", count: max(0, digits - text.count)) + text
     }
 
-    private static func number(of count: Int, _ rest: inout ArraySlice<UInt8>) -> Int? {
-        let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-        rest = rest.dropFirst(count)
-        return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
-    }
-
     private static func offset(_ rest: inout ArraySlice<UInt8>) -> Int? {
         guard let sign = rest.popFirst() else { return nil }
         if sign == UInt8(ascii: "Z") { return 0 }
-        guard sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"), let hours = number(of: 2, &rest), hours <= 23,
-            rest.popFirst() == UInt8(ascii: ":"), let minutes = number(of: 2, &rest), minutes <= 59
+        guard sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"), let hours = rest.popNumber(of: 2), hours <= 23,
+            rest.popFirst() == UInt8(ascii: ":"), let minutes = rest.popNumber(of: 2), minutes <= 59
         else { return nil }
         return (hours * 60 + minutes) * (sign == UInt8(ascii: "-") ? -1 : 1)
     }

@@ -84,14 +84,15 @@ package struct RFC3339Date: Sendable, Hashable {
         var isAtEnd: Bool { rest.isEmpty }
 
         mutating func date() throws(Problem) -> (year: Int, month: Int, day: Int) {
-            guard let year = number(of: 4), skip("-"), let month = number(of: 2), skip("-"), let day = number(of: 2) else { throw .form }
+            guard let year = rest.popNumber(of: 4), skip("-"), let month = rest.popNumber(of: 2), skip("-"), let day = rest.popNumber(of: 2)
+            else { throw .form }
             return (year, month, day)
         }
 
         mutating func time() throws(Problem) -> (hour: Int, minute: Int, second: Int) {
-            guard let hour = number(of: 2), skip(":"), let minute = number(of: 2), skip(":"), let second = number(of: 2) else {
-                throw .form
-            }
+            guard let hour = rest.popNumber(of: 2), skip(":"), let minute = rest.popNumber(of: 2), skip(":"),
+                let second = rest.popNumber(of: 2)
+            else { throw .form }
             return (hour, minute, second)
         }
 
@@ -111,10 +112,10 @@ package struct RFC3339Date: Sendable, Hashable {
                 return 0
             }
             let isWest = rest.first == UInt8(ascii: "-")
-            guard skip("+-"), let hours = number(of: 2), hours <= 23 else { throw .invalidTimeZone }
+            guard skip("+-"), let hours = rest.popNumber(of: 2), hours <= 23 else { throw .invalidTimeZone }
             if isAtEnd { return isWest ? -hours * 60 : hours * 60 }
             _ = skip(":")
-            guard let minutes = number(of: 2), minutes <= 59, isAtEnd else { throw .invalidTimeZone }
+            guard let minutes = rest.popNumber(of: 2), minutes <= 59, isAtEnd else { throw .invalidTimeZone }
             return (hours * 60 + minutes) * (isWest ? -1 : 1)
         }
 
@@ -123,13 +124,6 @@ package struct RFC3339Date: Sendable, Hashable {
             guard let first = rest.first, choice.withUTF8Buffer({ $0.contains(first) }) else { return false }
             rest = rest.dropFirst()
             return true
-        }
-
-        private mutating func number(of count: Int) -> Int? {
-            let digits = rest.prefix(count)
-            guard digits.count == count, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-            rest = rest.dropFirst(count)
-            return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         }
     }
 }

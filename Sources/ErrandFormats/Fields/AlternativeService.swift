@@ -60,8 +60,7 @@ public struct AlternativeService: Sendable, Hashable, CustomStringConvertible {
     }
 
     fileprivate static func age(_ text: String) -> Duration? {
-        guard !text.isEmpty, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
-        return .seconds(min(Int64(text) ?? longestAgeSeconds, longestAgeSeconds))
+        Int64(clampingDigits: text.utf8).map { .seconds(min($0, longestAgeSeconds)) }
     }
 
     /// Reads `host:port`. The host may be missing. The colon and the port must not be missing.

@@ -4,7 +4,7 @@
 /// ```swift
 /// let cookie = SetCookie("sid=31d4; Path=/; Secure; HttpOnly; Max-Age=3600")
 /// cookie?.name         // sid
-/// cookie?.maxAge       // 3600
+/// cookie?.maxAge       // 3600.0 seconds
 /// ```
 ///
 /// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts.
@@ -27,8 +27,8 @@ public struct SetCookie: Sendable {
     package static let pairLimitBytes = 4096
     /// The largest number of octets of an attribute's value: 1,024.
     package static let attributeLimitBytes = 1024
-    /// The longest lifetime of a cookie: 400 days, in seconds.
-    package static let longestLifetime: Int64 = 400 * 86_400
+    /// The longest lifetime of a cookie: 400 days.
+    package static let longestLifetime = Duration.seconds(400 * 86_400)
 
     /// The name; empty if the field has no equals sign, or nothing before the equals sign.
     public private(set) var name: String
@@ -39,9 +39,9 @@ public struct SetCookie: Sendable {
     public private(set) var domain: String?
     /// The attribute `Path`; `nil` if the attribute is missing, or does not begin with a slash.
     public private(set) var path: String?
-    /// The attribute `Max-Age`, in seconds; `nil` without the attribute. A number outside the range of `Int64` becomes the nearest number
-    /// of the range.
-    public private(set) var maxAge: Int64?
+    /// The attribute `Max-Age`, in whole seconds; `nil` without the attribute. A number of seconds outside the range of `Int64` becomes the
+    /// nearest number of the range.
+    public private(set) var maxAge: Duration?
     /// The attribute `Expires`; `nil` without the attribute. `Max-Age` has priority: ``expiry(receivedAt:)``.
     public private(set) var expires: HTTPDate?
     /// Whether the field has the attribute `Secure`.
@@ -103,7 +103,7 @@ public struct SetCookie: Sendable {
         if name.isName("expires") {
             if let date = HTTPDate(cookieDate: value.text) { expires = date }
         } else if name.isName("max-age") {
-            if let seconds = Self.seconds(value) { maxAge = seconds }
+            if let seconds = Self.seconds(value) { maxAge = .seconds(seconds) }
         } else if name.isName("domain") {
             let hasDot = value.first == UInt8(ascii: ".")
             let written = value.part((hasDot ? 1 : 0)..<value.count)
@@ -123,15 +123,8 @@ public struct SetCookie: Sendable {
     private static func seconds(_ octets: UnsafeBufferPointer<UInt8>) -> Int64? {
         let isNegative = octets.first == UInt8(ascii: "-")
         let digits = octets.part((isNegative ? 1 : 0)..<octets.count)
-        guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-        var number: Int64 = 0
-        for digit in digits {
-            let (product, isOverflow) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isTooLarge) = product.addingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
-            if isOverflow || isTooLarge { return isNegative ? .min : .max }
-            number = sum
-        }
-        return isNegative ? -number : number
+        guard let seconds = Int64(clampingDigits: digits) else { return nil }
+        return isNegative ? (seconds == .max ? .min : -seconds) : seconds
     }
 
     /// Returns the date at which the cookie expires; `nil` for a cookie of the session, which has neither `Max-Age` nor `Expires`.
@@ -140,9 +133,9 @@ public struct SetCookie: Sendable {
     ///
     /// - Parameter date: the date at which the field was received.
     public func expiry(receivedAt date: HTTPDate) -> HTTPDate? {
-        let now = date.secondsSinceEpoch
         guard let maxAge else { return expires.map { $0.atMost(Self.longestLifetime, after: date) } }
-        return HTTPDate(secondsSinceEpoch: maxAge <= 0 ? min(0, now &- 1) : now &+ min(maxAge, Self.longestLifetime))
+        let past = min(HTTPDate(secondsSinceEpoch: 0), date.advanced(by: .seconds(-1)))
+        return maxAge <= .zero ? past : date.advanced(by: min(maxAge, Self.longestLifetime))
     }
 }
 
@@ -166,7 +159,7 @@ extension SetCookie: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var description: String {
         let attributes = [
             domain.map { "Domain=\($0.shownSafely())" }, path.map { "Path=\($0.shownSafely())" }, isSecure ? "Secure" : nil,
-            isHTTPOnly ? "HttpOnly" : nil, sameSite.map { "SameSite=\($0.rawValue)" }, maxAge.map { "Max-Age=\($0)" },
+            isHTTPOnly ? "HttpOnly" : nil, sameSite.map { "SameSite=\($0.rawValue)" }, maxAge.map { "Max-Age=\($0.components.seconds)" },
             expires.map { "Expires=\($0)" },
         ]
         return ([name.shownSafely()] + attributes.compactMap { $0 }).joined(separator: "; ")
@@ -175,13 +168,6 @@ extension SetCookie: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var debugDescription: String { description }
     /// A mirror with the description.
     public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
-}
-
-extension HTTPDate {
-    /// Returns this date, or the date that is `seconds` after `date`, whichever is earlier.
-    package func atMost(_ seconds: Int64, after date: HTTPDate) -> HTTPDate {
-        min(self, HTTPDate(secondsSinceEpoch: date.secondsSinceEpoch &+ seconds))
-    }
 }
 
 extension UnsafeBufferPointer<UInt8> {

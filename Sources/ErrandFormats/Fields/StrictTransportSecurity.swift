@@ -10,7 +10,7 @@
 /// The description is a value of the field: `max-age=31536000; includeSubDomains`.
 public struct StrictTransportSecurity: Sendable, Hashable, CustomStringConvertible {
     /// The longest ``maxAge``. A longer duration becomes this duration.
-    fileprivate static let longestMaxAge = Duration.seconds(1 << 31)
+    private static let longestMaxAge = Duration.seconds(1 << 31)
 
     /// The time after the response during which the host demands `https`, in whole seconds: from 0 to 2^31 seconds,
     /// about 68 years. With 0, the host no longer demands `https`.
@@ -85,7 +85,6 @@ extension FieldReader {
     }
 
     private static func seconds(_ digits: String) -> Duration? {
-        guard !digits.isEmpty, digits.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
-        return Int64(digits).map { .seconds($0) } ?? StrictTransportSecurity.longestMaxAge
+        Int64(clampingDigits: digits.utf8).map { .seconds($0) }
     }
 }

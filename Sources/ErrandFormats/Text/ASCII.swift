@@ -25,4 +25,8 @@ extension UInt8 {
         }
     }
     package var isHexDigit: Bool { hexValue != nil }
+    /// Whether the name of a host may contain the octet: a letter, a digit, a hyphen, a dot or an underscore.
+    @inlinable package var isHostNameOctet: Bool {
+        isASCIILetter || isASCIIDigit || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
+    }
 }

@@ -1,6 +1,7 @@
 /// Base64 ([RFC 4648, section 4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let alphabetOfURLs = Array(alphabet.dropLast(2)) + Array("-_".utf8)
 
     /// Returns the value of a base64 digit; `nil` for any other character. The digit may be from the standard alphabet, or from
     /// the alphabet for URLs ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
@@ -18,13 +19,21 @@ package enum Base64 {
     private static func isOfURLs(_ digit: UInt8) -> Bool { digit == UInt8(ascii: "-") || digit == UInt8(ascii: "_") }
 
     /// Returns the bytes as base64 text in the standard alphabet, with padding.
-    static func encode(_ bytes: [UInt8]) -> String {
+    static func encode(_ bytes: [UInt8]) -> String { encode(bytes, in: alphabet, isPadded: true) }
+
+    /// Returns the bytes as text in the alphabet for URLs, without padding
+    /// ([RFC 4648, section 5](https://www.rfc-editor.org/rfc/rfc4648#section-5)).
+    package static func encodeForURLs(_ bytes: some Sequence<UInt8>) -> String {
+        encode(Array(bytes), in: alphabetOfURLs, isPadded: false)
+    }
+
+    private static func encode(_ bytes: [UInt8], in alphabet: [UInt8], isPadded: Bool) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
             let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for place in 0..<4 {
+            for place in 0..<(isPadded ? 4 : group.count + 1) {
                 text.append(place <= group.count ? alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)] : UInt8(ascii: "="))
             }
         }

@@ -96,10 +96,10 @@ public struct CoalesceMiddleware: HTTPMiddleware {
             if seat.isFirst { seat.exchange.send(request, to: next) }
             do {
                 return try await seat.response(to: caller)
-            } catch is CancelledBelow {
+            } catch is CancelledBelowError {
             }
         }
-        throw CancelledBelow().failure(of: request, .response)
+        throw CancelledBelowError().failure(of: request, .response)
     }
 
     /// The current number of shared exchanges and callers, for gauges and tests.

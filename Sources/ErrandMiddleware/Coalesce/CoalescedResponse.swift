@@ -34,7 +34,7 @@ struct SharedSeat: Sendable {
 
     /// Waits for the caller's own response.
     ///
-    /// - Throws: the failure of the exchange; ``CancelledBelow``; `CancellationError` when the task is cancelled.
+    /// - Throws: the failure of the exchange; ``CancelledBelowError``; `CancellationError` when the task is cancelled.
     func response(to caller: Caller) async throws -> Response {
         let shared: Response
         let lifetime: ExchangeLifetime
@@ -84,7 +84,7 @@ struct SharedSeat: Sendable {
 
     /// Returns the failure. If the error is a ``/ErrandCore/RequestFailure``, the returned failure has the caller's own request.
     fileprivate func callersError(_ error: any Error, _ request: Request) -> any Error {
-        if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelow() }
+        if error is CancellationError, !isFirst, !Task.isCancelled { return CancelledBelowError() }
         guard var failure = error as? any RequestFailure else { return error }
         failure.request = failure.request.map { callersRequest($0, request) } ?? request
         if error is TransportError { failure.request?.options.sharedRetry = exchange.retry }
@@ -94,7 +94,7 @@ struct SharedSeat: Sendable {
 
 /// The error for a shared exchange that an inner layer has cancelled. Only the first caller may throw a `CancellationError`
 /// instead of this error.
-struct CancelledBelow: Error {
+struct CancelledBelowError: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(
             .connectionLost, phase: phase, message: "the shared exchange was cancelled", underlying: CancellationError(), request: request,
@@ -121,7 +121,7 @@ private final class BodyView: BodySource {
         } catch {
             seat.leave(error is CancellationError ? .abandoned : .failed(error))
             let error = seat.callersError(error, caller.request)
-            throw (error as? CancelledBelow)?.failure(of: caller.request, .body) ?? error
+            throw (error as? CancelledBelowError)?.failure(of: caller.request, .body) ?? error
         }
     }
 

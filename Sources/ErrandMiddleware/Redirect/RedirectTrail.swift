@@ -76,7 +76,7 @@ struct RedirectTrail {
         visits[visit, default: 0] += 1
         hasCrossedOrigin = hasCrossedOrigin || target.origin != from.origin
         hops += 1
-        let change = isChanged ? nil : next.recordOfHTTPS
+        let change = isChanged ? nil : next.httpsRecord
         let shown = change?.from ?? next.redactedURL
         records.append(
             RedirectRecord(

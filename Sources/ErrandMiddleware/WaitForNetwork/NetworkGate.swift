@@ -47,7 +47,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     }
 
     /// The current path, for example to choose smaller images: `gate.path.isConstrained`.
-    public var path: NetworkPath { monitor.current }
+    public var path: NetworkPath { monitor.currentPath }
 
     /// The number of calls that wait for a network now.
     public var waitingCount: Int { counts.value }
@@ -107,7 +107,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     /// Releases the waiting calls whenever the path is satisfied. Returns when no call waits, or when another watch has begun.
     private func watch(_ number: Int) async {
         for await path in monitor.paths() where path.isSatisfied {
-            if await release(number, while: { monitor.current.isSatisfied }) { return }
+            if await release(number, while: { monitor.currentPath.isSatisfied }) { return }
         }
         // If the monitor reports no more paths, all waiting calls are released.
         _ = await release(number, while: { true })

@@ -71,7 +71,7 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let waited = request.earlierNetworkWait
-        guard !gate.monitor.current.isSatisfied, let limit = request.options.waitForNetwork.resolved(limit), limit > .zero,
+        guard !gate.monitor.currentPath.isSatisfied, let limit = request.options.waitForNetwork.resolved(limit), limit > .zero,
             request.origin?.isLoopback != true
         else {
             guard let waited else { return try await next.send(request) }
@@ -81,7 +81,7 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
         if earlier < limit { try await wait(for: request, upTo: limit - earlier) }
         do {
             return try await next.send(request.noting(networkWait: earlier + elapsed()))
-        } catch let error as TransportError where error.mayComeFromMissingNetwork && !gate.monitor.current.isSatisfied {
+        } catch let error as TransportError where error.mayComeFromMissingNetwork && !gate.monitor.currentPath.isSatisfied {
             throw error.withoutNetwork
         }
     }

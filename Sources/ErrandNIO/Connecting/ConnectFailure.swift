@@ -66,7 +66,7 @@ struct ConnectFailure {
             }
             let tried = TriedAddresses(error.connectionErrors.map { ($0.target, $0.error) })
             return (tried.showThatDeviceIsOffline ? .notConnected : .cannotConnect, "\(tried)" + localAddress)
-        case is NoUsableAddress:
+        case is NoUsableAddressError:
             let local = settings.localAddress.map { " (\($0))" } ?? ""
             return (.cannotConnect, "'\(origin.bareHost)' has no address of the same address family as localAddress\(local)")
         case let error as ConnectTimeoutError:

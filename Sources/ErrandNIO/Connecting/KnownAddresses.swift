@@ -16,11 +16,11 @@ final class KnownAddresses: Resolver, Sendable {
 
     /// - Parameter local: the address to connect from. Addresses of the other address family are left out, because they can't be
     ///   reached from `local`.
-    /// - Throws: ``NoUsableAddress``; `SocketAddressError`.
+    /// - Throws: ``NoUsableAddressError``; `SocketAddressError`.
     init(_ addresses: [IPAddress], from local: IPAddress?, of origin: Origin, on loop: any EventLoop) throws {
         var usable = addresses
         if let local { usable.removeAll { $0.isIPv4 != local.isIPv4 } }
-        guard !usable.isEmpty else { throw NoUsableAddress() }
+        guard !usable.isEmpty else { throw NoUsableAddressError() }
         let ordered = try Self.alternating(usable).map { try $0.socketAddress(port: origin.effectivePort) }
         self.local = try local?.socketAddress(port: 0)
         (self.addresses, none) = (loop.makeSucceededFuture(ordered), loop.makeSucceededFuture([]))
@@ -45,7 +45,7 @@ final class KnownAddresses: Resolver, Sendable {
 }
 
 /// An error for a host without an address that is reachable from the local address.
-struct NoUsableAddress: Error {}
+struct NoUsableAddressError: Error {}
 
 extension IPAddress {
     func socketAddress(port: Int) throws -> SocketAddress {

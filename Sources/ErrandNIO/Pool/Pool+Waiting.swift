@@ -1,5 +1,6 @@
 #if SWIFT_NIO
 internal import ErrandCore
+internal import NIOCore
 
 extension Pool {
     /// The reason why an exchange is queued, and an attempt to connect. The exchange waits for this attempt, or for the place that the
@@ -24,6 +25,55 @@ extension Pool {
         case nil: break
         }
         return failure
+    }
+
+    func limitWait(_ wait: WaitEnd, until due: NIODeadline, _ state: inout State) {
+        let machine = state.machine
+        state.waits.insert(wait, due: due) { machine.isWaiting($0.ticket) }
+        setAlarm(&state)
+    }
+
+    /// Starts the connect limit of an exchange that has waited for a used connection. Now a connection is opened for the exchange.
+    func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
+        guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
+        guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }
+        limitWait(end.wait, until: end.due, &state)
+    }
+
+    private func setAlarm(_ state: inout State) {
+        guard let first = state.waits.first else { return }
+        state.alarm.set(first.due, on: alarmLoop) { [weak self] in self?.alarmRang() }
+    }
+
+    /// Fails the exchanges that have waited too long. The alarm may also have been set for an exchange that no longer waits.
+    private func alarmRang() {
+        let now = NIODeadline.now()
+        let expired = state.withLock { state in
+            state.alarm.rang()
+            var expired: [(exchange: Exchange, wait: WaitEnd, reason: WaitReason, work: Machine.Work)] = []
+            while let first = state.waits.first, first.due <= now || !state.machine.isWaiting(first.element.ticket) {
+                state.waits.removeFirst()
+                let ticket = first.element.ticket
+                let reason = state.reason(of: ticket)
+                // A connection is now being opened for the exchange. Therefore another wait has begun.
+                if !first.element.isConnecting, case .attempt? = reason.wait, reason.attempt != nil { continue }
+                guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
+                expired.append((exchange, first.element, reason, work))
+            }
+            setAlarm(&state)
+            return expired
+        }
+        for (exchange, wait, reason, work) in expired {
+            exchange.resume(throwing: explained(wait.failure(of: exchange), reason))
+            perform(work)
+        }
+    }
+}
+
+extension Pool.State {
+    fileprivate func reason(of ticket: Pool.Ticket) -> Pool.WaitReason {
+        let wait = machine.wait(of: ticket)
+        return (wait, wait?.knownAttempt.flatMap { attempts[$0] })
     }
 }
 

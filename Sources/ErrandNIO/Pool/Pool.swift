@@ -11,7 +11,7 @@ final class Pool: Sendable {
     typealias Machine = PoolMachine<Route, Exchange, Connection>
     typealias Ticket = Machine.Ticket
 
-    fileprivate struct State: Sendable {
+    struct State: Sendable {
         var machine: Machine
         var open: [Int: Connection] = [:]
         /// The attempts to connect, until everything that they have opened is closed or in use.
@@ -37,8 +37,8 @@ final class Pool: Sendable {
     /// The event loops of the group.
     private let loops: Set<ObjectIdentifier>
     /// The event loop of the alarm.
-    private let alarmLoop: any EventLoop
-    private let state: Mutex<State>
+    let alarmLoop: any EventLoop
+    let state: Mutex<State>
 
     init(_ settings: NIOTransport.Configuration, _ connector: Connector, on group: any EventLoopGroup) {
         (self.settings, self.connector, self.group) = (settings, connector, group)
@@ -109,48 +109,6 @@ final class Pool: Sendable {
         perform(work)
     }
 
-    private func limitWait(_ wait: WaitEnd, until due: NIODeadline, _ state: inout State) {
-        let machine = state.machine
-        state.waits.insert(wait, due: due) { machine.isWaiting($0.ticket) }
-        setAlarm(&state)
-    }
-
-    /// Starts the connect limit of an exchange that has waited for a used connection. Now a connection is opened for the exchange.
-    private func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
-        guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
-        guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }
-        limitWait(end.wait, until: end.due, &state)
-    }
-
-    private func setAlarm(_ state: inout State) {
-        guard let first = state.waits.first else { return }
-        state.alarm.set(first.due, on: alarmLoop) { [weak self] in self?.alarmRang() }
-    }
-
-    /// Fails the exchanges that have waited too long. The alarm may also have been set for an exchange that no longer waits.
-    private func alarmRang() {
-        let now = NIODeadline.now()
-        let expired = state.withLock { state in
-            state.alarm.rang()
-            var expired: [(exchange: Exchange, wait: WaitEnd, reason: WaitReason, work: Machine.Work)] = []
-            while let first = state.waits.first, first.due <= now || !state.machine.isWaiting(first.element.ticket) {
-                state.waits.removeFirst()
-                let ticket = first.element.ticket
-                let reason = state.reason(of: ticket)
-                // A connection is now being opened for the exchange. Therefore another wait has begun.
-                if !first.element.isConnecting, case .attempt? = reason.wait, reason.attempt != nil { continue }
-                guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
-                expired.append((exchange, first.element, reason, work))
-            }
-            setAlarm(&state)
-            return expired
-        }
-        for (exchange, wait, reason, work) in expired {
-            exchange.resume(throwing: explained(wait.failure(of: exchange), reason))
-            perform(work)
-        }
-    }
-
     // MARK: - Connecting
 
     /// Opens connections before an exchange needs them. Returns when the missing connections are open.
@@ -202,7 +160,7 @@ final class Pool: Sendable {
     /// Acts on decisions of the machine.
     ///
     /// - Parameter isLimited: whether the waits for the attempts are already limited.
-    private func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
+    func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
         if work.isEmpty { return }
         for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
         for connection in work.close { connection.close() }
@@ -404,11 +362,6 @@ final class Pool: Sendable {
 }
 
 extension Pool.State {
-    fileprivate func reason(of ticket: Pool.Ticket) -> Pool.WaitReason {
-        let wait = machine.wait(of: ticket)
-        return (wait, wait?.knownAttempt.flatMap { attempts[$0] })
-    }
-
     /// Returns the route of an exchange. While the pool has connections to a server that requires HTTP/1.1, the exchange uses HTTP/1.1.
     fileprivate func preferredRoute(of exchange: Exchange) -> Route {
         let route = exchange.route

@@ -18,10 +18,10 @@ public final class ScriptedPathMonitor: NetworkPathMonitor, CustomStringConverti
     public init(_ path: NetworkPath = .wifi) { latest = CurrentValue(path) }
 
     /// The current path.
-    public var current: NetworkPath { latest.value }
+    public var currentPath: NetworkPath { latest.value }
 
     /// The current path: `network path monitor, path: satisfied, wifi`.
-    public var description: String { "network path monitor, path: \(current)" }
+    public var description: String { "network path monitor, path: \(currentPath)" }
 
     /// Returns a sequence for one reader: the current path, and then each new path.
     public func paths() -> AsyncStream<NetworkPath> { latest.values() }

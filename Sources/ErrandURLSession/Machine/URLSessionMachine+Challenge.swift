@@ -17,4 +17,30 @@ extension URLSessionMachine {
                 }
         }
     }
+
+    /// The reply to a challenge.
+    enum ChallengeReply: Sendable, Equatable {
+        case performDefaultHandling
+        case cancel
+        /// Check the server's certificates by the settings of the transport, and call ``URLSessionMachine/assess(_:for:)``.
+        case checkServerTrust
+        /// Present the client certificate of the transport.
+        case presentClientCertificate
+    }
+
+    /// The reply to a challenge with a server's certificates.
+    enum TrustReply: Sendable, Equatable {
+        case performDefaultHandling
+        case accept
+        case cancel
+
+        init(_ decision: ServerTrustPolicy.Decision) {
+            self =
+                switch decision {
+                case .useSession: .performDefaultHandling
+                case .accept: .accept
+                case .refuse: .cancel
+                }
+        }
+    }
 }

@@ -52,33 +52,4 @@ extension URLSessionMachine {
         /// Calls ``URLSessionMachine/publishEnd()``.
         case publishEnd
     }
-
-    /// The reply to a challenge with a server's certificates.
-    enum TrustReply: Sendable, Equatable {
-        case performDefaultHandling
-        case accept
-        case cancel
-
-        init(_ decision: ServerTrustPolicy.Decision) {
-            self =
-                switch decision {
-                case .useSession: .performDefaultHandling
-                case .accept: .accept
-                case .refuse: .cancel
-                }
-        }
-    }
-}
-
-/// The state of an exchange when it failed.
-struct FailedExchange: Sendable {
-    let position: ExchangePosition
-    /// The head of the response; `nil` if no head was received.
-    var head: HTTPResponse?
-    /// Whether the session has reported that a part of the request was sent.
-    var hasSentBytes = false
-    /// Whether the session reports the sent bytes of the request. The session reports only bytes of a body.
-    var reportsSentBytes = true
-    /// Whether the transport or the request has accepted the certificate of a connection, which may have carried the request.
-    var hasAcceptedServer = false
 }

@@ -106,15 +106,6 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         if case .waiting = state { refusedRedirect = head }
     }
 
-    enum ChallengeReply: Sendable, Equatable {
-        case performDefaultHandling
-        case cancel
-        /// Check the server's certificates by the settings of the transport, and call ``URLSessionMachine/assess(_:for:)``.
-        case checkServerTrust
-        /// Present the client certificate of the transport.
-        case presentClientCertificate
-    }
-
     /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. For an HTTP challenge, the
     /// default handling returns the response with the challenge. For a server's certificate, the default handling is the session's
     /// validation.
@@ -231,7 +222,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// Records the end of the task. After this callback, the session calls nothing for the task.
     ///
     /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session does not
-    ///   report a redirect without a usable target, and drops the body of the redirect.
+    ///   report a redirect without a usable target, and drops the body of the redirect. A head that is not of a redirect is ignored.
     mutating func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) -> [Action] {
         switch state {
         case .ended:
@@ -240,6 +231,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             return end(by: .session(error ?? .unknown))
         case .waiting(let waiter):
             if let error { return end(by: .session(error)) }
+            let unreported = unreported.flatMap { $0.head.status.kind == .redirection ? $0 : nil }
             guard let redirect = refusedRedirect ?? unreported else { return end(by: .noResponse) }
             if trust.isMissing { return end(by: .undecidedServer) }
             let actions = deliver(redirect, to: waiter)

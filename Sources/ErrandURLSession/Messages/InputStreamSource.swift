@@ -47,7 +47,7 @@ final class InputStreamSource: BodySource {
             if count > 0 { return Data(bytes.prefix(count)) }
             open.close()
             stream = nil
-            if count < 0 { throw InputStreamFailed() }
+            if count < 0 { throw InputStreamError() }
             return nil
         }
     }
@@ -63,6 +63,6 @@ final class InputStreamSource: BodySource {
 }
 
 /// The error for a body stream that could not be read.
-struct InputStreamFailed: SafelyDescribedError {
+struct InputStreamError: SafelyDescribedError {
     var description: String { "the body stream could not be read" }
 }

@@ -18,9 +18,9 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
     private func key(_ task: Int) -> ExchangeTable.Key { ExchangeTable.Key(delegate: ObjectIdentifier(self), task: task) }
 
     /// Returns false if the transport was shut down. Then the exchange is not added.
-    func add(_ exchange: Exchange, for task: Int) -> Bool { exchanges.add(exchange, for: key(task)) }
+    func add(_ exchange: SessionExchange, for task: Int) -> Bool { exchanges.add(exchange, for: key(task)) }
     func remove(_ task: Int) { exchanges.remove(key(task)) }
-    private func exchange(of task: URLSessionTask) -> Exchange? { exchanges[key(task.taskIdentifier)] }
+    private func exchange(of task: URLSessionTask) -> SessionExchange? { exchanges[key(task.taskIdentifier)] }
 
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
@@ -60,7 +60,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let exchange = exchange(of: task)
-        let kind = Exchange.Machine.ChallengeKind(method: challenge.protectionSpace.authenticationMethod)
+        let kind = SessionExchange.Machine.ChallengeKind(method: challenge.protectionSpace.authenticationMethod)
         tls.react(
             to: exchange?.challenge(kind) ?? .cancel, on: challenge, check: { exchange?.assess($0, for: $1) }, complete: completionHandler)
     }
@@ -74,13 +74,13 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let exchange = exchange(of: task)
         let head = task.response.flatMap { ReceivedHead($0, to: exchange?.request) }
-        exchange?.complete(error.map { SessionError($0) }, unreported: head?.head.status.kind == .redirection ? head : nil)
+        exchange?.complete(error.map { SessionError($0) }, unreported: head)
         remove(task.taskIdentifier)
     }
 }
 
 extension URLSession.ResponseDisposition {
-    init(_ reply: Exchange.Machine.ResponseReply) {
+    init(_ reply: SessionExchange.Machine.ResponseReply) {
         self =
             switch reply {
             case .allow: .allow

@@ -2,18 +2,6 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Foundation
 
-/// The certificates that the system gives with a server's challenge.
-protocol TrustEvaluation {
-    /// Validates the chain, its dates and the name of the host. Returns the reason of a refusal; `nil` if the server is trusted.
-    ///
-    /// - Parameter roots: the certificates of additional trusted authorities, in DER.
-    func refusal(trusting roots: [Data]) -> String?
-    /// The chain in DER. The server's own certificate is first. After a successful validation, the chain ends with the root.
-    var certificates: [Data] { get }
-    /// Returns the SHA-256 hash of bytes.
-    func sha256(_ bytes: Data) -> [UInt8]
-}
-
 /// The rules for the certificates of servers, from the settings of a transport.
 struct ServerTrustPolicy: Sendable {
     enum Decision: Sendable {
@@ -56,7 +44,7 @@ struct ServerTrustPolicy: Sendable {
             let chain = trust.certificates
             let own = foundPins(in: chain.prefix(1), trust)
             // If the app adds no roots, the session refuses the certificate too, and reports its own reason.
-            let decision = extraRoots.isEmpty ? Decision.useSession : .refuse(UntrustedServer(reason: reason))
+            let decision = extraRoots.isEmpty ? Decision.useSession : .refuse(UntrustedServerError(reason: reason))
             return made(.untrusted(reason: reason), chain, decision, acceptance: { checkPins(own, of: host) ?? .accept })
         }
         let chain = trust.certificates
@@ -81,25 +69,6 @@ struct ServerTrustPolicy: Sendable {
     }
 }
 
-/// The judgment of a transport's rules about the certificates of a server.
-struct ServerAssessment: Sendable {
-    let trust: ServerTrust
-    /// The decision of the transport alone.
-    let decision: ServerTrustPolicy.Decision
-    /// Returns the decision if the request accepts the server. `nil` if a pin refuses the server. No request can change this refusal.
-    let acceptance: (@Sendable () -> ServerTrustPolicy.Decision)?
-
-    /// Returns the decision after the closure of a request has decided, or has failed.
-    func decision(after result: Result<TrustDecision, any Error>) -> ServerTrustPolicy.Decision {
-        switch result {
-        case .success(.systemVerdict): decision
-        case .success(.acceptWithoutVerification): acceptance?() ?? decision
-        case .success(.refuse(let reason)): .refuse(RefusedServer(reason: reason))
-        case .failure(let error): .refuse(error)
-        }
-    }
-}
-
 extension Origin {
     /// Creates the origin of a server whose certificates a session reports. `nil` if the host is not valid.
     ///
@@ -112,13 +81,7 @@ extension Origin {
 }
 
 /// The error for an untrusted certificate, if the transport has additional authorities.
-struct UntrustedServer: SafelyDescribedError {
+struct UntrustedServerError: SafelyDescribedError {
     let reason: String
     var description: String { "the certificate is not trusted: \(reason)" }
-}
-
-/// The error for a certificate that the closure of a request has refused.
-struct RefusedServer: SafelyDescribedError {
-    let reason: String
-    var description: String { "the request refused the certificate: \(reason.shownSafely())" }
 }

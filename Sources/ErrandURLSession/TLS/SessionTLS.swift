@@ -54,7 +54,7 @@ struct SessionTLS: Sendable {
     ///   - check: gets the judgment, and the challenge that waits for a reply.
     ///   - complete: the closure of the session, which is called once.
     func react(
-        to reply: Exchange.Machine.ChallengeReply, on challenge: URLAuthenticationChallenge,
+        to reply: SessionExchange.Machine.ChallengeReply, on challenge: URLAuthenticationChallenge,
         assess: (URLAuthenticationChallenge, ServerTrustPolicy) -> (ServerAssessment, URLCredential)? = PlatformSettings.assess,
         check: (ServerAssessment, TrustChallenge) -> Void,
         complete: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -76,20 +76,5 @@ struct SessionTLS: Sendable {
         if settings.pins != nil { return "pins" }
         if settings.uncheckedHostsForTesting != .none { return "uncheckedHostsForTesting" }
         return credential == nil ? nil : "clientCredential"
-    }
-}
-
-/// A challenge with a server's certificates, which waits for a reply.
-struct TrustChallenge: Sendable {
-    /// The credential for an accepted server.
-    let credential: URLCredential
-    let complete: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-
-    func reply(_ reply: Exchange.Machine.TrustReply) {
-        switch reply {
-        case .performDefaultHandling: complete(.performDefaultHandling, nil)
-        case .accept: complete(.useCredential, credential)
-        case .cancel: complete(.cancelAuthenticationChallenge, nil)
-        }
     }
 }

@@ -10,16 +10,16 @@ final class ExchangeTable: Sendable {
 
     private struct State {
         var isClosed = false
-        var exchanges: [Key: Exchange] = [:]
+        var exchanges: [Key: SessionExchange] = [:]
     }
 
     private let state = Mutex(State())
 
     var count: Int { state.withLock(\.exchanges.count) }
-    subscript(_ key: Key) -> Exchange? { state.withLock { $0.exchanges[key] } }
+    subscript(_ key: Key) -> SessionExchange? { state.withLock { $0.exchanges[key] } }
 
     /// Returns false after ``close()``. Then the exchange is not added.
-    func add(_ exchange: Exchange, for key: Key) -> Bool {
+    func add(_ exchange: SessionExchange, for key: Key) -> Bool {
         state.withLock { state in
             if !state.isClosed { state.exchanges[key] = exchange }
             return !state.isClosed
@@ -33,7 +33,7 @@ final class ExchangeTable: Sendable {
     }
 
     /// Refuses further exchanges. Returns the exchanges in progress, which stay in the table until they end.
-    func close() -> [Exchange] {
+    func close() -> [SessionExchange] {
         state.withLock { state in
             state.isClosed = true
             return Array(state.exchanges.values)

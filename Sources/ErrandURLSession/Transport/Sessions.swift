@@ -80,19 +80,12 @@ final class Sessions: Sendable {
         urlRequest.timeoutInterval = configuration.timeoutIntervalForRequest
         PlatformSettings.limit(&urlRequest, to: request.options.networkAccess)
         let upload = attachBody(of: request, to: &urlRequest)
-        var rules = Exchange.Machine.Rules(for: request, tls)
-        if runConfigure(on: &urlRequest) { rules.notes = [.requestChanged] }
-        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: urlRequest.url)
-        rules.reportsSentBytes = urlRequest.httpBody?.isEmpty == false || upload != nil && request.body.length ?? 0 > 0
-        let ownsSession =
-            rules.needsOwnSession
-            || SessionAbilities.current.needsOwnSession(
-                urlRequest.httpMethod ?? "GET",
-                body: upload != nil ? .stream : urlRequest.httpBody?.isEmpty == false ? .inMemory : .none)
+        let isChanged = runConfigure(on: &urlRequest)
+        let plan = SessionPlan(for: request, sending: urlRequest, hasStream: upload != nil, isChanged: isChanged, tls: tls)
         if let upload { urlRequest.httpBodyStream = upload.open() }
         let created: (Open, URLSessionDataTask)?
         do {
-            created = try await task(for: urlRequest, of: request, inOwnSession: ownsSession)
+            created = try await task(for: urlRequest, of: request, inOwnSession: plan.ownsSession)
         } catch {
             upload?.stop()
             throw error
@@ -102,11 +95,11 @@ final class Sessions: Sendable {
             throw TransportError(.shutDown, phase: .request, request: request, delivery: .notSent)
         }
         let driver = TaskDriver(task, delegateQueue: open.session.delegateQueue)
-        let exchange = Exchange(request, rules: rules, upload: upload, traffic: open.traffic) {
+        let exchange = SessionExchange(request, rules: plan.rules, upload: upload, traffic: open.traffic) {
             // A session keeps a task that was never started, unless the task is cancelled.
             driver.cancelUnlessStarted()
             open.delegate.remove(task.taskIdentifier)
-            if ownsSession { open.session.finishTasksAndInvalidate() }
+            if plan.ownsSession { open.session.finishTasksAndInvalidate() }
         }
         if !open.delegate.add(exchange, for: task.taskIdentifier) { exchange.shutDown() }
         upload?.start(for: exchange)
@@ -214,30 +207,6 @@ final class Sessions: Sendable {
     deinit {
         Self.invalidate(state.withLock { [$0.shared, $0.waiting] })
     }
-}
-
-extension Exchange.Machine.Rules {
-    init(for request: Request, _ tls: SessionTLS = .system) {
-        self.init(
-            canSuspend: SessionAbilities.current.canSuspend, requestLength: request.body.length,
-            canRestartBody: request.body.replay.canRestart,
-            mayRepeatSentBody: request.method.isIdempotent, checksServerTrust: tls.trust.isNeeded,
-            isUncheckedServer: request.origin.map { tls.trust.uncheckedHosts.contains($0.host) } ?? false,
-            hasClientCertificate: tls.clientCredential != nil)
-    }
-
-    /// Returns the server about whose certificates a request decides. `nil` if the request has no closure, or if the URL has no TLS.
-    ///
-    /// - Parameter url: the URL of the session's request. The closure `configure` of the transport may have changed the URL.
-    static func decidedServer(of request: Request, at url: URL?) -> Origin? {
-        guard request.options.onServerTrust != nil else { return nil }
-        let origin = url.flatMap { try? HTTPURL($0).origin } ?? request.origin
-        return origin?.scheme == "https" ? origin : nil
-    }
-
-    /// Whether the task needs a session of its own. A session shares its connections between its tasks, and reports the certificates only
-    /// once for each connection.
-    var needsOwnSession: Bool { decidedServer != nil }
 }
 
 extension RequestPriority {

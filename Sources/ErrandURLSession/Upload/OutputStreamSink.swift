@@ -26,7 +26,7 @@ final class OutputStreamSink: UploadSink {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             queue.async { [self] in
                 let isWritten = !isStopped.load(ordering: .acquiring) && stream.write(chunk)
-                continuation.resume(with: isWritten ? .success(()) : .failure(UploadSinkClosed()))
+                continuation.resume(with: isWritten ? .success(()) : .failure(UploadSinkClosedError()))
             }
         }
     }

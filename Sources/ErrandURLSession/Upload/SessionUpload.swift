@@ -11,7 +11,7 @@ final class SessionUpload: Sendable {
         var pump: Task<Void, Never>?
         var sink: (any UploadSink)?
         /// The exchange that is notified of the end and of a failure. Before there is an exchange, the body is not read.
-        weak var exchange: Exchange?
+        weak var exchange: SessionExchange?
     }
 
     private let body: RequestBody
@@ -26,7 +26,7 @@ final class SessionUpload: Sendable {
     }
 
     /// Sets the exchange that is notified of the end and of a failure, and begins to read the body.
-    func start(for exchange: Exchange) {
+    func start(for exchange: SessionExchange) {
         state.withLock { state in
             state.exchange = exchange
             if let sink = state.sink, state.pump == nil { state.pump = pump(into: sink) }
@@ -76,13 +76,13 @@ final class SessionUpload: Sendable {
                 sink.finish()
             } catch {
                 // This task is cancelled if the exchange has ended. If the sink is closed, the session ends the exchange.
-                if !Task.isCancelled, !(error is UploadSinkClosed) { self?.exchange?.failBody(error) }
+                if !Task.isCancelled, !(error is UploadSinkClosedError) { self?.exchange?.failBody(error) }
                 sink.stop()
             }
         }
     }
 
-    private var exchange: Exchange? { state.withLock(\.exchange) }
+    private var exchange: SessionExchange? { state.withLock(\.exchange) }
 }
 
 /// A sink that counts the bytes of a body.
@@ -105,18 +105,3 @@ private final class Counted: Sendable {
     var value: Int64 { bytes.load(ordering: .relaxed) }
     func add(_ count: Int64) { bytes.wrappingAdd(count, ordering: .relaxed) }
 }
-
-/// The writing side of a stream that a session reads.
-protocol UploadSink: Sendable {
-    /// Writes a chunk. Returns when the session has accepted the chunk.
-    ///
-    /// - Throws: ``UploadSinkClosed`` if the session no longer reads the stream.
-    func write(_ chunk: Data) async throws
-    /// Ends a complete body.
-    func finish()
-    /// Ends an incomplete body. The session must already be cancelled, or the sink must be able to report a failure to the session.
-    func stop()
-}
-
-/// The error for a stream that the session no longer reads. The session reports the reason.
-struct UploadSinkClosed: Error {}

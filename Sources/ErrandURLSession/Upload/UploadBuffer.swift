@@ -29,7 +29,7 @@ final class UploadBuffer: UploadSink {
 
     /// Writes a chunk. Returns when the chunk was read.
     ///
-    /// - Throws: ``UploadSinkClosed`` if the buffer was stopped.
+    /// - Throws: ``UploadSinkClosedError`` if the buffer was stopped.
     func write(_ chunk: Data) async throws {
         guard !chunk.isEmpty else { return }
         try await withCheckedThrowingContinuation { continuation in
@@ -39,7 +39,7 @@ final class UploadBuffer: UploadSink {
                 defer { state.isReaderWaiting = false }
                 return (false, state.isReaderWaiting)
             }
-            if isOver { return continuation.resume(throwing: UploadSinkClosed()) }
+            if isOver { return continuation.resume(throwing: UploadSinkClosedError()) }
             if mustWake { wakeUp.signal() }
         }
     }
@@ -56,7 +56,7 @@ final class UploadBuffer: UploadSink {
             defer { state.isReaderWaiting = false }
             return (state.writer.take(), state.isReaderWaiting)
         }
-        writer?.resume(throwing: UploadSinkClosed())
+        writer?.resume(throwing: UploadSinkClosedError())
         if mustWake { wakeUp.signal() }
     }
 

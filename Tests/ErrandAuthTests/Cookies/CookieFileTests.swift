@@ -42,11 +42,11 @@ extension Cookie {
 
     @Test func theJSONOfCookiesIsReadAsTheSameCookies() throws {
         let data = CookieFile.json(of: Self.cookies)
-        let read = try CookieFile.cookies(fromJSON: data)
+        let read = try CookieFile.json(parsing: data)
         #expect(read == Self.cookies)
         #expect(read.map { Array($0.value.utf8) } == Self.cookies.map { Array($0.value.utf8) })
         #expect(CookieFile.json(of: read) == data && CookieFile.json(of: Self.cookies) == data)
-        #expect(try CookieFile.cookies(fromJSON: CookieFile.json(of: [])) == [])
+        #expect(try CookieFile.json(parsing: CookieFile.json(of: [])) == [])
     }
 
     @Test func theFormIsThatOfTheDocumentation() {
@@ -88,31 +88,31 @@ extension Cookie {
 
     @Test(arguments: invalid.indices) func anInvalidFileIsAnErrorByName(_ index: Int) {
         let (text, code) = Self.invalid[index]
-        #expect(throws: CookieFileError(code)) { try CookieFile.cookies(fromJSON: Data(text.utf8)) }
+        #expect(throws: CookieFileError(code)) { try CookieFile.json(parsing: Data(text.utf8)) }
     }
 
     @Test func unknownMembersAndMissingOptionalMembersAreAccepted() throws {
         let text = Self.json(Self.record.replacing("\"expires\":2,", with: "\"partition\":\"x\",\"sameSite\":null,"))
-        let cookie = try #require(try CookieFile.cookies(fromJSON: Data(text.utf8)).first)
+        let cookie = try #require(try CookieFile.json(parsing: Data(text.utf8)).first)
         #expect(cookie.expires == nil && cookie.sameSite == nil && cookie.created == HTTPDate(secondsSinceEpoch: 1))
     }
 
     @Test func datesOutsideOfFourDigitYearsAreCut() throws {
-        let read = try CookieFile.cookies(fromJSON: CookieFile.json(of: [.sample("a", expires: .max, created: .min)]))
+        let read = try CookieFile.json(parsing: CookieFile.json(of: [.sample("a", expires: .max, created: .min)]))
         #expect(read.first?.expires == HTTPDate(secondsSinceEpoch: 253_402_300_799))
         #expect(read.first?.created == HTTPDate(secondsSinceEpoch: -62_135_596_800))
     }
 
     @Test func aTooLargeFileIsNotRead() {
         let data = Data(count: CookieFile.limitBytes + 1)
-        #expect(throws: CookieFileError(.tooLarge)) { try CookieFile.cookies(fromJSON: data) }
+        #expect(throws: CookieFileError(.tooLarge)) { try CookieFile.json(parsing: data) }
         #expect(throws: CookieFileError(.tooLarge)) { try CookieFile.netscape(parsing: data, at: cookieTestTime.date) }
     }
 
     // MARK: Netscape
 
     @Test func aNetscapeFileKeepsEverythingThatTheFormatHas() throws {
-        let text = CookieFile.netscapeText(of: Self.cookies)
+        let text = CookieFile.netscape(of: Self.cookies)
         let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime.date)
         #expect(file.problems.isEmpty && file.problemCount == 0)
         let expected = Self.cookies.filter { !["", "tab", "quote"].contains($0.name) }.map { cookie in
@@ -121,19 +121,19 @@ extension Cookie {
                 expires: cookie.expires, isSecure: cookie.isSecure, isHTTPOnly: cookie.isHTTPOnly, created: cookieTestTime)
         }
         #expect(file.cookies == expected)
-        #expect(Self.cookies.filter { !CookieFile.isNetscape($0) }.map(\.name) == ["", "tab", "quote"])
+        #expect(Self.cookies.filter { !CookieFile.hasNetscapeForm($0) }.map(\.name) == ["", "tab", "quote"])
     }
 
     @Test func aJarTakesTheCookiesOfAFileAndRefusesPublicSuffixes() throws {
         let text = ".shop.example\tTRUE\t/\tTRUE\t0\ta\t1\n.co.uk\tTRUE\t/\tTRUE\t0\tb\t1\n.github.io\tTRUE\t/\tTRUE\t0\tc\t1\n"
         let file = try CookieFile.netscape(parsing: Data(text.utf8), at: cookieTestTime.date)
         let jar = CookieJar(now: { cookieTestTime.date })
-        var refused: [CookieRefusal] = []
+        var refused: [CookieRefusedError] = []
         for cookie in file.cookies {
-            do throws(CookieRefusal) { try jar.set(cookie) } catch { refused.append(error) }
+            do throws(CookieRefusedError) { try jar.set(cookie) } catch { refused.append(error) }
         }
         #expect(refused.map(\.name) == ["b", "c"] && refused.allSatisfy { $0.code == .publicSuffix })
-        #expect(CookieFile.netscapeText(of: jar.cookies).hasSuffix(".shop.example\tTRUE\t/\tTRUE\t0\ta\t1\n"))
+        #expect(CookieFile.netscape(of: jar.cookies).hasSuffix(".shop.example\tTRUE\t/\tTRUE\t0\ta\t1\n"))
     }
 
     @Test func anInvalidLineIsReportedWithoutItsContent() throws {

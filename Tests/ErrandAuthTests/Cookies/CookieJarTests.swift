@@ -66,7 +66,7 @@ import Testing
         let refusal = try jar.refusal("a=b; Domain=\(domain)", from: url)
         #expect(refusal == .publicSuffix)
         let cookie = Cookie(name: "a", value: "b", domain: "github.io", isHostOnly: false, created: date.now)
-        #expect(throws: CookieRefusal(.publicSuffix, "a")) { try jar.set(cookie) }
+        #expect(throws: CookieRefusedError(.publicSuffix, "a")) { try jar.set(cookie) }
         #expect(jar.count == 0)
     }
 
@@ -155,8 +155,8 @@ import Testing
         arguments: [
             ("https://a.example/", nil), ("http://localhost:8080/", nil), ("http://127.0.0.1/", nil), ("http://[::1]/", nil),
             ("http://x.localhost/", nil), ("http://a.example/", .insecureOrigin), ("http://localhost.example/", .insecureOrigin),
-        ] as [(String, CookieRefusal.Code?)])
-    func aSecureCookieNeedsASecureOrigin(_ url: String, _ expected: CookieRefusal.Code?) throws {
+        ] as [(String, CookieRefusedError.Code?)])
+    func aSecureCookieNeedsASecureOrigin(_ url: String, _ expected: CookieRefusedError.Code?) throws {
         let jar = jar()
         let refusal = try jar.refusal("a=b; Secure", from: url)
         #expect(refusal == expected)
@@ -196,8 +196,8 @@ import Testing
             ("__Host-a=b; Secure; Path=/; Domain=www.a.example", .prefix), ("__Host-a=b; Secure; Path=/; Domain=", nil),
             ("__Secure-a", .prefix), ("=__Host-a=b; Secure; Path=/", .prefix), ("__hOST-", .prefix), ("=__SECURE-=x; Secure", .prefix),
             ("_Secure-a=b", nil), ("a=__Host-b", nil), ("__Host", nil),
-        ] as [(String, CookieRefusal.Code?)])
-    func prefixesRequireAttributes(_ field: String, _ expected: CookieRefusal.Code?) throws {
+        ] as [(String, CookieRefusedError.Code?)])
+    func prefixesRequireAttributes(_ field: String, _ expected: CookieRefusedError.Code?) throws {
         let refusal = try jar().refusal(field, from: "https://www.a.example/file")
         #expect(refusal == expected)
     }
@@ -206,8 +206,8 @@ import Testing
         arguments: [
             ("a=b; SameSite=None; Secure", nil), ("a=b; SameSite=None", .sameSiteNeedsSecure), ("a=b; SameSite=Lax", nil),
             ("a=b; SameSite=x", nil),
-        ] as [(String, CookieRefusal.Code?)])
-    func sameSiteNoneNeedsSecure(_ field: String, _ expected: CookieRefusal.Code?) throws {
+        ] as [(String, CookieRefusedError.Code?)])
+    func sameSiteNoneNeedsSecure(_ field: String, _ expected: CookieRefusedError.Code?) throws {
         let refusal = try jar().refusal(field)
         #expect(refusal == expected)
     }
@@ -227,7 +227,7 @@ import Testing
         }
         #expect(fields == ["a=1; b=2; c=3", "b=2; c=3", "b=2; c=3", "c=3"])
         #expect(jar.cookies.map(\.name) == ["c"])
-        jar.removeSession()
+        jar.removeSessionCookies()
         #expect(jar.cookies.isEmpty)
     }
 
@@ -277,7 +277,7 @@ import Testing
         Cookie(name: "a", value: "b", domain: "a.example", path: "/x;y", created: now),
     ])
     func anInvalidCookieOfTheAppIsRefused(_ cookie: Cookie) {
-        #expect(throws: CookieRefusal(.invalid, cookie.name)) { try jar().set(cookie) }
+        #expect(throws: CookieRefusedError(.invalid, cookie.name)) { try jar().set(cookie) }
     }
 
     private static let now = HTTPDate(secondsSinceEpoch: 0)
@@ -289,7 +289,7 @@ import Testing
             Cookie(name: "n", value: "", domain: "a.example", path: "/" + long.prefix(1_024), created: Self.now),
             Cookie(name: "n", value: "", domain: String(long.prefix(1_025)), created: Self.now),
         ] {
-            #expect(throws: CookieRefusal(.tooManyOctets, "n")) { try jar().set(cookie) }
+            #expect(throws: CookieRefusedError(.tooManyOctets, "n")) { try jar().set(cookie) }
         }
     }
 
@@ -332,7 +332,8 @@ import Testing
             cookie.description
                 == "sid; Host=www.a.example; Path=/; Secure; HttpOnly; SameSite=Lax; Expires=Fri, 01 Jan 2010 00:01:00 GMT")
         #expect(
-            jar.description == "cookie jar, 1 cookie" && CookieRefusal(.prefix, "x").description.hasPrefix("the cookie 'x' was refused: "))
+            jar.description == "cookie jar, 1 cookie"
+                && CookieRefusedError(.prefix, "x").description.hasPrefix("the cookie 'x' was refused: "))
         for value in [cookie, jar, CookiesMiddleware(jar), jar.cookies, StubTransport().cookies(jar)] as [any Sendable] {
             var dumped = ""
             dump(value, to: &dumped)

@@ -77,14 +77,14 @@ import Testing
     }
 
     @Test func expiredCookiesAreEvictedFirst() {
-        var table = CookieTable(limits: CookieJar.Limits(hostCount: 3), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(domainCount: 3), hasStore: false)
         let first = fill(&table, [cookie("1", isSecure: false), cookie("2", expires: 2_000), cookie("3", expires: 3_000)])
         let second = fill(&table, [cookie("4", expires: 9_000)], at: HTTPDate(secondsSinceEpoch: 2_500))
         #expect(first + second == [true, true, true, true] && names(table) == ["1", "3", "4"])
     }
 
     @Test func cookiesWithoutSecureAreEvictedBeforeSecureCookies() {
-        var table = CookieTable(limits: CookieJar.Limits(hostCount: 3), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(domainCount: 3), hasStore: false)
         let hasRoom = fill(
             &table,
             [
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func theLeastRecentlyUsedCookieIsEvicted() throws {
-        var table = CookieTable(limits: CookieJar.Limits(hostCount: 3, totalCount: 4), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(domainCount: 3, totalCount: 4), hasStore: false)
         var hasRoom = fill(&table, [cookie("1"), cookie("2"), cookie("3")])
         table.use(try #require(table.index(of: cookie("1").key)))
         hasRoom += fill(&table, [cookie("4")])
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func aCookieThatIsReplacedTakesNoSecondPlace() {
-        var table = CookieTable(limits: CookieJar.Limits(hostCount: 2), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(domainCount: 2), hasStore: false)
         let hasRoom = fill(&table, [cookie("1"), cookie("2"), cookie("1", value: "y"), cookie("3")])
         #expect(hasRoom.allSatisfy(\.self) && names(table) == ["1", "3"] && table.count == 2)
     }
@@ -150,7 +150,7 @@ import Testing
     @Test func aSearchReadsTheCookiesOfItsHostAlone() throws {
         let url = try HTTPURL("https://www.a.example/x")
         let growth = growth(of: 300) { count in
-            var table = CookieTable(limits: CookieJar.Limits(hostCount: .max, siteCount: .max, totalCount: .max), hasStore: false)
+            var table = CookieTable(limits: CookieJar.Limits(domainCount: .max, siteCount: .max, totalCount: .max), hasStore: false)
             for number in 0..<count { _ = table.set(cookie("\(number)", "h\(number).a.example"), at: now) }
             _ = table.set(cookie("a", "www.a.example"), at: now)
             return table

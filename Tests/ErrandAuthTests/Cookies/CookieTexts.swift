@@ -3,12 +3,12 @@ import Errand
 
 extension CookieJar {
     /// Stores the cookie of a field, and returns why it was refused; `nil` if it was stored.
-    func refusal(_ field: String, from url: String = "https://www.a.example/dir/file") throws -> CookieRefusal.Code? {
+    func refusal(_ field: String, from url: String = "https://www.a.example/dir/file") throws -> CookieRefusedError.Code? {
         guard let cookie = SetCookie(field) else { return .invalid }
         do {
             try set(cookie, from: HTTPURL(url))
             return nil
-        } catch let refusal as CookieRefusal {
+        } catch let refusal as CookieRefusedError {
             return refusal.code
         }
     }

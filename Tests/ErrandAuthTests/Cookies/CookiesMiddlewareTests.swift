@@ -270,7 +270,7 @@ import Testing
             ({ $0.removeAll() }, 0), ({ $0.removeAll(ofSite: try HTTPURL("https://b.a.example/")) }, 0),
             ({ try await $0.forget(CredentialIdentity(scheme: "own", "1")) }, 0),
             ({ $0.removeAll(ofSite: try HTTPURL("https://b.example/")) }, 1),
-            ({ $0.removeSession() }, 1),
+            ({ $0.removeSessionCookies() }, 1),
         ]
         for (remove, count) in ways {
             let jar = CookieJar()

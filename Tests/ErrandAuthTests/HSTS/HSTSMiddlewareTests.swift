@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HSTSMiddlewareTests {
     private static let field = "max-age=600; includeSubDomains"
 
-    private func hosts(_ names: String...) throws -> HSTSHosts { HSTSHosts(preloaded: try names.map { try HSTSHost($0) }) }
+    private func hosts(_ names: String...) throws -> HSTSList { HSTSList(preloaded: try names.map { try HSTSHost($0) }) }
 
     private func ok(_ headers: HTTPFields = HTTPFields()) -> StubTransport {
         StubTransport(Stub().responds(.status(.ok, headers: headers), repeatingLast: true))
@@ -82,7 +82,7 @@ import Testing
 
     @Test func anOptionReplacesTheList() async throws {
         let stub = ok([.strictTransportSecurity: Self.field])
-        let (list, own) = (HSTSHosts(), try hosts("a.example"))
+        let (list, own) = (HSTSList(), try hosts("a.example"))
         var request = try Request(.get, url: "http://a.example/")
         request.options.hsts = .use(own)
         _ = try await stub.hsts(list).send(request)
@@ -93,7 +93,7 @@ import Testing
 
     @Test func aHostIsKnownAfterItsFirstResponse() async throws {
         let stub = ok([.strictTransportSecurity: Self.field])
-        let list = HSTSHosts()
+        let list = HSTSList()
         let stack = stub.hsts(list)
         // A response by http is ignored.
         _ = try await stack.send(Request(.get, url: "http://a.example/1"))
@@ -106,14 +106,14 @@ import Testing
     }
 
     @Test(arguments: [301, 401, 404, 500]) func aResponseWithAnyStatusCounts(status: Int) async throws {
-        let list = HSTSHosts()
+        let list = HSTSList()
         let stub = StubTransport(Stub().responds(.status(.init(code: status), headers: [.strictTransportSecurity: Self.field])))
         _ = try await stub.hsts(list).send(Request(.get, url: "https://a.example/"))
         #expect(list.names == [".a.example"])
     }
 
     @Test func anUnverifiedServerIsIgnored() async throws {
-        let list = HSTSHosts()
+        let list = HSTSList()
         let stack = ok([.strictTransportSecurity: Self.field])
             .transformResponse { $0.metadata.serverIsUnverified = true }.hsts(list)
         _ = try await stack.send(Request(.get, url: "https://a.example/"))
@@ -212,7 +212,7 @@ import Testing
             Stub().matching("second") { $0.path == "/1" }.responds(
                 .status(.found, headers: [.location: "http://a.example/2", .strictTransportSecurity: Self.field])),
             Stub().responds(.status(.ok)))
-        let stack = stub.hsts(HSTSHosts()).redirect(RedirectPolicy(allowsDowngrade: false))
+        let stack = stub.hsts(HSTSList()).redirect(RedirectPolicy(allowsDowngrade: false))
         let response = try await stack.send(Request(.get, url: "http://a.example/0"))
         #expect(response.request.url?.description == "https://a.example/2" && stub.requests.count == 3)
         #expect(response.metadata.redirects.map(\.reason) == [.redirect, .redirect, .hsts])
@@ -224,7 +224,7 @@ import Testing
         let gate = Watched(false)
         let store = RecordingHSTSStore([try HSTSHost("a.example")]) { try await gate.wait { $0 } }
         let stub = ok()
-        let stack = stub.hsts(HSTSHosts(store: store))
+        let stack = stub.hsts(HSTSList(store: store))
         // A request by https needs no list.
         _ = try await stack.send(Request(.get, url: "https://b.example/"))
         #expect(store.state.value.loads == 0)
@@ -241,7 +241,7 @@ import Testing
         let folder = try TestFolder("hsts")
         try folder.write("no list", to: "hsts.txt")
         let sink = RecordingEventSink()
-        let hosts = HSTSHosts(preloaded: [try HSTSHost("a.example")], store: FileHSTSStore(atPath: folder.file("hsts.txt")))
+        let hosts = HSTSList(preloaded: [try HSTSHost("a.example")], store: FileHSTSStore(atPath: folder.file("hsts.txt")))
         let stack = ok().hsts(hosts).events(to: sink)
         let response = try await stack.send(Request(.get, url: "http://a.example/"))
         #expect(response.request.url?.scheme == "https")
@@ -253,7 +253,7 @@ import Testing
 
     @Test func aFailedWriteIsAnEventOfTheNextCall() async throws {
         let sink = RecordingEventSink()
-        let hosts = HSTSHosts(store: RecordingHSTSStore(failure: TestError("top s3cret")))
+        let hosts = HSTSList(store: RecordingHSTSStore(failure: TestError("top s3cret")))
         let stack = ok([.strictTransportSecurity: Self.field]).hsts(hosts)
         _ = try await stack.send(Request(.get, url: "https://a.example/"))
         await #expect(throws: TestError.self) { try await hosts.save() }
@@ -268,7 +268,7 @@ import Testing
         defer { gate.change { $0 = true } }
         let store = RecordingHSTSStore { try await gate.wait { $0 } }
         let stub = ok()
-        let stack = stub.hsts(HSTSHosts(store: store)).timeout(.seconds(5), clock: clock)
+        let stack = stub.hsts(HSTSList(store: store)).timeout(.seconds(5), clock: clock)
         async let call = stack.send(Request(.get, url: "http://a.example/"))
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(5))

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HSTSStoreTests {
     private let date = ManualDate(1_800_000_000)
 
-    private func hosts(_ store: any HSTSStore) -> HSTSHosts { HSTSHosts(store: store) { [date] in date.date } }
+    private func hosts(_ store: any HSTSStore) -> HSTSList { HSTSList(store: store) { [date] in date.date } }
 
     private func file(_ folder: TestFolder) -> FileHSTSStore {
         FileHSTSStore(atPath: folder.file("hsts.txt")) { [date] in date.date }
@@ -126,7 +126,7 @@ import Testing
 
     @Test func allHostsAreRemovedHereAndInTheStore() async throws {
         let store = RecordingHSTSStore([try host("a.example", noted: -10)])
-        let hosts = HSTSHosts(preloaded: [try HSTSHost("c.example")], store: store) { [date] in date.date }
+        let hosts = HSTSList(preloaded: [try HSTSHost("c.example")], store: store) { [date] in date.date }
         try hosts.note("max-age=60", from: "https://b.example/")
         try await hosts.removeAll()
         #expect(hosts.names == [".c.example"] && store.state.value.hosts.allSatisfy(\.isRemoved) && store.state.value.hosts.count == 2)
@@ -154,7 +154,7 @@ import Testing
         let hosts = hosts(RecordingHSTSStore(many))
         try hosts.note("max-age=60", from: "https://first.example/")
         try await hosts.load()
-        #expect(hosts.hosts.count == HSTSHosts.limit && hosts.demandsHTTPS("http://first.example"))
+        #expect(hosts.hosts.count == HSTSList.limit && hosts.demandsHTTPS("http://first.example"))
         #expect(!hosts.demandsHTTPS("http://h500.example") && hosts.demandsHTTPS("http://h501.example"))
         // The oldest note of the store is dropped first.
         try hosts.note("max-age=60", from: "https://second.example/")
@@ -291,7 +291,7 @@ import Testing
     @Test func theFileKeepsTheLatestNotes() throws {
         let many = try (0..<1_200).map { try host("h\($0).example", noted: Int64($0) - 2_000) }
         let merged = HSTSFile.merged(many, with: [try host("new.example")], at: date.now)
-        #expect(merged.count == HSTSHosts.limit && merged.contains { $0.name == "new.example" })
+        #expect(merged.count == HSTSList.limit && merged.contains { $0.name == "new.example" })
         #expect(merged.map(\.name) == merged.map(\.name).sorted() && !merged.contains { $0.name == "h200.example" })
         #expect(HSTSFile.merged([try host("a.example", expires: -1, noted: -3_601)], with: [], at: date.now) == [])
         #expect(HSTSFile.merged([try host("a.example", expires: -1, noted: -3_600)], with: [], at: date.now).count == 1)
@@ -303,7 +303,7 @@ import Testing
     func curlReadsTheFileAndItsFileIsRead() async throws {
         let folder = try TestFolder("hsts")
         let store = FileHSTSStore(atPath: folder.file("hsts.txt"))
-        let hosts = HSTSHosts(store: store)
+        let hosts = HSTSList(store: store)
         try hosts.note("max-age=6000; includeSubDomains", from: "https://a.invalid/")
         try await hosts.save()
         // curl changes the URL, and fails to find the host.

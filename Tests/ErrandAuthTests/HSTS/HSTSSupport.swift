@@ -4,6 +4,8 @@ import Foundation
 import Synchronization
 import TestSupport
 
+@testable import ErrandAuth
+
 /// Keeps hosts as `FileHSTSStore` does, records its calls, and fails as long as the test says.
 final class RecordingHSTSStore: HSTSStore {
     struct State: Sendable {
@@ -43,7 +45,7 @@ final class RecordingHSTSStore: HSTSStore {
     }
 }
 
-extension HSTSHosts {
+extension HSTSList {
     /// Notes the field of a response of `url`.
     func note(_ value: String, from url: String, _ change: (inout Response) -> Void = { _ in }) throws {
         var response = Response(

@@ -1,6 +1,7 @@
 #if Auth
 import Crypto
 import Errand
+import ErrandFormats
 import ErrandTesting
 import Foundation
 import Synchronization
@@ -258,7 +259,7 @@ import _CryptoExtras
             "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9"
             + ".eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
         let signature = try await JWTSigner.hs256(secret: secret).sign(Data(input.utf8))
-        #expect(base64URL(signature) == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+        #expect(Base64.encodeForURLs(signature) == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
     }
 
     @Test(arguments: [(-5, 1), (0, 1), (90, 90), (86_400, 3_600)]) func theLifeOfAnAssertionIsBounded(seconds: Int, expected: Int)

@@ -277,17 +277,17 @@ struct Scenario: Sendable, CustomTestStringConvertible {
             name: "authenticate, three in the middle of a refresh", stub: guarded("1"),
             expected: "200 onetwothree 200 onetwothree 200 onetwothree", lateJobs: 40, endsLater: true, calls: 3
         ) { $0.stub.authenticate(.bearer(refreshing()), clock: $0.stillClock) },
-        Scenario(name: "hsts") { $0.stub.hsts(HSTSHosts()) },
+        Scenario(name: "hsts") { $0.stub.hsts(HSTSList()) },
         Scenario(name: "hsts, with a list to load", url: "http://a.example/x", lateJobs: 40, endsLater: true) {
-            $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore()))
+            $0.stub.hsts(HSTSList(store: YieldingHSTSStore()))
         },
         Scenario(name: "hsts, with a list to load under a deadline", url: "http://a.example/x", lateJobs: 40, endsLater: true) {
-            $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore())).timeout(.seconds(60), clock: $0.stillClock)
+            $0.stub.hsts(HSTSList(store: YieldingHSTSStore())).timeout(.seconds(60), clock: $0.stillClock)
         },
         Scenario(
             name: "hsts, with a list to write", stub: Stub().responds(pieces(headers: [.strictTransportSecurity: "max-age=9"])),
             lateJobs: 40, endsLater: true
-        ) { $0.stub.hsts(HSTSHosts(store: YieldingHSTSStore())) },
+        ) { $0.stub.hsts(HSTSList(store: YieldingHSTSStore())) },
         Scenario(name: "cookies", stub: Stub().responds(pieces(headers: [.setCookie: "a=b"]))) { $0.stub.cookies(CookieJar()) },
         Scenario(name: "cookies, with a store to load", endsLater: true) {
             $0.stub.cookies(CookieJar(store: YieldingCookieStore()))
@@ -323,7 +323,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
                 TransformMiddleware.request { _ in await Task.yield() }
                 DelayMiddleware(by: .milliseconds(1), clock: clock)
                 CookiesMiddleware(CookieJar())
-                HSTSMiddleware(HSTSHosts())
+                HSTSMiddleware(HSTSList())
                 RedirectMiddleware()
                 RetryMiddleware(clock: clock, random: { 0.5 })
                 ValidateMiddleware([again(on: .unauthorized, .retry(.constant(.seconds(1)), atMost: 1))], clock: clock)

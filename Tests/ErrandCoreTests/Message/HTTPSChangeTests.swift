@@ -7,7 +7,7 @@ import Testing
 
 /// The change of a request from `http` to `https` of the same host.
 @Suite(.timeLimit(.minutes(5))) struct HTTPSChangeTests {
-    private struct StubHosts: HTTPSHosts {
+    private struct StubHosts: HTTPSDemands {
         let names: Set<String>
         func demandsHTTPS(_ origin: Origin) -> Bool { names.contains(origin.host) }
     }
@@ -37,7 +37,7 @@ import Testing
     @Test func aRequestWithoutAnOriginStaysUnchanged() throws {
         var request = try Request(.get, "/x")
         try request.changeToHTTPS()
-        #expect(request.head.scheme == nil && request.originBeforeHTTPS == nil && request.recordOfHTTPS == nil)
+        #expect(request.head.scheme == nil && request.originBeforeHTTPS == nil && request.httpsRecord == nil)
     }
 
     @Test func aURLThatBecomesTooLongIsAnError() throws {
@@ -60,11 +60,11 @@ import Testing
 
     @Test func theRecordHasBothURLsWithoutSecrets() throws {
         var request = try Request(.get, url: "http://a.example:80/x?token=s3cret")
-        #expect(request.recordOfHTTPS == nil)
+        #expect(request.httpsRecord == nil)
         try request.changeToHTTPS()
         let record = RedirectRecord(
             status: .temporaryRedirect, from: "http://a.example/x?token=REDACTED", to: "https://a.example/x?token=REDACTED", reason: .hsts)
-        #expect(request.recordOfHTTPS == record && record != RedirectRecord(status: record.status, from: record.from, to: record.to))
+        #expect(request.httpsRecord == record && record != RedirectRecord(status: record.status, from: record.from, to: record.to))
     }
 
     // MARK: Redirects
@@ -92,7 +92,7 @@ import Testing
         #expect(request.origin == "https://a.example")
         try request.move(to: HTTPURL(target), from: request.origin)
         #expect(request.url?.description == sent && request.headers[.authorization] == "s3cret" && !request.options.hasLeftOrigin)
-        #expect((request.recordOfHTTPS != nil) == isChanged)
+        #expect((request.httpsRecord != nil) == isChanged)
     }
 
     @Test(arguments: [
@@ -110,7 +110,7 @@ import Testing
     @Test func theOriginBeforeTheChangeBelongsToItsHost() throws {
         var request = try request("http://a.example/x", sentTo: StubHosts(names: ["a.example"]))
         try request.move(to: HTTPURL("https://a.example/y"), from: request.origin)
-        #expect(request.originBeforeHTTPS == "http://a.example" && request.recordOfHTTPS == nil)
+        #expect(request.originBeforeHTTPS == "http://a.example" && request.httpsRecord == nil)
         try request.move(to: HTTPURL("https://b.example/y"), from: request.origin)
         #expect(request.originBeforeHTTPS == nil)
     }

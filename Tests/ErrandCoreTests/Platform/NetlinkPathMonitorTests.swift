@@ -30,13 +30,13 @@ struct NetlinkPathMonitorTests {
     /// Runs commands, and checks the path after them.
     private func after(_ commands: String, on monitor: NetlinkPathMonitor, _ path: NetworkPath) async throws {
         try namespace.run(commands)
-        await eventually { monitor.current == path }
-        #expect(monitor.current == path, "\(commands)")
+        await eventually { monitor.currentPath == path }
+        #expect(monitor.currentPath == path, "\(commands)")
     }
 
     @Test func thePathFollowsTheLinkTheAddressAndTheRoute() async throws {
         let monitor = try monitor()
-        #expect(monitor.current == .unsatisfied)
+        #expect(monitor.currentPath == .unsatisfied)
         try await after("\(Self.up) && \(Self.address) && \(Self.route)", on: monitor, .wired)
         try await after("ip route del default", on: monitor, .unsatisfied)
         try await after(Self.route, on: monitor, .wired)
@@ -56,8 +56,8 @@ struct NetlinkPathMonitorTests {
         try await after("\(Self.up) && \(Self.address) && \(Self.route)", on: monitor, .wired)
         let before = monitor.readCount
         try namespace.run("ip link set v0 down && ip link set v0 up")
-        await eventually { monitor.readCount > before && monitor.current == .unsatisfied }
-        #expect(monitor.current == .unsatisfied, "the link is up again, and has no route")
+        await eventually { monitor.readCount > before && monitor.currentPath == .unsatisfied }
+        #expect(monitor.currentPath == .unsatisfied, "the link is up again, and has no route")
     }
 
     @Test func ipv6IsEnough() async throws {
@@ -70,7 +70,7 @@ struct NetlinkPathMonitorTests {
     @Test func aRouteToOneNetworkIsEnoughByOption() async throws {
         let (standard, lenient) = (try monitor(), try monitor(requiresDefaultRoute: false))
         try await after("\(Self.up) && \(Self.address) && ip route add 10.0.0.0/8 via 10.9.0.2", on: lenient, .wired)
-        #expect(standard.current == .unsatisfied)
+        #expect(standard.currentPath == .unsatisfied)
     }
 
     @Test func aReaderGetsEachLastingChange() async throws {
@@ -104,12 +104,12 @@ struct NetlinkPathMonitorTests {
             queue.suspend()
             defer { queue.resume() }
             monitor = try self.monitor(receiveBufferBytes: 1, queue: queue)
-            #expect(monitor.current == .wired)
+            #expect(monitor.currentPath == .wired)
             // The first routes fill the buffer, and do not change the path. The kernel drops the only notification that changes the path.
             try namespace.run("for i in $(seq 20); do ip route add 10.1.$i.0/24 via 10.9.0.2; done && ip route del default")
         }
-        await eventually { monitor.current == .unsatisfied }
-        #expect(monitor.current == .unsatisfied && monitor.overrunCount > 0)
+        await eventually { monitor.currentPath == .unsatisfied }
+        #expect(monitor.currentPath == .unsatisfied && monitor.overrunCount > 0)
     }
 
     @Test func theSocketsOfAReleasedMonitorAreClosed() async throws {

@@ -25,7 +25,7 @@ import Testing
             )
             .server("https://a.example")
         #if Auth
-        stack = stack.cookies(CookieJar()).authenticate(.bearer("token")).hsts(HSTSHosts()).sign(with: aws)
+        stack = stack.cookies(CookieJar()).authenticate(.bearer("token")).hsts(HSTSList()).sign(with: aws)
         #endif
         #if Telemetry
         stack = stack.metrics().trace().traceCall().log(to: recordingLogger().0)
@@ -103,7 +103,7 @@ import Testing
             { $0.transformRequest { _ in } },
         ]
         #if Auth
-        modifiers += [{ $0.authenticate(.bearer("token")) }, { $0.hsts(HSTSHosts()) }, { $0.sign(with: Self.aws) }]
+        modifiers += [{ $0.authenticate(.bearer("token")) }, { $0.hsts(HSTSList()) }, { $0.sign(with: Self.aws) }]
         #endif
         #if Telemetry
         modifiers += [{ $0.metrics() }, { $0.trace() }, { $0.traceCall() }, { $0.log(to: recordingLogger().0) }]
@@ -319,7 +319,7 @@ import Testing
             DelayMiddleware(by: .zero), WaitForNetworkMiddleware(upTo: .zero, at: NetworkGate(ScriptedPathMonitor())),
         ]
         #if Auth
-        passing += [AuthenticateMiddleware(.bearer("token")), HSTSMiddleware(HSTSHosts()), CookiesMiddleware(CookieJar())]
+        passing += [AuthenticateMiddleware(.bearer("token")), HSTSMiddleware(HSTSList()), CookiesMiddleware(CookieJar())]
         #endif
         #if Telemetry
         bypassed += [

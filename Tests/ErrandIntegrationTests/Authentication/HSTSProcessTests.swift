@@ -54,15 +54,14 @@ internal import Testing
             return
         }
         let (name, folder) = (words[0], words[1])
-        let hosts = HSTSHosts(store: FileHSTSStore(atPath: folder + "/hsts.txt"))
+        let hosts = HSTSList(store: FileHSTSStore(atPath: folder + "/hsts.txt"))
+        let response = StubResponse.status(.ok, headers: [.strictTransportSecurity: "max-age=86400"])
+        let stack = StubTransport(Stub().responds(response, repeatingLast: true)).hsts(hosts)
         #expect(FileManager.default.createFile(atPath: folder + "/" + name, contents: nil))
         let report = try #require(FileHandle(forWritingAtPath: folder + "/" + name))
         for number in 0..<40 {
             let host = "\(name)-\(number).example"
-            hosts.note(
-                Response(
-                    head: HTTPResponse(status: .ok, headerFields: [.strictTransportSecurity: "max-age=86400"]),
-                    request: try Request(.get, url: "https://\(host)/")))
+            _ = try await stack.send(Request(.get, url: "https://\(host)/"))
             try await hosts.save()
             try report.write(contentsOf: Data((host + "\n").utf8))
         }

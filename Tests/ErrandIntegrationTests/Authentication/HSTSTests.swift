@@ -12,7 +12,7 @@ internal import Testing
 
     /// Runs `body` with a TLS server, and a stack that trusts the server.
     private func withServer(
-        protocols: [MockServer.ApplicationProtocol] = [.http2, .http1_1], _ hosts: HSTSHosts,
+        protocols: [MockServer.ApplicationProtocol] = [.http2, .http1_1], _ hosts: HSTSList,
         _ body: (MockServer, HTTPStack) async throws -> Void
     ) async throws {
         let files = try FileAuthority()
@@ -28,7 +28,7 @@ internal import Testing
 
     @Test(arguments: [[MockServer.ApplicationProtocol.http1_1], [.http2]])
     func aKnownHostIsReachedByTLSAlone(protocols: [MockServer.ApplicationProtocol]) async throws {
-        let hosts = HSTSHosts()
+        let hosts = HSTSList()
         try await withServer(protocols: protocols, hosts) { server, stack in
             server.dispatch { _ in .text("hidden", headers: Self.field) }
             let plain = server.url("/x").replacing("https:", with: "http:")
@@ -49,7 +49,7 @@ internal import Testing
 
     /// A proxy in front of the server takes TLS away, and the app behind it names its own URLs by http.
     @Test func aRedirectToHTTPKeepsTLSAndCredentials() async throws {
-        let hosts = HSTSHosts(preloaded: [try HSTSHost("localhost")])
+        let hosts = HSTSList(preloaded: [try HSTSHost("localhost")])
         try await withServer(hosts) { server, stack in
             let next = server.url("/next").replacing("https:", with: "http:")
             server.dispatch { $0.path == "/start" ? .status(.found, headers: [.location: next]) : .text("next") }
@@ -69,7 +69,7 @@ internal import Testing
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
         defer { server.stop() }
-        let hosts = HSTSHosts(preloaded: [try HSTSHost("localhost")])
+        let hosts = HSTSList(preloaded: [try HSTSHost("localhost")])
         try await withNIO { transport in
             let stack = transport.timeout(.seconds(20)).authenticate(.basic(user: "joe", password: "secret")).hsts(hosts)
             let request = try Request(.post, url: "http://localhost:\(server.port)/private?key=s3cret", body: .text("s3cret"))
@@ -92,7 +92,7 @@ internal import Testing
         }
         defer { proxy.stop() }
         let port = proxy.port
-        let hosts = HSTSHosts(preloaded: [try HSTSHost("a.example")])
+        let hosts = HSTSList(preloaded: [try HSTSHost("a.example")])
         try await withNIO {
             $0.proxy = .byOrigin { origin in
                 chosen.change { $0.append(origin.description) }
@@ -109,7 +109,7 @@ internal import Testing
     }
 
     @Test func aServerWhoseCertificateWasNotCheckedIsNotNoted() async throws {
-        let hosts = HSTSHosts()
+        let hosts = HSTSList()
         let files = try FileAuthority()
         try await withMockServer(.tls(try files.authority.certificate())) { server in
             server.dispatch { _ in .text("x", headers: Self.field) }

@@ -74,7 +74,7 @@ struct CURLCookieTests {
             cookie("shared", domain: "shop.example", isHostOnly: false), cookie("parent", domain: "shop.example"),
             cookie("far", expires: HTTPDate(secondsSinceEpoch: .max)),
         ]
-        let file = try folder.write(CookieFile.netscapeText(of: cookies), to: "own.txt")
+        let file = try folder.write(CookieFile.netscape(of: cookies), to: "own.txt")
         try await withMockServer { server in
             server.dispatch { _ in .text("ok") }
             for (path, host) in [("/", Self.host), ("/deep/er", Self.host), ("/", "other.shop.example"), ("/", "shop.example")] {

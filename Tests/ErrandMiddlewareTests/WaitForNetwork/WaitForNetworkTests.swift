@@ -19,9 +19,9 @@ import Testing
         let network: ScriptedPathMonitor
         let reads: Counter
 
-        var current: NetworkPath {
+        var currentPath: NetworkPath {
             defer { reads.add() }
-            return network.current
+            return network.currentPath
         }
 
         func paths() -> AsyncStream<NetworkPath> { network.paths() }
@@ -314,7 +314,7 @@ import Testing
 
     @Test func aMonitorThatEndsHoldsNoCallBack() async throws {
         struct EndingMonitor: NetworkPathMonitor {
-            var current: NetworkPath { .unsatisfied }
+            var currentPath: NetworkPath { .unsatisfied }
             func paths() -> AsyncStream<NetworkPath> { AsyncStream { $0.finish() } }
         }
         let stack = stub.waitForNetwork(upTo: .seconds(30), monitor: EndingMonitor(), clock: clock)

@@ -35,18 +35,18 @@ final class ScriptedDriver: SessionDriving {
 /// The exchange with real continuations: a checked continuation traps if it is resumed twice.
 @Suite struct ExchangeOrderTests {
     /// A weak reference to an exchange.
-    private struct Weak { weak var exchange: Exchange? }
+    private struct Weak { weak var exchange: SessionExchange? }
 
     private static func head() -> ReceivedHead { ReceivedHead(HTTPResponse(status: .ok), to: .get) }
 
     /// Runs a call, and applies the steps while the call's task runs. Returns a violation.
     private static func run(_ order: [MachineOrderTests.Step]) async throws -> String? {
         let (driver, forgotten) = (ScriptedDriver(), Counter())
-        var rules = Exchange.Machine.Rules()
+        var rules = SessionExchange.Machine.Rules()
         (rules.marks.readAheadBytes, rules.marks.windowBytes) = (5, 5)
         var weak = Weak()
         do {
-            let exchange = Exchange(try Request(.get, url: "http://a.example/"), rules: rules) { forgotten.add() }
+            let exchange = SessionExchange(try Request(.get, url: "http://a.example/"), rules: rules) { forgotten.add() }
             weak.exchange = exchange
             let call = Task {
                 let response = try await exchange.run(on: driver)

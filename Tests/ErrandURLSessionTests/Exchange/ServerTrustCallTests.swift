@@ -25,9 +25,9 @@ internal import FoundationNetworking
 
         func send(_ request: Request) async throws -> Response {
             let driver = ScriptedDriver()
-            var rules = Exchange.Machine.Rules(for: request)
-            rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: nil)
-            let exchange = Exchange(request, rules: rules)
+            var rules = SessionExchange.Machine.Rules(for: request)
+            rules.decidedServer = SessionExchange.Machine.Rules.decidedServer(of: request, at: nil)
+            let exchange = SessionExchange(request, rules: rules)
             async let response = exchange.run(on: driver)
             try await driver.start()
             let trust = ScriptedTrust(refusal: "expired", certificates: [ScriptedTrust.certificate(20)])
@@ -143,9 +143,9 @@ internal import FoundationNetworking
             try await Signal().wait()
             return .acceptWithoutVerification
         }
-        var rules = Exchange.Machine.Rules(for: request)
-        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: nil)
-        let exchange = Exchange(request, rules: rules)
+        var rules = SessionExchange.Machine.Rules(for: request)
+        rules.decidedServer = SessionExchange.Machine.Rules.decidedServer(of: request, at: nil)
+        let exchange = SessionExchange(request, rules: rules)
         let call = Task { try await exchange.run(on: driver) }
         try await driver.start()
         let replies = RecordingList<URLSession.AuthChallengeDisposition>()
@@ -173,9 +173,9 @@ internal import FoundationNetworking
     @Test func aResponseWithoutAChallengeIsRefused() async throws {
         let driver = ScriptedDriver()
         let request = try request { _ in .systemVerdict }
-        var rules = Exchange.Machine.Rules(for: request)
-        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: nil)
-        let exchange = Exchange(request, rules: rules)
+        var rules = SessionExchange.Machine.Rules(for: request)
+        rules.decidedServer = SessionExchange.Machine.Rules.decidedServer(of: request, at: nil)
+        let exchange = SessionExchange(request, rules: rules)
         let call = Task { try await exchange.run(on: driver) }
         try await driver.start()
         #expect(exchange.receive(ReceivedHead(HTTPResponse(status: .ok), to: .get)) == .cancel)

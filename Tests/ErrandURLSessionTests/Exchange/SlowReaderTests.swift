@@ -50,9 +50,9 @@ private final class LateDriver: SessionDriving {
     func aSlowReaderHoldsAtMost4MiB(lateBytes: Int) async throws {
         let chunk = Data(count: 16 * 1024)
         let count = 256 * Self.mebibyte / chunk.count
-        let rules = Exchange.Machine.Rules()
+        let rules = SessionExchange.Machine.Rules()
         let driver = LateDriver(lateBytes: lateBytes)
-        let exchange = Exchange(try Request(.get, url: "http://a.example/"), rules: rules)
+        let exchange = SessionExchange(try Request(.get, url: "http://a.example/"), rules: rules)
         let call = Task { try await exchange.run(on: driver) }
         try await driver.start()
         _ = exchange.receive(ReceivedHead(HTTPResponse(status: .ok), to: .get))

@@ -260,9 +260,9 @@ internal import TestSupport
         #expect(made(.shutDown)?.code == .shutDown && made(.noResponse)?.code == .invalidResponse)
         #expect(made(.invalidHead)?.code == .invalidResponse && made(.chunkBeforeHead)?.code == .invalidResponse)
         #expect(made(.secondHead)?.code == .unsupported)
-        let untrusted = made(.untrustedServer(UntrustedServer(reason: "it has expired")))
+        let untrusted = made(.untrustedServer(UntrustedServerError(reason: "it has expired")))
         #expect(untrusted?.code == .tls && untrusted?.phase == .connect && untrusted?.delivery == .notSent)
-        #expect(untrusted?.message == "the certificate is not trusted: it has expired" && untrusted?.underlying is UntrustedServer)
+        #expect(untrusted?.message == "the certificate is not trusted: it has expired" && untrusted?.underlying is UntrustedServerError)
         let short = made(.bodyTooShort(missingBytes: 1))
         #expect(short?.code == .connectionLost && short?.message == "the body ended 1 byte too early" && short?.elapsed == .seconds(1))
     }

@@ -84,9 +84,10 @@ internal import Testing
         #expect(task.count("deliverHead") == 1 && task.failure?.fault == fault)
     }
 
-    @Test func anEndWithoutAHeadFails() {
+    @Test(arguments: [nil, 200, 404]) func anEndWithoutAHeadFails(unreported status: Int?) {
         var task = begun()
-        task.apply { $0.complete(nil) }
+        let head = status.map { ReceivedHead(HTTPResponse(status: HTTPResponse.Status(code: $0)), to: .get) }
+        task.apply { $0.complete(nil, unreported: head) }
         #expect(task.failure == ScriptedFailure(fault: "noResponse", phase: "response", delivery: .unknown, hasHead: false))
         #expect(task.count("cancelTask") == 0)
     }

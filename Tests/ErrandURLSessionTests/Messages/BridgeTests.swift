@@ -200,7 +200,7 @@ internal import FoundationNetworking
     @Test func aMissingFileFailsTheBody() async throws {
         let request = try Request(urlRequest("https://a.example/") { $0.httpBodyStream = InputStream(fileAtPath: "/no/such/file") })
         let source = try await request.body.open()
-        await #expect(throws: InputStreamFailed.self) { _ = try await source.next() }
+        await #expect(throws: InputStreamError.self) { _ = try await source.next() }
     }
 
     @Test func anInvalidURLRequestIsRefused() async throws {

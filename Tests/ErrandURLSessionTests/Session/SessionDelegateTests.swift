@@ -17,7 +17,7 @@ internal import FoundationNetworking
         let delegate: SessionDelegate
         let session: URLSession
         let task: URLSessionDataTask
-        let exchange: Exchange
+        let exchange: SessionExchange
         let driver = ScriptedDriver()
         let recorder = RecordingEventSink()
         let url: URL
@@ -30,7 +30,7 @@ internal import FoundationNetworking
             var request = try Request(.post, url: "http://a.example/", body: body)
             request.options.eventSink = recorder
             let upload = body.isEmpty ? nil : SessionUpload(body)
-            exchange = Exchange(request, rules: Exchange.Machine.Rules(for: request), upload: upload)
+            exchange = SessionExchange(request, rules: SessionExchange.Machine.Rules(for: request), upload: upload)
             if isKnown { #expect(delegate.add(exchange, for: task.taskIdentifier)) }
         }
 

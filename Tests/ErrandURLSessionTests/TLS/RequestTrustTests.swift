@@ -115,10 +115,10 @@ internal import Testing
     func aRequestDecidesAboutTheServerOfItsURL(url: String, sent: String?, server: String?) throws {
         var request = try Request(.get, url: url)
         let sentURL = try #require(URL(string: sent ?? url))
-        #expect(Exchange.Machine.Rules.decidedServer(of: request, at: sentURL) == nil)
+        #expect(SessionExchange.Machine.Rules.decidedServer(of: request, at: sentURL) == nil)
         request.options.onServerTrust = { _ in .systemVerdict }
-        var rules = Exchange.Machine.Rules(for: request)
-        rules.decidedServer = Exchange.Machine.Rules.decidedServer(of: request, at: sentURL)
+        var rules = SessionExchange.Machine.Rules(for: request)
+        rules.decidedServer = SessionExchange.Machine.Rules.decidedServer(of: request, at: sentURL)
         #expect(rules.decidedServer?.description == server)
         // A connection that another request has opened was not shown to the closure.
         #expect(rules.needsOwnSession == (server != nil))

@@ -140,7 +140,7 @@ struct ScriptedTrust: TrustEvaluation {
             accepted: "CertificatePinError"),
         Row(name: "a chain of an authority of the app", hasRoots: true, system: "accept", accepted: "accept"),
         Row(
-            name: "an expired chain, and authorities of the app", hasRoots: true, refusal: "expired", system: "UntrustedServer",
+            name: "an expired chain, and authorities of the app", hasRoots: true, refusal: "expired", system: "UntrustedServerError",
             accepted: "accept"),
         Row(name: "an unchecked host", isUnchecked: true, refusal: "expired", system: "accept", accepted: "accept"),
         Row(name: "an unchecked host with its pin", pins: [20, 99], isUnchecked: true, system: "accept", accepted: "accept"),

@@ -47,9 +47,9 @@ internal import FoundationNetworking
         let tls = try SessionTLS(settings, clientCredential: Self.credential, canEvaluateTrust: true) { $0 == "/a.pem" ? pem : nil }
         #expect(tls.trust.extraRoots == [Data([0, 0, 0])] && tls.trust.pins == Self.pins && tls.trust.uncheckedHosts == .loopback)
         #expect(tls.minimumVersion == .tls13 && tls.clientCredential === Self.credential)
-        let rules = Exchange.Machine.Rules(for: try Request(.get, url: "https://a.example/"), tls)
+        let rules = SessionExchange.Machine.Rules(for: try Request(.get, url: "https://a.example/"), tls)
         #expect(rules.checksServerTrust && rules.hasClientCertificate && !rules.isUncheckedServer)
-        #expect(Exchange.Machine.Rules(for: try Request(.get, url: "https://localhost/"), tls).isUncheckedServer)
+        #expect(SessionExchange.Machine.Rules(for: try Request(.get, url: "https://localhost/"), tls).isUncheckedServer)
     }
 
     @Test func aKeyInAFileIsRefused() {
@@ -87,8 +87,8 @@ internal import FoundationNetworking
 
     /// Returns the reactions to a challenge: the disposition, and whether the credential is the expected credential.
     private func react(
-        _ tls: SessionTLS, to reply: Exchange.Machine.ChallengeReply, _ assessment: ServerAssessment?,
-        with trustReply: Exchange.Machine.TrustReply, _ credential: URLCredential?
+        _ tls: SessionTLS, to reply: SessionExchange.Machine.ChallengeReply, _ assessment: ServerAssessment?,
+        with trustReply: SessionExchange.Machine.TrustReply, _ credential: URLCredential?
     ) -> [URLSession.AuthChallengeDisposition] {
         let reactions = RecordingList<URLSession.AuthChallengeDisposition>()
         tls.react(
@@ -124,11 +124,11 @@ internal import FoundationNetworking
     }
 
     @Test(arguments: [
-        ("NSURLAuthenticationMethodServerTrust", Exchange.Machine.ChallengeKind.serverTrust),
+        ("NSURLAuthenticationMethodServerTrust", SessionExchange.Machine.ChallengeKind.serverTrust),
         ("NSURLAuthenticationMethodClientCertificate", .clientCertificate), ("NSURLAuthenticationMethodHTTPBasic", .credentials),
     ])
-    func theMethodDecidesTheKind(method: String, kind: Exchange.Machine.ChallengeKind) {
-        #expect(Exchange.Machine.ChallengeKind(method: method) == kind)
+    func theMethodDecidesTheKind(method: String, kind: SessionExchange.Machine.ChallengeKind) {
+        #expect(SessionExchange.Machine.ChallengeKind(method: method) == kind)
         #expect(challenge(method).protectionSpace.authenticationMethod == method)
     }
     #endif

@@ -36,7 +36,7 @@ internal import Testing
         let buffer = UploadBuffer()
         let writer = Task { try await buffer.write(Data("abc".utf8)) }
         buffer.stop()
-        await #expect(throws: UploadSinkClosed.self) { try await writer.value }
+        await #expect(throws: UploadSinkClosedError.self) { try await writer.value }
         let (read, end) = await readAll(buffer)
         #expect(read.isEmpty && end == .failure)
         // The first end counts.
@@ -63,21 +63,22 @@ internal import Testing
         sink.finish()
         try await ended.wait()
         #expect(try folder.read("body") == Data("onetwo".utf8))
-        await #expect(throws: UploadSinkClosed.self) { try await sink.write(Data("late".utf8)) }
+        await #expect(throws: UploadSinkClosedError.self) { try await sink.write(Data("late".utf8)) }
     }
 
     @Test func aStoppedSinkAcceptsNothing() async throws {
         let ended = Counter()
         let sink = OutputStreamSink(OutputStream(toMemory: ())) { ended.add() }
         sink.stop()
-        await #expect(throws: UploadSinkClosed.self) { try await sink.write(Data("late".utf8)) }
+        await #expect(throws: UploadSinkClosedError.self) { try await sink.write(Data("late".utf8)) }
         #expect(ended.value == 0)
     }
 
     // MARK: The upload of an exchange
 
-    private func exchange(_ upload: SessionUpload) throws -> Exchange {
-        Exchange(try Request(.post, url: "http://a.example/"), rules: Exchange.Machine.Rules(requestLength: nil), upload: upload)
+    private func exchange(_ upload: SessionUpload) throws -> SessionExchange {
+        let rules = SessionExchange.Machine.Rules(requestLength: nil)
+        return SessionExchange(try Request(.post, url: "http://a.example/"), rules: rules, upload: upload)
     }
 
     #if canImport(FoundationNetworking)

@@ -35,7 +35,7 @@ struct CookieFiles {
             return
         }
         let file = try CookieFile.netscape(parsing: data)
-        var refused: [CookieRefusal] = []
+        var refused: [CookieRefusedError] = []
         for cookie in file.cookies {
             do {
                 try jar.set(cookie)
@@ -77,13 +77,13 @@ struct CookieFiles {
         guard let target else { return }
         let cookies = jar.cookies
         do {
-            let text = CookieFile.netscapeText(of: cookies)
+            let text = CookieFile.netscape(of: cookies)
             if target.isExactly("-") {
                 try Terminal.write(Data((Terminal.outputIsTerminal ? Self.shown(text) : text).utf8))
             } else {
                 try await Self.write(text, to: target)
             }
-            let left = cookies.count { !CookieFile.isNetscape($0) }
+            let left = cookies.count { !CookieFile.hasNetscapeForm($0) }
             if left > 0 { warn("--cookie-jar", "the file has no form for \(left) of the \(cookies.count) cookies") }
         } catch is CancellationError {
             // The interrupt is reported elsewhere.

@@ -58,7 +58,7 @@ struct RequestRun {
         }
         let task = Task {
             try await run(request, by: transport, to: file, narration) { request, stack, file, narration in
-                let list = HSTSList(arguments)
+                let list = HSTSFile(arguments)
                 await list?.load()
                 let cookies = CookieFiles(arguments)
                 cookies?.load()
@@ -114,7 +114,7 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSHosts?,
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSList?,
         _ jar: CookieJar?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)

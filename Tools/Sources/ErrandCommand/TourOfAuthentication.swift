@@ -54,8 +54,8 @@ enum TourOfAuthentication {
         let again = try await stack(next).send(Request(.get, "/profile"))
         try Tour.expect(again.metadata.redirects.isEmpty && next.count == 1, "\(again.status.code), with \(next)")
 
-        Tour.step("Cookies for curl, and from curl", "CookieFile.netscapeText(of: jar.cookies)")
-        let text = CookieFile.netscapeText(of: jar.cookies)
+        Tour.step("Cookies for curl, and from curl", "CookieFile.netscape(of: jar.cookies)")
+        let text = CookieFile.netscape(of: jar.cookies)
         let read = try CookieFile.netscape(parsing: Data(text.utf8))
         try Tour.expect(read.cookies.map(\.key) == jar.cookies.map(\.key), "\(read.cookies.count) cookie")
 

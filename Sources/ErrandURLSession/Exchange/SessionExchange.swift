@@ -8,7 +8,7 @@ internal import Synchronization
 /// The delegate calls the exchange on the session's queue. The reader calls the exchange on the reader's task. ``URLSessionMachine``
 /// decides under a lock, and the exchange performs the actions after the lock is released. Only ``adjustFlow()`` calls the session's task
 /// under a lock. This second lock keeps the calls of `suspend` and `resume` in order.
-final class Exchange: ReadyBodySource {
+final class SessionExchange: ReadyBodySource {
     /// This type is a class, because the layout of a continuation is known only at run time.
     final class HeadWaiter: Sendable {
         let continuation: CheckedContinuation<Response, any Error>

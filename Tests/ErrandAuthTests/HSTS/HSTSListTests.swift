@@ -8,11 +8,11 @@ import Testing
 @testable import ErrandAuth
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(5))) struct HSTSHostsTests {
+@Suite(.timeLimit(.minutes(5))) struct HSTSListTests {
     private let date = ManualDate(1_800_000_000)
 
-    private func hosts(preloaded: [HSTSHost] = [], _ store: (any HSTSStore)? = nil) -> HSTSHosts {
-        HSTSHosts(preloaded: preloaded, store: store) { [date] in date.date }
+    private func hosts(preloaded: [HSTSHost] = [], _ store: (any HSTSStore)? = nil) -> HSTSList {
+        HSTSList(preloaded: preloaded, store: store) { [date] in date.date }
     }
 
     // MARK: The match of RFC 6797, section 8.2
@@ -154,12 +154,12 @@ import Testing
 
     @Test func theHostWithTheOldestNoteIsDropped() throws {
         let hosts = hosts()
-        for number in 0..<HSTSHosts.limit { try hosts.note("max-age=60", from: "https://h\(number).example/") }
+        for number in 0..<HSTSList.limit { try hosts.note("max-age=60", from: "https://h\(number).example/") }
         try hosts.note("max-age=60", from: "https://h0.example/")
         // A look-up is no note.
         #expect(hosts.demandsHTTPS("http://h1.example"))
         try hosts.note("max-age=60", from: "https://new.example/")
-        #expect(hosts.hosts.count == HSTSHosts.limit && !hosts.demandsHTTPS("http://h1.example"))
+        #expect(hosts.hosts.count == HSTSList.limit && !hosts.demandsHTTPS("http://h1.example"))
         #expect(
             hosts.demandsHTTPS("http://h0.example") && hosts.demandsHTTPS("http://h2.example") && hosts.demandsHTTPS("http://new.example"))
     }
@@ -173,7 +173,7 @@ import Testing
         try hosts.note("max-age=0", from: "https://a.example/")
         try hosts.note("max-age=0", from: "https://b.example/")
         #expect(hosts.names == [".a.example", "b.example"] && hosts.demandsHTTPS("http://x.a.example"))
-        for number in 0...HSTSHosts.limit { try hosts.note("max-age=60", from: "https://h\(number).example/") }
+        for number in 0...HSTSList.limit { try hosts.note("max-age=60", from: "https://h\(number).example/") }
         #expect(hosts.demandsHTTPS("http://x.a.example") && hosts.demandsHTTPS("http://b.example"))
     }
 

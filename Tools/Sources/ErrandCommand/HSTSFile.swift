@@ -1,14 +1,14 @@
 import Errand
 
 /// The file of `--hsts`. If the file can't be used, a warning says so, and the request is still sent.
-struct HSTSList {
-    let hosts: HSTSHosts
+struct HSTSFile {
+    let hosts: HSTSList
     private let showsMessages: Bool
 
     /// Creates the list; `nil` without the option.
     init?(_ arguments: RequestArguments) {
         guard let path = arguments.connection.hsts else { return nil }
-        hosts = HSTSHosts(store: FileHSTSStore(atPath: path))
+        hosts = HSTSList(store: FileHSTSStore(atPath: path))
         showsMessages = arguments.shown.showsMessages
     }
 

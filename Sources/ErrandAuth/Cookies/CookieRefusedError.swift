@@ -3,7 +3,7 @@ public import ErrandCore
 internal import ErrandFormats
 
 /// The error for a cookie that a ``CookieJar`` does not accept.
-public struct CookieRefusal: NumberedFailure, SafelyDescribedError, Sendable, Hashable {
+public struct CookieRefusedError: NumberedFailure, SafelyDescribedError, Sendable, Hashable {
     /// The reason for a refusal. New codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
@@ -50,7 +50,7 @@ public struct CookieRefusal: NumberedFailure, SafelyDescribedError, Sendable, Ha
     public var failureReason: String? { SafeText.sentence(description) }
 
     /// Returns whether the codes are equal, and the names have the same octets.
-    public static func == (first: CookieRefusal, second: CookieRefusal) -> Bool {
+    public static func == (first: CookieRefusedError, second: CookieRefusedError) -> Bool {
         first.code == second.code && first.name.isExactly(second.name)
     }
     /// Hashes the code.

@@ -7,7 +7,7 @@ internal import Synchronization
 /// ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
 ///
 /// ```swift
-/// let hosts = HSTSHosts(store: FileHSTSStore(atPath: path))
+/// let hosts = HSTSList(store: FileHSTSStore(atPath: path))
 /// let stack = HTTPStack.default.hsts(hosts).server("https://api.example")
 /// ```
 ///
@@ -23,11 +23,11 @@ internal import Synchronization
 /// next call reports the failure of the store as an event (``/ErrandCore/ExchangeEvent/Kind/hstsDecision``), and does not fail.
 ///
 /// The description shows only the number of hosts, because the names reveal which servers a person has used.
-public final class HSTSHosts: Sendable {
+public final class HSTSList: Sendable {
     /// The largest number of noted hosts: 1,000.
     public static let limit = 1_000
-    /// The time after a failed load before the store is read again, in seconds.
-    static let reloadSeconds: Int64 = 60
+    /// The time after a failed load before the store is read again.
+    static let reloadPause = Duration.seconds(60)
 
     private enum Work: Hashable, Sendable {
         case load
@@ -92,7 +92,7 @@ public final class HSTSHosts: Sendable {
 
     // MARK: - Noting
 
-    /// Notes the host of a response if the response has the field `Strict-Transport-Security`. ``HSTSMiddleware`` calls this function.
+    /// Notes the host of a response if the response has the field `Strict-Transport-Security`.
     ///
     /// The first field of the response counts. `max-age=0` removes the host. The field is ignored in these cases
     /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)):
@@ -100,7 +100,7 @@ public final class HSTSHosts: Sendable {
     /// - The response came by `http`, or its certificate is not trusted (``/ErrandCore/ResponseMetadata/serverIsUnverified``).
     /// - The host is an IP address.
     /// - The response comes from a cache of the app.
-    public func note(_ response: Response) {
+    func note(_ response: Response) {
         guard let value = response.head.headerFields.single(.strictTransportSecurity), let origin = response.request.origin,
             origin.scheme.isExactly("https"), !origin.isAddress, !response.metadata.serverIsUnverified,
             response.metadata.cacheStatus?.isHit != true, let policy = StrictTransportSecurity(value)
@@ -110,10 +110,9 @@ public final class HSTSHosts: Sendable {
 
     private func note(_ policy: StrictTransportSecurity, of name: String) {
         let time = time
-        let lifetime = policy.maxAge.components.seconds
         let host = HSTSHost(
             checked: name, includesSubdomains: policy.includesSubdomains,
-            expires: HTTPDate(secondsSinceEpoch: time.secondsSinceEpoch + lifetime), noted: time)
+            expires: time.advanced(by: policy.maxAge), noted: time)
         if let number = table.withLock({ $0.note(host) ? $0.beginWriting() : nil }) { write(number) }
     }
 
@@ -137,7 +136,7 @@ public final class HSTSHosts: Sendable {
                 let hosts = try await store.load()
                 table.withLock { $0.adopt(hosts) }
             } catch {
-                let next = HTTPDate(secondsSinceEpoch: time.secondsSinceEpoch + Self.reloadSeconds)
+                let next = time.advanced(by: Self.reloadPause)
                 table.withLock { $0.fail(error, nextLoad: next) }
                 throw error
             }
@@ -191,9 +190,9 @@ public final class HSTSHosts: Sendable {
     func takeFailure() -> (any Error)? { table.withLock { $0.takeFailure() } }
 }
 
-extension HSTSHosts: HTTPSHosts {}
+extension HSTSList: HTTPSDemands {}
 
-extension HSTSHosts: CustomStringConvertible, HidesStorage {
+extension HSTSList: CustomStringConvertible, HidesStorage {
     /// The number of noted hosts: `HSTS hosts, noted: 3, preloaded: 1`.
     public var description: String { "HSTS hosts, noted: \(table.withLock(\.count)), preloaded: \(preloaded.count)" }
 }

@@ -1,0 +1,62 @@
+#if Auth
+public import ErrandCore
+
+/// A store in a file that only the file's owner can read (mode 0600), in the format of `curl --hsts`.
+///
+/// Several processes may share the file. The processes write one after the other. The later note of a host applies. The empty file
+/// `PATH.lock` beside the file is the lock, and is never removed. The file is replaced as a whole: after a crash, the file has the old
+/// hosts or the new hosts. If a process is killed during a write, the file `PATH.part` remains, and the next write uses `PATH.part`.
+///
+/// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest notes are dropped. The program `curl` reads
+/// the file, and may also replace the file. `curl` ignores the lock and the times of the notes. The file reveals which servers the
+/// app has used.
+public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
+    /// The longest time for which a write waits for the writes of other processes.
+    private static let patience: Duration = .seconds(30)
+
+    /// The path of the file.
+    public let path: String
+    private let clock: any Clock<Duration>
+    private let now: @Sendable () -> Date
+
+    /// Creates a store.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the file. The file need not exist. Its folder must exist.
+    ///   - clock: measures the wait for other processes.
+    ///   - now: returns the current date.
+    public init(
+        atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        (self.path, self.clock, self.now) = (path, clock, now)
+    }
+
+    /// Returns the hosts of the file; an empty array if there is no file.
+    ///
+    /// - Throws: ``/ErrandCore/FileReadError`` if the file can't be read, has more than 1 MiB, or is not a list of hosts. The same
+    ///   error is thrown if users other than the owner can read or write the file.
+    public func load() async throws -> [HSTSHost] {
+        guard let data = try await PrivateFile.read(path) else { return [] }
+        guard let hosts = HSTSFile.hosts(in: String(decoding: data, as: UTF8.self)) else {
+            // The code is EINVAL, which is 22 on all systems.
+            throw FileReadError(path: path, operation: "read", code: 22, reason: "it is not a list of hosts in the format of curl --hsts")
+        }
+        return hosts
+    }
+
+    /// Merges notes into the file while no other process writes the file.
+    ///
+    /// - Throws: the errors of ``load()``; ``/ErrandCore/FileWriteError``, also if the writes of other processes take more than 30 s;
+    ///   `CancellationError`.
+    public func apply(_ notes: [HSTSHost]) async throws -> [HSTSHost] {
+        try await PrivateFile.whileLocked(path + ".lock", within: Self.patience, clock: clock) {
+            let merged = HSTSFile.merged(try await load(), with: notes, at: HTTPDate(now()))
+            try await PrivateFile.writeLocked(Data(HSTSFile.text(of: merged).utf8), to: path)
+            return merged
+        }
+    }
+
+    /// `file PATH`.
+    public var description: String { "file \(path)" }
+}
+#endif

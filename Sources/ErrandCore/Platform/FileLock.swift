@@ -1,0 +1,40 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// An open file with a lock, which only one holder in all processes can have at a time. The lock is released at the latest when
+/// the process ends.
+package final class FileLock: Sendable {
+    private let path: String
+    private let descriptor: Int32
+
+    /// - Throws: `FileWriteError`, also for a symbolic link.
+    init(path: String) throws(FileWriteError) {
+        self.path = path
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor < 0 else { return }
+        let (code, isThere) = (errno, access(path, F_OK) == 0)
+        throw isThere
+            ? FileWriteError(path: path, operation: "lock", code: code) : .creating(at: path, operation: "lock", code: code)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Takes the lock. Returns `false` if another holder has the lock.
+    func take() throws(FileWriteError) -> Bool {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            if errno == EWOULDBLOCK { return false }
+            guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock", code: errno) }
+        }
+        return true
+    }
+
+    /// Whether the path still leads to this file.
+    var isAtItsPath: Bool { ReservedFile.isSame(descriptor, path) }
+
+    package func release() { _ = flock(descriptor, LOCK_UN) }
+}
