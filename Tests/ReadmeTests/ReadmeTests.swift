@@ -48,7 +48,7 @@ import FoundationNetworking
         Samples(guides + "Multipart.md", "Multipart.swift", least: 4),
         Samples(guides + "Proxies.md", "Proxies.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
-        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 13),
+        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 14),
         Samples(guides + "Testing.md", "Testing.swift", "TestingParts.swift", "TestingURLSession.swift", least: 14),
         Samples(guides + "ExportingHAR.md", "ExportingHAR.swift", least: 6),
         Samples(guides + "ValidatingResponses.md", "ValidatingResponses.swift", least: 4),
@@ -354,6 +354,14 @@ import FoundationNetworking
             #expect(try await response.body.transformed(by: UnixLines()).collect() == Data(expected.utf8), "split at \(split)")
         }
         #expect(counted.withLock { $0 } == (text.utf8.count + 1) * text.utf8.count)
+    }
+
+    @Test func aBodyIsReadAndPassedOn() async throws {
+        let written = Mutex<[String]>([])
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8), Data("b".utf8)])))
+        let stack = stub.wrapped(by: BodyTextMiddleware { text in written.withLock { $0.append(text) } })
+        #expect(try await stack.send(Request(.get, url: "https://a.example/")).text() == "ab")
+        #expect(written.withLock { $0 } == ["ab"])
     }
 
     @Test func theSamplesAreCorrect() async throws {
