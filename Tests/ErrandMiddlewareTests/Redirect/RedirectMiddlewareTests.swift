@@ -148,7 +148,9 @@ private struct Vectors: Decodable {
         let stub = StubTransport(
             Stub().responds(.custom { (HTTPResponse(status: .found, headerFields: [.location: $0.path + "x"]), Data()) }))
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
-        #expect(error?.description.hasSuffix("xxx: the redirect (status 302) can't be followed: more than 20 redirects") == true)
+        let reason = "xxx: the redirect (status 302) can't be followed: more than 20 redirects"
+        #expect(error?.description.hasSuffix(reason + "; redirected from GET https://a.example/x (20 hops)") == true)
+        #expect(error?.redirects.count == 20)
         #expect(stub.requests.count == 21)
     }
 
