@@ -136,7 +136,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 /// The error of a redirect that can't be followed.
 public struct RedirectError: RequestFailure, NumberedFailure {
     /// The kind of a failure. An open set: new codes may be added.
-    public struct Code: Sendable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
         public let description: String
         /// The number of the failure.

@@ -160,6 +160,7 @@ private struct Vectors: Decodable {
         let request = try Request(.get, url: "https://a.example/x", headers: [.authorization: "Bearer s3cret"])
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(request) }
         #expect(error?.failureNumber == .redirectDowngrade && stub.requests.count == 1 && stub.openBodyCount == 0)
+        #expect(error?.code == .downgrade && error?.code != .loop && error?.redirects == [])
         #expect(
             error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: "
                 + "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
