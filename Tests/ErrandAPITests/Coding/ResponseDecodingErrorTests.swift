@@ -53,8 +53,9 @@ private struct User: Decodable, Sendable {
         for (body, type, shown) in [
             (#"{"id":"seven","token":"s3cret"}"#, json, #"; body: {"id":"seven","token":"REDACTED"}"#),
             (#"{"id":"seven","pin":"s3cret"}"#, json, #"; body: {"id":"seven","pin":"REDACTED"}"#),
-            ("<html>s3cret</html>", [.contentType: "text/html"], "; body: 19 bytes (text/html)"),
-            ("<html>\(long)", [.contentType: "text/html"], "; body: 1024 or more bytes (text/html)"), ("", json, ""),
+            ("<html>s3cret</html>", [.contentType: "text/html"], "; body: 19 bytes (text/html); see bodyPrefix"),
+            ("<html>\(long)", [.contentType: "text/html"], "; body: 1024 or more bytes (text/html); see bodyPrefix"),
+            ("", json, ""),
         ] as [(String, HTTPFields, String)] {
             let client = client(.data(Data(body.utf8), headers: type))
             let user = Endpoint<User>.get("/x").with(\.sensitivity, Sensitivity(fields: [], queryNames: ["pin"]))
