@@ -95,6 +95,30 @@ import Testing
         try Self.show("\(try #require(refused))", in: "ValidatingResponses.md")
     }
 
+    @Test func theArticleOnRedirectsIsCorrect() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/papers/1").responds(.redirect(to: "/papers/2")),
+            Stub(.get, "/papers/2").header(.custom("X-Hop"), "1").responds(.json(Paper(title: "Tea"))),
+            Stub(.get, "/papers/3").responds(.redirect(to: "/maintenance")),
+            Stub(.get, "/papers/4").responds(.redirect(to: "https://b.example/")),
+            Stub(.get, "/papers/5").responds(.redirect(to: "http://archive.example/papers/5")),
+            Stub(.get, "/papers/7").responds(.redirect(to: "/papers/8")), Stub(.get, "/papers/8").responds(.redirect(to: "/sign-in")),
+            Stub(.get, "/sign-in").responds(.status(.notFound)))
+        let archive = makeArchive(.sorted(around: stub))
+        #expect(try await paper(1, from: archive) == Paper(title: "Tea"))
+        let stopped = await #expect(throws: StatusError.self) { try await paper(3, from: archive) }
+        #expect(stopped?.status == .found)
+        await #expect(throws: LeftTheArchive.self) { try await paper(4, from: archive) }
+        let downgrade = await #expect(throws: RedirectError.self) { try await paper(5, from: archive) }
+        #expect(isOverPlainHTTP(try #require(downgrade)))
+        #expect(try await location(of: 4, in: archive) == "https://b.example/")
+        let careful = APIClient(makeCareful(.sorted(around: stub)).server("https://archive.example"))
+        let missing = try #require(await #expect(throws: StatusError.self) { try await paper(7, from: careful) })
+        try Self.show("\(missing)", in: "Redirects.md")
+        #expect(firstURL(of: missing) == "https://archive.example/papers/7")
+        #expect(archive.stack.orderProblems.isEmpty && careful.stack.orderProblems.isEmpty)
+    }
+
     @Test func requestsAreRepeated() async throws {
         let stub = StubTransport(
             Stub(.post, "/articles").header(.idempotencyKey).responds(.status(.serviceUnavailable), .status(.created)),
