@@ -183,6 +183,7 @@ import Testing
         #expect(read.cookies.map(\.value) == ["2"] && next.jar.cookies.map(\.value) == ["2"])
         try await next.signOut()
         #expect(next.jar.count == 0 && store.load().isEmpty && next.api.stack.orderProblems.isEmpty)
+        #expect(SignedOut().localizedDescription == "The session has ended. Sign in again.")
         #expect(makeStrictStack(guest).orderProblems.isEmpty && makeBakery(in: URL(fileURLWithPath: folder.path)).jar.count == 0)
     }
 
