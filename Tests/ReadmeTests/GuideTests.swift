@@ -72,11 +72,13 @@ import Testing
     @Test func responsesAreValidated() async throws {
         let stub = StubTransport(
             Stub(.get, "/seats/1").responds(.json(Seat(row: 1))), Stub(.get, "/seats/2").responds(.status(.noContent)),
-            Stub(.get, "/seats/3").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>Sign in</html>")))
+            Stub(.get, "/seats/3").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>Sign in</html>")),
+            Stub(.get, "/seats/4").responds(.status(.notFound, headers: [.contentType: "text/html"], text: "<html>No seat</html>")))
         let hall = makeHall(.sorted(around: stub))
         #expect(try await findSeat(1, with: hall) == Seat(row: 1))
         #expect(try await findSeat(2, with: hall) == nil)
         await #expect(throws: WrongContentError.self) { try await findSeat(3, with: hall) }
+        await #expect(throws: StatusError.self, "an error page in HTML keeps its status") { try await findSeat(4, with: hall) }
         #expect(hall.stack.orderProblems.isEmpty)
 
         let clock = ManualClock()
