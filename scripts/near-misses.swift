@@ -33,13 +33,13 @@ func bodies(_ client: APIClient, _ user: User, _ data: Data, _ text: String, _ f
     try await client.post("/x", body: ["a": 1])  // write body: .json(value)
     let _: Endpoint<User> = .post("/x", body: user)  // write body: .json(value)
     try await client.post("/x", body: data)  // write body: .json(value), or .data(data)
-    try await client.post("/x", body: text)  // write body: .json(value), or .data(data), .text(text)
     try await client.post("/x", body: file)  // write body: .json(value), or .data(data), .text(text) or .file(url)
+    try await client.post("/x", body: .json(["q": text, "stream": true]))  // write JSONValue(x) around each variable
+    _ = try Request(.post, "/x", body: .json(["q": text, "stream": true]))  // write JSONValue(x) around each variable
 }
 
 func timeouts(_ stack: HTTPStack) {
     _ = stack.timeout(30)  // write timeout(.seconds(30))
-    _ = stack.timeout(0.5)  // write timeout(.seconds(30))
 }
 
 func retries(_ stack: HTTPStack) {
@@ -64,6 +64,11 @@ func remedies(
     let _ = try await client.send(Request(.get, url: url)).json(as: User.self)
     let _: User = try await client.get("/users", query: try URLQuery(encoding: user), headers: [.custom("X-Tenant"): "a"])
     try await client.post("/x", body: .json(user))
+    try await client.post("/x", body: .json(["q": JSONValue(text), "stream": true]))
+    try await client.post("/x", body: .json(["q": "a", "stream": true, "none": nil, "list": [1, "a"]]))
+    try await client.post("/x", body: .json(["q": text, "r": text]))
+    try await client.post("/x", body: .json(["user": user]))
+    _ = try Request(.post, "/x", body: .json(["q": JSONValue(text), "stream": true]))
     try await client.post("/x", body: .data(data))
     try await client.post("/x", body: .text(text))
     try await client.post("/x", body: .file(url))

@@ -11,7 +11,7 @@ extension ResponseDecodingError: CustomDebugStringConvertible {
     public var debugDescription: String {
         let excerpt = BodyText.excerpt(
             of: bodyPrefix, isWhole: bodyIsWhole, contentType: bodyType, sensitivity: request?.options.sensitivity ?? .standard,
-            secretsOf: [request].compactMap { $0 })
+            secretsOf: [request].compactMap { $0 }, advice: StatusError.adviceOnHiddenBody)
         return description + (excerpt.map { "; body: \($0)" } ?? "")
     }
 }

@@ -40,7 +40,9 @@ func sendWithOtherCookies(_ stack: HTTPStack, guest: CookieJar) async throws {
     _ = try await stack.send(other)
 }
 
-nonisolated struct SignedOut: Error {}
+nonisolated struct SignedOut: LocalizedError {
+    var errorDescription: String? { "The session has ended. Sign in again." }
+}
 
 func makeStrictStack(_ jar: CookieJar) -> HTTPStack {
     let redirects = RedirectPolicy.standard.deciding { hop in

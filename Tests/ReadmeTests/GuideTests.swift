@@ -72,11 +72,13 @@ import Testing
     @Test func responsesAreValidated() async throws {
         let stub = StubTransport(
             Stub(.get, "/seats/1").responds(.json(Seat(row: 1))), Stub(.get, "/seats/2").responds(.status(.noContent)),
-            Stub(.get, "/seats/3").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>Sign in</html>")))
+            Stub(.get, "/seats/3").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>Sign in</html>")),
+            Stub(.get, "/seats/4").responds(.status(.notFound, headers: [.contentType: "text/html"], text: "<html>No seat</html>")))
         let hall = makeHall(.sorted(around: stub))
         #expect(try await findSeat(1, with: hall) == Seat(row: 1))
         #expect(try await findSeat(2, with: hall) == nil)
         await #expect(throws: WrongContentError.self) { try await findSeat(3, with: hall) }
+        await #expect(throws: StatusError.self, "an error page in HTML keeps its status") { try await findSeat(4, with: hall) }
         #expect(hall.stack.orderProblems.isEmpty)
 
         let clock = ManualClock()
@@ -93,6 +95,30 @@ import Testing
             try await clock.advancingToSleepers { try await open.post("/seats", body: .json(Seat(row: 3))) }
         }
         try Self.show("\(try #require(refused))", in: "ValidatingResponses.md")
+    }
+
+    @Test func theArticleOnRedirectsIsCorrect() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/papers/1").responds(.redirect(to: "/papers/2")),
+            Stub(.get, "/papers/2").header(.custom("X-Hop"), "1").responds(.json(Paper(title: "Tea"))),
+            Stub(.get, "/papers/3").responds(.redirect(to: "/maintenance")),
+            Stub(.get, "/papers/4").responds(.redirect(to: "https://b.example/")),
+            Stub(.get, "/papers/5").responds(.redirect(to: "http://archive.example/papers/5")),
+            Stub(.get, "/papers/7").responds(.redirect(to: "/papers/8")), Stub(.get, "/papers/8").responds(.redirect(to: "/sign-in")),
+            Stub(.get, "/sign-in").responds(.status(.notFound)))
+        let archive = makeArchive(.sorted(around: stub))
+        #expect(try await paper(1, from: archive) == Paper(title: "Tea"))
+        let stopped = await #expect(throws: StatusError.self) { try await paper(3, from: archive) }
+        #expect(stopped?.status == .found)
+        await #expect(throws: LeftTheArchive.self) { try await paper(4, from: archive) }
+        let downgrade = await #expect(throws: RedirectError.self) { try await paper(5, from: archive) }
+        #expect(isOverPlainHTTP(try #require(downgrade)))
+        #expect(try await location(of: 4, in: archive) == "https://b.example/")
+        let careful = APIClient(makeCareful(.sorted(around: stub)).server("https://archive.example"))
+        let missing = try #require(await #expect(throws: StatusError.self) { try await paper(7, from: careful) })
+        try Self.show("\(missing)", in: "Redirects.md")
+        #expect(firstURL(of: missing) == "https://archive.example/papers/7")
+        #expect(archive.stack.orderProblems.isEmpty && careful.stack.orderProblems.isEmpty)
     }
 
     @Test func requestsAreRepeated() async throws {
@@ -159,6 +185,7 @@ import Testing
         #expect(read.cookies.map(\.value) == ["2"] && next.jar.cookies.map(\.value) == ["2"])
         try await next.signOut()
         #expect(next.jar.count == 0 && store.load().isEmpty && next.api.stack.orderProblems.isEmpty)
+        #expect(SignedOut().localizedDescription == "The session has ended. Sign in again.")
         #expect(makeStrictStack(guest).orderProblems.isEmpty && makeBakery(in: URL(fileURLWithPath: folder.path)).jar.count == 0)
     }
 

@@ -318,6 +318,18 @@ struct MeterMiddleware: HTTPMiddleware {
     }
 }
 
+struct BodyTextMiddleware: HTTPMiddleware {
+    let write: @Sendable (String) -> Void
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        var response = try await next.send(request)
+        let data = try await response.data()
+        response.body = .data(data)  // the next reader gets the same bytes
+        write(String(decoding: data, as: UTF8.self))
+        return response
+    }
+}
+
 /// Ends each line with a line feed, whether it ended in CR, LF or both.
 struct UnixLines: BodyTransform {
     mutating func next(_ input: inout Data) -> Data? {

@@ -29,10 +29,10 @@ import FoundationNetworking
         Samples(guides + "Errand.md", "Samples.swift", least: 1),
         Samples(guides + "GettingStartedApp.md", "GettingStartedApp.swift", "NotesClient.swift", least: 6),
         Samples(guides + "GettingStartedServer.md", "GettingStartedServer.swift", least: 4),
-        Samples(guides + "FromURLSession.md", "FromURLSession.swift", least: 14),
+        Samples(guides + "FromURLSession.md", "FromURLSession.swift", "NotesClient.swift", least: 15),
         Samples(guides + "TheURLSessionTransport.md", "TheURLSessionTransport.swift", least: 2),
         Samples(guides + "FromAlamofireAndMoya.md", "FromAlamofireAndMoya.swift", least: 5),
-        Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", least: 8),
+        Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", "NotesClient.swift", least: 9),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "Pagination.md", "Pagination.swift", least: 3), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 4),
         Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 3),
@@ -48,10 +48,11 @@ import FoundationNetworking
         Samples(guides + "Multipart.md", "Multipart.swift", least: 4),
         Samples(guides + "Proxies.md", "Proxies.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
-        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 13),
+        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 14),
         Samples(guides + "Testing.md", "Testing.swift", "TestingParts.swift", "TestingURLSession.swift", least: 14),
         Samples(guides + "ExportingHAR.md", "ExportingHAR.swift", least: 6),
         Samples(guides + "ValidatingResponses.md", "ValidatingResponses.swift", least: 4),
+        Samples(guides + "Redirects.md", "Redirects.swift", least: 6),
         Samples(guides + "RepeatingRequests.md", "RepeatingRequests.swift", least: 6),
         Samples(guides + "SigningIn.md", "SigningIn.swift", least: 5),
         Samples(guides + "MetricsPerEndpoint.md", "MetricsPerEndpoint.swift", least: 2),
@@ -354,6 +355,14 @@ import FoundationNetworking
             #expect(try await response.body.transformed(by: UnixLines()).collect() == Data(expected.utf8), "split at \(split)")
         }
         #expect(counted.withLock { $0 } == (text.utf8.count + 1) * text.utf8.count)
+    }
+
+    @Test func aBodyIsReadAndPassedOn() async throws {
+        let written = Mutex<[String]>([])
+        let stub = StubTransport(Stub().responds(.stream([Data("a".utf8), Data("b".utf8)])))
+        let stack = stub.wrapped(by: BodyTextMiddleware { text in written.withLock { $0.append(text) } })
+        #expect(try await stack.send(Request(.get, url: "https://a.example/")).text() == "ab")
+        #expect(written.withLock { $0 } == ["ab"])
     }
 
     @Test func theSamplesAreCorrect() async throws {

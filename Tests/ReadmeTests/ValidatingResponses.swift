@@ -14,6 +14,7 @@ func findSeat(_ id: Int, with api: APIClient) async throws -> Seat? {
 nonisolated struct WrongContentError: Error {}
 
 nonisolated let isJSON = ResponseValidator("is JSON") { _, response, _ in
+    guard response.status.kind == .successful else { return .next }  // an error page keeps its status
     let type = response.headers[.contentType] ?? ""
     return type.hasPrefix("text/html") ? .fail(WrongContentError()) : .next
 }

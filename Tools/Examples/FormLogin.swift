@@ -11,7 +11,9 @@ enum FormLogin {
     }
 
     /// The site has led to the page of its form: the session has ended, or nobody has signed in.
-    nonisolated struct SignedOut: Error {}
+    nonisolated struct SignedOut: LocalizedError {
+        var errorDescription: String? { "The session has ended. Sign in again." }
+    }
 
     static let profile: Endpoint<Profile> = .get("/profile")
     static let signOut: Endpoint<Void> = .post("/logout")

@@ -31,6 +31,8 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
     /// The first ``bodyLimitBytes`` bytes of the body.
     public let bodyPrefix: Data
     public var attempts: [AttemptRecord]
+    /// The followed redirects, and the other changes of the URL, in order. Empty if no redirect was followed.
+    public let redirects: [RedirectRecord]
     /// Whether ``bodyPrefix`` is the whole body, or the whole part of the body that was decoded.
     package let bodyIsWhole: Bool
     /// The media type of ``bodyPrefix``; `nil` if the response has no media type. An event is JSON in a body of another type.
@@ -60,6 +62,7 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
         request = response.request
         head = response.head
         attempts = response.metadata.attempts
+        redirects = response.metadata.redirects
         typeName = type == Void.self ? "Void" : ErrandCore.typeName(type)
         var (underlying, remark) = (underlying, "")
         if case .notAnEnvelope(let envelope, let error)? = underlying as? EnvelopeProblem {
@@ -164,9 +167,10 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
 
     private var happened: String { "cannot decode \(typeName)\(codingPath.isEmpty ? "" : " at \(codingPath)"): \(problem)" }
 
-    /// The request, type, coding path, problem and status, without any part of the body.
+    /// The request, type, coding path, problem, status and the first request of a redirect, without any part of the body.
     public var description: String {
         "\(shownRequest)\(happened) (status \(head.status.code))\(head.shownRemarks)\(shownAttempts)"
+            + redirects.shown(before: request)
     }
 
     public var failureNumber: FailureNumber { .responseDecoding }

@@ -23,3 +23,13 @@ extension Endpoint where Output: Decodable {
         as type: Output.Type = Output.self
     ) -> Self { Self(.post, path, decoding: .json) }
 }
+
+extension EndpointBody {
+    /// Not available: in a JSON literal with values of several types, each variable needs `JSONValue(_:)`.
+    @available(
+        *, unavailable,
+        message: "write JSONValue(x) around each variable of a JSON literal with values of several types, or declare a struct"
+    )
+    @_disfavoredOverload
+    public static func json(_ value: [String: any Encodable & Sendable]) -> EndpointBody { .none }
+}

@@ -28,6 +28,9 @@ public struct EndpointBody: Sendable {
 
     /// Returns a body with JSON that is written as a literal: `.json(["name": "Ada", "age": 36, "tags": ["x"]])`.
     ///
+    /// In a literal with values of several types, write ``/ErrandFormats/JSONValue`` around each variable:
+    /// `.json(["name": JSONValue(name), "age": 36])`.
+    ///
     /// - Parameters:
     ///   - value: any JSON.
     ///   - coding: the rules for encoding. Default: `nil`, which means the client's ``/ErrandCore/JSONCoding``.

@@ -34,16 +34,22 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
     /// The head of the response; `nil` if there was no response.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord]
+    /// The first request of a redirect, as text for the end of the description; empty if no redirect was followed.
+    private let redirected: String
 
     public var phase: ExchangePhase { response == nil ? .response : .body }
     public var delivery: Delivery { response == nil ? .unknown : .sent }
 
-    private init(_ code: Code, _ message: String, request: Request?, _ response: HTTPResponse?, attempts: [AttemptRecord] = []) {
+    private init(
+        _ code: Code, _ message: String, request: Request?, _ response: HTTPResponse?, attempts: [AttemptRecord] = [],
+        redirected: String = ""
+    ) {
         self.code = code
         self.message = message
         self.request = request
         self.response = response
         self.attempts = attempts
+        self.redirected = redirected
     }
 
     init?(checking response: Response) {
@@ -62,7 +68,8 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
             return nil
         }
         self.init(
-            .notAnEventStream, problem, request: response.request, response.head, attempts: response.metadata.attempts)
+            .notAnEventStream, problem, request: response.request, response.head, attempts: response.metadata.attempts,
+            redirected: response.metadata.redirects.shown(before: response.request))
     }
 
     static let mediaType = "text/event-stream"
@@ -85,9 +92,9 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
         return EventStreamError(.incomplete, "it ended again after \(count) in a row without an event", request: request, head)
     }
 
-    /// The request, the code, the message, and the status if a response arrived.
+    /// The request, the code, the message, the status if a response arrived, and the first request of a redirect.
     public var description: String {
-        "\(shownRequest)\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)"
+        "\(shownRequest)\(happened)\(response.map { " (status \($0.status.code))" } ?? "")\(shownAttempts)\(redirected)"
     }
 
     private var happened: String { "\(code): \(message)" }

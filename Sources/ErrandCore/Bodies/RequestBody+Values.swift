@@ -5,6 +5,9 @@ public import ErrandFormats
 extension RequestBody {
     /// Returns a body with JSON that is written as a literal: `.json(["name": "Ada", "age": 36, "tags": ["x"]])`.
     ///
+    /// In a literal with values of several types, write ``/ErrandFormats/JSONValue`` around each variable:
+    /// `.json(["name": JSONValue(name), "age": 36])`.
+    ///
     /// - Parameters:
     ///   - value: any JSON.
     ///   - coding: the rules for encoding. Default: ``JSONCoding/standard``.
@@ -62,4 +65,14 @@ extension RequestBody {
     }
 
     private static func form(encoded text: String) -> RequestBody { .text(text, contentType: FormURLEncoded.mediaType) }
+}
+
+extension RequestBody {
+    /// Not available: in a JSON literal with values of several types, each variable needs `JSONValue(_:)`.
+    @available(
+        *, unavailable,
+        message: "write JSONValue(x) around each variable of a JSON literal with values of several types, or declare a struct"
+    )
+    @_disfavoredOverload
+    public static func json(_ value: [String: any Encodable & Sendable]) throws -> RequestBody { .empty }
 }

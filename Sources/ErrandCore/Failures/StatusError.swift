@@ -2,10 +2,12 @@ public import ErrandFormats
 
 /// The error for a response whose status is not accepted, with the head and the beginning of the body.
 ///
-/// The description has the request, the status, the title of the problem, `Retry-After` and the earlier attempts:
+/// The description has the request, the status, the title of the problem, `Retry-After`, the earlier attempts, and, after a redirect,
+/// the first request:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
+/// GET https://a.example/new: status 404 Not Found; redirected from POST https://a.example/old (2 hops)
 /// ```
 ///
 /// To catch your own error type instead, let the client make that error:
@@ -36,6 +38,9 @@ public struct StatusError: RequestFailure {
         get { refused.metadata.retryStop }
         set { refused.metadata.retryStop = newValue }
     }
+    /// The followed redirects, and the other changes of the URL, in order: ``ResponseMetadata/redirects``. Empty if no redirect was
+    /// followed.
+    public var redirects: [RedirectRecord] { refused.metadata.redirects }
     /// The response without its body, for observers that are outer layers of `validateStatus`.
     var refused: Response
     /// Whether the body of the response was a stream.
@@ -120,14 +125,14 @@ public struct StatusError: RequestFailure {
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
-    /// The request, the status, the problem's title, `Retry-After` and the earlier attempts, but no other field and no part of
-    /// the body. A title that seems to contain a secret is left out.
+    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect, but no
+    /// other field and no part of the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
         text += shownStatus
         text += shownProblem
         if let note = refused.metadata.statusNote { text += "; \(note)" }
-        return text + head.shownRemarks + shownAttempts
+        return text + head.shownRemarks + shownAttempts + redirects.shown(before: request)
     }
 
     /// The title of the problem in parentheses; empty if ``safeProblem`` is `nil`.

@@ -38,6 +38,9 @@ public struct RedirectRecord: Sendable, Hashable {
     /// The status of the redirect: 301, 302, 303, 307 or 308. If there was no response (``isInternal``), the status is 307, because the
     /// method and the body stay unchanged.
     public let status: HTTPResponse.Status
+    /// The method of the request that was redirected. `nil` if there was no response (``isInternal``), or if the layer that follows
+    /// redirects records no method.
+    public let method: HTTPRequest.Method?
     /// The URL that was redirected, without secrets.
     public let from: String
     /// The URL that was requested next, without secrets.
@@ -58,16 +61,30 @@ public struct RedirectRecord: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - status: the status of the redirect; 307 if there was no response.
+    ///   - method: the method of the request that was redirected. Default: `nil`.
     ///   - from: the URL that was redirected, without secrets: ``Request/redactedURL``.
     ///   - to: the URL that was requested next, without secrets.
     ///   - reason: the reason for the change. Default: ``Reason/redirect``.
     ///   - headerFields: the header fields of the redirect, without secrets: ``Sensitivity/redacted(_:)``. Default: no fields.
     ///   - keptCredentials: the credentials that the app sent to another origin on purpose. Default: `nil`.
     public init(
-        status: HTTPResponse.Status, from: String, to: String, reason: Reason = .redirect, headerFields: HTTPFields = HTTPFields(),
-        keptCredentials: KeptCredentials? = nil
+        status: HTTPResponse.Status, method: HTTPRequest.Method? = nil, from: String, to: String, reason: Reason = .redirect,
+        headerFields: HTTPFields = HTTPFields(), keptCredentials: KeptCredentials? = nil
     ) {
-        (self.status, self.from, self.to, self.reason) = (status, from, to, reason)
+        (self.status, self.method, self.from, self.to, self.reason) = (status, method, from, to, reason)
         (self.headerFields, self.keptCredentials) = (headerFields, keptCredentials)
+    }
+}
+
+extension [RedirectRecord] {
+    /// Returns text for the end of a message, if redirects were followed: `; redirected from GET https://a.example/old (2 hops)`. The text
+    /// names the first request, which is the request of the app's code. Empty if no redirect was followed.
+    ///
+    /// - Parameter request: the last request, whose names of secrets apply to the URL too. `nil` if this request is not known.
+    package func shown(before request: Request?) -> String {
+        let hops = filter { !$0.isInternal }
+        guard let first, let method = hops.first.map({ $0.method.map { "\($0.rawValue) " } ?? "" }) else { return "" }
+        let url = (request?.options.sensitivity ?? .standard).redactedURL(first.from).shownSafely(limit: 500)
+        return "; redirected from \(method)\(url) (\(hops.count) \(hops.count == 1 ? "hop" : "hops"))"
     }
 }

@@ -70,7 +70,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             } catch {
                 request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), refused"))
                 response.discard()
-                throw processed.adding(to: error)
+                throw processed.adding(to: trail.adding(to: error))
             }
             guard case .follow(let hop) = step else {
                 if response.head.isRedirect {

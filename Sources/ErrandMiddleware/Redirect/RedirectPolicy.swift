@@ -136,7 +136,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 /// The error of a redirect that can't be followed.
 public struct RedirectError: RequestFailure, NumberedFailure {
     /// The kind of a failure. An open set: new codes may be added.
-    public struct Code: Sendable, CustomStringConvertible {
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The code in words.
         public let description: String
         /// The number of the failure.
@@ -173,6 +173,8 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     public let head: HTTPResponse
     /// The earlier attempts of the call; empty if the stack has no `retry`, and no earlier redirect changed a POST into a GET.
     public var attempts: [AttemptRecord] = []
+    /// The redirects that were followed before, and the other changes of the URL, in order.
+    public internal(set) var redirects: [RedirectRecord] = []
 
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .response }
@@ -184,6 +186,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
 
     public var description: String {
         "\(shownRequest)the redirect (status \(head.status.code)) can't be followed: \(code)" + shownAttempts
+            + redirects.shown(before: request)
     }
 
     public var failureNumber: FailureNumber { code.number }

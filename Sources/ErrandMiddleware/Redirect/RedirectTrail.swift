@@ -41,6 +41,13 @@ struct RedirectTrail {
     /// Adds the records of inner layers, such as changes from http to https, to the records of the call.
     mutating func add(_ inner: [RedirectRecord]) { records += inner }
 
+    /// Returns the error of the next step, with the redirects of the call if the error is a ``RedirectError``.
+    func adding(to error: any Error) -> any Error {
+        guard var refused = error as? RedirectError else { return error }
+        refused.redirects = records
+        return refused
+    }
+
     /// Decides on the step after a response, and records a redirect that is followed.
     ///
     /// - Throws: ``RedirectError`` for a redirect that can't be followed, and the error that the app's own decision chooses.
@@ -80,7 +87,7 @@ struct RedirectTrail {
         let shown = change?.from ?? next.redactedURL
         records.append(
             RedirectRecord(
-                status: head.status, from: request.redactedURL, to: shown,
+                status: head.status, method: request.method, from: request.redactedURL, to: shown,
                 headerFields: next.options.sensitivity.redacted(head.headerFields), keptCredentials: kept))
         if let change { records.append(change) }
         let suffix = kept.map { ", keeping credentials for \($0.origin): \($0.reason)" } ?? (isChanged ? ", changed by the app" : "")

@@ -149,7 +149,8 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Waits until the device has a network. After `limit`, the request is sent anyway. See ``WaitForNetworkMiddleware``.
+    /// Waits until the device has a network. After `limit`, the request is sent anyway. Requests to this machine (`localhost`, `127.0.0.1`)
+    /// never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -163,7 +164,8 @@ extension HTTPSender {
         upTo limit: Duration, monitor: some NetworkPathMonitor, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { waitForNetwork(upTo: limit, at: NetworkGate(monitor, clock: clock), clock: clock) }
 
-    /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. See ``WaitForNetworkMiddleware``.
+    /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. Requests to this machine (`localhost`,
+    /// `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
     ///   - limit: the longest wait of a call, for all its attempts together; at least zero.

@@ -53,8 +53,9 @@ private struct User: Decodable, Sendable {
         for (body, type, shown) in [
             (#"{"id":"seven","token":"s3cret"}"#, json, #"; body: {"id":"seven","token":"REDACTED"}"#),
             (#"{"id":"seven","pin":"s3cret"}"#, json, #"; body: {"id":"seven","pin":"REDACTED"}"#),
-            ("<html>s3cret</html>", [.contentType: "text/html"], "; body: 19 bytes (text/html)"),
-            ("<html>\(long)", [.contentType: "text/html"], "; body: 1024 or more bytes (text/html)"), ("", json, ""),
+            ("<html>s3cret</html>", [.contentType: "text/html"], "; body: 19 bytes (text/html); see bodyPrefix"),
+            ("<html>\(long)", [.contentType: "text/html"], "; body: 1024 or more bytes (text/html); see bodyPrefix"),
+            ("", json, ""),
         ] as [(String, HTTPFields, String)] {
             let client = client(.data(Data(body.utf8), headers: type))
             let user = Endpoint<User>.get("/x").with(\.sensitivity, Sensitivity(fields: [], queryNames: ["pin"]))
@@ -70,6 +71,22 @@ private struct User: Decodable, Sendable {
         let failure = try #require(
             await #expect(throws: ResponseDecodingError.self) { for try await _ in client.events("/x", as: User.self) {} })
         #expect(failure.debugDescription.hasSuffix(#"; body: {"id":"seven","token":"REDACTED"}"#), "\(failure.debugDescription)")
+    }
+
+    // MARK: After a redirect
+
+    /// The code of the app has only the first URL.
+    @Test func theErrorAfterARedirectNamesTheFirstRequest() async throws {
+        let stub = StubTransport(
+            Stub(.get, "/profile").responds(.redirect(to: "/login")),
+            Stub(.get, "/login").responds(.status(.ok, headers: [.contentType: "text/html"], text: "<html>")))
+        let client = APIClient(stub.redirect().server("https://a.example"))
+        let failure = await #expect(throws: ResponseDecodingError.self) { try await client.get("/profile", as: User.self) }
+        let end = "(status 200); redirected from GET https://a.example/profile (1 hop)"
+        #expect(failure?.description == "GET https://a.example/login: cannot decode User: the body is text/html, not JSON " + end)
+        #expect(failure?.redirects.map(\.to) == ["https://a.example/login"])
+        let stream = await #expect(throws: EventStreamError.self) { for try await _ in client.events("/profile") {} }
+        #expect(stream?.description.hasSuffix("the Content-Type is text/html, not text/event-stream " + end) == true)
     }
 
     // MARK: The whole body

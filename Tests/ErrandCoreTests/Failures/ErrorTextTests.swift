@@ -383,7 +383,9 @@ import Testing
                 "The file cannot be read.", "No such file or folder.", "Check that the file exists and may be read."))
         check(
             Row(
-                BodyAlreadyUsedError(), "the body can be read only once, and was read or abandoned before; keep the first reader's bytes",
+                BodyAlreadyUsedError(),
+                "the body can be read only once, and was read or abandoned before; "
+                    + "to read a response and pass it on, write: let data = try await response.data(); response.body = .data(data)",
                 "The content cannot be read a second time.", "The content can be read only once, and was read or abandoned before.", nil))
     }
 

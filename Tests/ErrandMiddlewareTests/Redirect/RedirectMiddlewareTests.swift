@@ -148,7 +148,9 @@ private struct Vectors: Decodable {
         let stub = StubTransport(
             Stub().responds(.custom { (HTTPResponse(status: .found, headerFields: [.location: $0.path + "x"]), Data()) }))
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(try request()) }
-        #expect(error?.description.hasSuffix("xxx: the redirect (status 302) can't be followed: more than 20 redirects") == true)
+        let reason = "xxx: the redirect (status 302) can't be followed: more than 20 redirects"
+        #expect(error?.description.hasSuffix(reason + "; redirected from GET https://a.example/x (20 hops)") == true)
+        #expect(error?.redirects.count == 20)
         #expect(stub.requests.count == 21)
     }
 
@@ -158,6 +160,7 @@ private struct Vectors: Decodable {
         let request = try Request(.get, url: "https://a.example/x", headers: [.authorization: "Bearer s3cret"])
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().send(request) }
         #expect(error?.failureNumber == .redirectDowngrade && stub.requests.count == 1 && stub.openBodyCount == 0)
+        #expect(error?.code == .downgrade && error?.code != .loop && error?.redirects == [])
         #expect(
             error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: "
                 + "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")

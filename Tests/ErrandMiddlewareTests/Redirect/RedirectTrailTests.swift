@@ -68,9 +68,43 @@ import Testing
         let error = await #expect(throws: RedirectError.self) { try await stub.redirect().events(to: sink).send(try request()) }
         #expect(
             error?.description == "GET https://a.example/x: the redirect (status 302) can't be followed: "
-                + "it is part of a loop, in which no response sets a cookie")
+                + "it is part of a loop, in which no response sets a cookie; redirected from GET https://a.example/x (1 hop)")
         #expect(error?.failureNumber == .redirectLoop && stub.requests.count == 2 && stub.openBodyCount == 0)
         #expect(sink.events.compactMap(\.decision).map(\.description) == ["302 to https://a.example/x", "302, refused"])
+    }
+
+    /// The code of the app has only the first URL.
+    @Test func aFailureAfterRedirectsNamesTheFirstRequest() async throws {
+        let stub = StubTransport(
+            Stub(.post, "/old").responds(.redirect(to: "/next?token=s3cret")),
+            Stub(.get, "/next").responds(.redirect(to: "/new")), Stub(.get, "/new").responds(.status(.notFound)))
+        var request = try Request(.post, url: "https://a.example/old?card=s3cret")
+        request.options.sensitivity = Sensitivity(fields: [], queryNames: ["card"])
+        let refused = await #expect(throws: StatusError.self) { try await stub.redirect().validateStatus().send(request) }
+        let status = try #require(refused)
+        #expect(status.description.hasPrefix("GET https://a.example/new: status 404 Not Found"))
+        #expect(status.description.hasSuffix("; redirected from POST https://a.example/old?card=REDACTED (2 hops)"))
+        #expect(status.redirects.map(\.method) == [.post, .get])
+        let limited = await #expect(throws: RedirectError.self) { try await stub.redirect(RedirectPolicy(maxHops: 1)).send(request) }
+        let redirect = try #require(limited)
+        #expect(redirect.description.hasPrefix("GET https://a.example/next?token=REDACTED: the redirect (status 302) can't be followed"))
+        #expect(redirect.description.hasSuffix("; redirected from POST https://a.example/old?card=REDACTED (1 hop)"))
+        #expect(redirect.redirects.map(\.to) == ["https://a.example/next?token=REDACTED"])
+    }
+
+    /// A change from http to https is no redirect of a server.
+    @Test func aChangeByTheClientIsNotNamedAsARedirect() async throws {
+        let change = RedirectRecord(status: .temporaryRedirect, from: "http://a.example/x", to: "https://a.example/x", reason: .hsts)
+        let upgrading = ClosureMiddleware { request, next in
+            var response = try await next.send(request)
+            response.metadata.redirects = [change]
+            return response
+        }
+        let stub = StubTransport(Stub().responds(.status(.notFound)))
+        let error = await #expect(throws: StatusError.self) {
+            try await HTTPStack(stub).wrapped(by: upgrading).validateStatus().send(try request())
+        }
+        #expect(error?.redirects == [change] && error?.description == "GET https://a.example/x: status 404 Not Found")
     }
 
     /// The app knows better: only the number of hops ends such a call.

@@ -20,9 +20,9 @@ import Testing
             #"; body: {"token":"REDACTED","error":"expired"}"#
         ),
         ("error=no+user&password=s3cretvalue", "application/x-www-form-urlencoded", "; body: error=no+user&password=REDACTED"),
-        ("<html>s3cretvalue</html>", "text/html", "; body: 24 bytes (text/html)"),
-        ("s3cretvalue", "text/plain", "; body: 11 bytes (text/plain)"),
-        ("\u{0}\u{1}", "application/octet-stream", "; body: 2 bytes (binary)"),
+        ("<html>s3cretvalue</html>", "text/html", "; body: 24 bytes (text/html); see bodyPrefix"),
+        ("s3cretvalue", "text/plain", "; body: 11 bytes (text/plain); see bodyPrefix"),
+        ("\u{0}\u{1}", "application/octet-stream", "; body: 2 bytes (binary); see bodyPrefix"),
         ("", "application/json", ""),
     ]) func theBodyIsShownWithoutSecrets(_ body: String, _ type: String, _ shown: String) async throws {
         let error = try await error(body, type: type)
