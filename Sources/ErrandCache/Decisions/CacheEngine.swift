@@ -202,7 +202,8 @@ struct CacheEngine: Sendable {
     private func fallback(
         for request: CacheRequest, after forward: CacheForward, status: HTTPResponse.Status?, sent: HTTPFields, at now: CacheInstant
     ) -> CacheServing? {
-        guard let entry = forward.fallback, freshness.mayReplaceFailure(entry.head, for: request, at: now) else { return nil }
+        guard let entry = forward.fallback, freshness.mayReplaceFailure(entry.head, for: request, isUnreachable: status == nil, at: now)
+        else { return nil }
         let remaining = freshness.remaining(of: entry.head, at: now)
         let cacheStatus = CacheStatus(
             .forwarded(forward.reason), forwardedStatus: status, timeToLive: remaining, isFallback: true)

@@ -18,7 +18,7 @@ struct CacheRequest: Sendable {
         /// `If-None-Match`.
         case noneMatch(EntityTagCondition)
         /// `If-Modified-Since`, without `If-None-Match`.
-        case modifiedSince(HTTPDate)
+        case modifiedSince(String)
         /// A condition that only the server can evaluate, or an invalid condition.
         case other
     }
@@ -63,7 +63,7 @@ struct CacheRequest: Sendable {
         }
         self.control = control
         wanted = Self.wanted(fields, method: request.method)
-        condition = Self.condition(fields, now: HTTPDate(secondsSinceEpoch: 0))
+        condition = Self.condition(fields)
         key = Self.key(request, url: url, scope: scope, bodyDigest: bodyDigest, isDecoded: isDecoded)
     }
 
@@ -82,13 +82,14 @@ struct CacheRequest: Sendable {
         return .range(ranges[0])
     }
 
-    private static func condition(_ fields: HTTPFields, now: HTTPDate) -> Condition {
+    private static func condition(_ fields: HTTPFields) -> Condition {
         if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .other }
         if fields.contains(.ifNoneMatch) {
             return EntityTagCondition(fields[.ifNoneMatch] ?? "").map { .noneMatch($0) } ?? .other
         }
         guard fields.contains(.ifModifiedSince) else { return .none }
-        return HTTPDate(fields[.ifModifiedSince] ?? "", now: now).map { .modifiedSince($0) } ?? .other
+        let text = fields[.ifModifiedSince] ?? ""
+        return HTTPDate(text, now: HTTPDate(secondsSinceEpoch: 0)) == nil ? .other : .modifiedSince(text)
     }
 
     private static func key(

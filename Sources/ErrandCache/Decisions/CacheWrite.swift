@@ -56,7 +56,9 @@ struct CacheWrite: Sendable {
     }
 
     /// Whether the rest of the body can be added later.
-    private var mayBeContinued: Bool { !head.isDecoded && head.response.status == .ok && head.validators.strongText != nil }
+    private var mayBeContinued: Bool {
+        !head.isDecoded && [.ok, .partialContent].contains(head.response.status) && head.validators.strongText != nil
+    }
 }
 
 extension CacheEntry.Head {

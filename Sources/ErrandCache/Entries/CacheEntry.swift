@@ -30,28 +30,32 @@ public struct CacheEntry: Sendable, Identifiable {
 extension CacheEntry {
     /// The head of a stored response, and what the cache must know of its exchange. A store keeps all parts of the initializer.
     public struct Head: Sendable {
-        /// The status and the fields, without the fields that must not be stored. For a part of a representation, the status is 200, and
-        /// `Content-Range` and `Content-Length` are missing.
-        public let response: HTTPResponse
-        /// The instant at which the request was sent.
-        public let requestTime: CacheInstant
-        /// The instant at which the head of the response arrived.
-        public let responseTime: CacheInstant
-        /// The fields of the request that have selected the response.
-        public let selection: CacheSelection
-        /// The bytes of the representation that the entry has.
-        public let extent: CacheExtent
-        /// The lifetimes that the app has chosen in place of the server's lifetimes; `nil` without a choice.
-        public let lifetimes: CacheLifetimes?
-        /// Whether the transport has decoded the body. The bytes then don't belong to the entity tag, so no range is taken from them.
-        public let isDecoded: Bool
+        /// The storage is a class, because a head is copied often.
+        private final class Storage: Sendable {
+            let response: HTTPResponse
+            let requestTime: CacheInstant
+            let responseTime: CacheInstant
+            let selection: CacheSelection
+            let extent: CacheExtent
+            let lifetimes: CacheLifetimes?
+            let isDecoded: Bool
+            let control: CacheControl
+            let times: CacheTimes
+            let validators: CacheValidators
 
-        /// The directives of the response.
-        let control: CacheControl
-        /// The dates and ages from which the freshness follows.
-        let times: CacheTimes
-        /// The validators of the response.
-        let validators: CacheValidators
+            init(
+                _ response: HTTPResponse, _ requestTime: CacheInstant, _ responseTime: CacheInstant, _ selection: CacheSelection,
+                _ extent: CacheExtent, _ lifetimes: CacheLifetimes?, isDecoded: Bool
+            ) {
+                (self.response, self.requestTime, self.responseTime) = (response, requestTime, responseTime)
+                (self.selection, self.extent, self.lifetimes, self.isDecoded) = (selection, extent, lifetimes, isDecoded)
+                control = CacheControl(response.headerFields)
+                times = CacheTimes(response.headerFields, requestTime: requestTime, responseTime: responseTime)
+                validators = CacheValidators(response.headerFields, responseTime: responseTime)
+            }
+        }
+
+        private let storage: Storage
 
         /// Creates the head of a stored response.
         ///
@@ -67,12 +71,31 @@ extension CacheEntry {
             response: HTTPResponse, requestTime: CacheInstant, responseTime: CacheInstant, selection: CacheSelection = CacheSelection(),
             extent: CacheExtent, lifetimes: CacheLifetimes? = nil, isDecoded: Bool = false
         ) {
-            (self.response, self.requestTime, self.responseTime) = (response, requestTime, responseTime)
-            (self.selection, self.extent, self.lifetimes, self.isDecoded) = (selection, extent, lifetimes, isDecoded)
-            control = CacheControl(response.headerFields)
-            times = CacheTimes(response.headerFields, requestTime: requestTime, responseTime: responseTime)
-            validators = CacheValidators(response.headerFields, responseTime: responseTime)
+            storage = Storage(response, requestTime, responseTime, selection, extent, lifetimes, isDecoded: isDecoded)
         }
+
+        /// The status and the fields, without the fields that must not be stored. For a part of a representation, the status is 200, and
+        /// `Content-Range` and `Content-Length` are missing.
+        public var response: HTTPResponse { storage.response }
+        /// The instant at which the request was sent.
+        public var requestTime: CacheInstant { storage.requestTime }
+        /// The instant at which the head of the response arrived.
+        public var responseTime: CacheInstant { storage.responseTime }
+        /// The fields of the request that have selected the response.
+        public var selection: CacheSelection { storage.selection }
+        /// The bytes of the representation that the entry has.
+        public var extent: CacheExtent { storage.extent }
+        /// The lifetimes that the app has chosen in place of the server's lifetimes; `nil` without a choice.
+        public var lifetimes: CacheLifetimes? { storage.lifetimes }
+        /// Whether the transport has decoded the body. The bytes then don't belong to the entity tag, so no range is taken from them.
+        public var isDecoded: Bool { storage.isDecoded }
+
+        /// The directives of the response.
+        var control: CacheControl { storage.control }
+        /// The dates and ages from which the freshness follows.
+        var times: CacheTimes { storage.times }
+        /// The validators of the response.
+        var validators: CacheValidators { storage.validators }
 
         /// Returns the same head with other bytes.
         func with(extent: CacheExtent, response: HTTPResponse? = nil) -> Head {

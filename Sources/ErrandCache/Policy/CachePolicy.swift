@@ -52,6 +52,10 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The time for which a stale response is used if the server fails, and the server states no such time; `nil` by default: the stale
     /// response is not used. `must-revalidate` and `no-cache` take precedence.
     public var staleIfError: Duration?
+    /// The time for which a stale response is used if the server can't be reached, so that there is no response at all; `nil` by default: as
+    /// ``staleIfError``. `must-revalidate` and `no-cache` take precedence. HTTP permits such a use without a word of the server ([RFC 9111,
+    /// section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
+    public var staleIfUnreachable: Duration?
     /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Received) -> Choice)?
 
@@ -61,10 +65,16 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     ///   - scope: the users of the cache.
     ///   - heuristic: the lifetime of a response for which the server states no lifetime.
     ///   - staleIfError: the time for which a stale response is used if the server fails, at least zero.
-    public init(scope: Scope = .private, heuristic: Heuristic? = .standard, staleIfError: Duration? = nil) {
-        precondition(
-            staleIfError ?? .zero >= .zero, "staleIfError must be at least zero (is \(SafeText.duration(staleIfError ?? .zero)))")
-        (self.scope, self.heuristic, self.staleIfError) = (scope, heuristic, staleIfError)
+    ///   - staleIfUnreachable: the time for which a stale response is used if the server can't be reached, at least zero.
+    public init(
+        scope: Scope = .private, heuristic: Heuristic? = .standard, staleIfError: Duration? = nil, staleIfUnreachable: Duration? = nil
+    ) {
+        for (name, window) in [("staleIfError", staleIfError), ("staleIfUnreachable", staleIfUnreachable)] {
+            let window = window ?? .zero
+            precondition(window >= .zero, "\(name) must be at least zero (is \(SafeText.duration(window)))")
+        }
+        (self.scope, self.heuristic) = (scope, heuristic)
+        (self.staleIfError, self.staleIfUnreachable) = (staleIfError, staleIfUnreachable)
     }
 
     /// A private cache, with the heuristic ``Heuristic/standard``.
@@ -87,6 +97,7 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     public var description: String {
         (isShared ? "shared" : "private") + (heuristic == nil ? ", without heuristics" : heuristic == .standard ? "" : ", own heuristic")
             + (staleIfError.map { ", stale up to \(SafeText.duration($0)) if the server fails" } ?? "")
+            + (staleIfUnreachable.map { ", stale up to \(SafeText.duration($0)) if the server can't be reached" } ?? "")
             + (choose == nil ? "" : ", with the app's own decision")
     }
 }

@@ -17,9 +17,11 @@ enum ConditionRule {
         case .noneMatch(let condition):
             guard let tag = head.validators.tag else { return false }
             return condition.matches(tag, by: .weak)
-        case .modifiedSince(let date):
+        case .modifiedSince(let text):
+            let now = head.responseTime.date
+            guard let date = HTTPDate(text, now: now) else { return false }
             // Without a date of modification, the date of the response counts.
-            let modified = head.validators.modified ?? head.response.headerFields.single(.date).flatMap { HTTPDate($0, now: date) }
+            let modified = head.validators.modified ?? head.response.headerFields.single(.date).flatMap { HTTPDate($0, now: now) }
             return modified.map { $0 <= date } ?? false
         }
     }

@@ -77,12 +77,17 @@ struct FreshnessRule: Sendable {
 
     /// Returns whether a stale response may be used because the server fails
     /// ([RFC 5861, section 4](https://www.rfc-editor.org/rfc/rfc5861#section-4)).
-    func mayReplaceFailure(_ head: CacheEntry.Head, for request: CacheRequest, at now: CacheInstant) -> Bool {
+    ///
+    /// - Parameter isUnreachable: whether there is no response at all ([RFC 9111, section
+    ///   4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)). False for a response with a status of failure.
+    func mayReplaceFailure(_ head: CacheEntry.Head, for request: CacheRequest, isUnreachable: Bool, at now: CacheInstant) -> Bool {
         guard let remaining = remaining(of: head, at: now), !forbidsStale(head) else { return false }
-        let window =
-            head.lifetimes?.staleIfError ?? head.control.staleIfError.map { .seconds($0) }
-            ?? request.control.staleIfError.map { .seconds($0) } ?? policy.staleIfError
-        return window.map { .zero - remaining <= $0 } ?? false
+        let control = request.control
+        // The client wants no stale response, unless it says so for failures.
+        if control.maxAge != nil || control.minFresh != nil, control.staleIfError == nil { return false }
+        let stated = head.lifetimes?.staleIfError ?? (head.control.staleIfError ?? control.staleIfError).map { .seconds($0) }
+        let windows = [stated ?? policy.staleIfError, isUnreachable ? policy.staleIfUnreachable : nil].compactMap(\.self)
+        return windows.contains { .zero - remaining <= $0 }
     }
 
     /// Returns whether a response must be validated even while it is fresh.

@@ -220,9 +220,8 @@ extension FieldReader {
         }
     }
 
-    /// Skips invalid octets up to a comma or a semicolon, at least one octet.
+    /// Skips invalid octets up to a comma or a semicolon.
     private mutating func skipToSeparator() {
-        position += 1
         skip { $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: ";") }
     }
 }

@@ -104,19 +104,22 @@ struct PureCache {
             return serve(serving, request, &outcome)
         }
         let reception = engine.receive(reply.head, to: request, after: forward, among: entries(request), sentAt: sentAt, at: now)
-        perform(reception, request)
         outcome.status = reception.status
+        // The bytes are read first: an entry may be removed although it is served.
         switch reception.answer {
         case .pass(let write):
             (outcome.head, outcome.body, outcome.bodyFailed) = (reply.head, reply.body, reply.isCut)
-            if let write { finish(write, reply, request) }
-        case .serve(let serving): serve(serving, request, &outcome)
+            finish(write, reply, reception, request)
+        case .serve(let serving):
+            serve(serving, request, &outcome)
+            perform(reception, request)
         case .complete(let completion):
             outcome.head = completion.head
             outcome.body = bytes(completion.beginning, request) + reply.body
             outcome.bodyFailed = reply.isCut
-            if let write = completion.write { finish(write, reply, request) }
+            finish(completion.write, reply, reception, request)
         case .sendAgain(let next):
+            perform(reception, request)
             guard attempts > 1 else { throw Lost() }
             try exchange(request, next, &outcome, attempts: attempts - 1)
         }
@@ -138,13 +141,15 @@ struct PureCache {
         piece.map { Array(body($0.entry, of: request)[Int($0.offsets.lowerBound)..<Int($0.offsets.upperBound)]) } ?? []
     }
 
-    private mutating func finish(_ write: CacheWrite, _ reply: Reply, _ request: CacheRequest) {
-        guard let key = request.key, let end = write.finished(receivedBytes: Int64(reply.body.count), isComplete: !reply.isCut) else {
-            return
-        }
-        let body = bytes(write.before, request) + reply.body + (end.includesAfter ? bytes(write.after, request) : [])
+    private mutating func finish(_ write: CacheWrite?, _ reply: Reply, _ reception: CacheReception, _ request: CacheRequest) {
+        let (before, after) = (bytes(write?.before, request), bytes(write?.after, request))
+        perform(reception, request)
+        guard let write, let key = request.key,
+            let end = write.finished(receivedBytes: Int64(reply.body.count), isComplete: !reply.isCut)
+        else { return }
         stored[key]?.removeAll { write.replaces.contains($0.entry.id) }
         nextID += 1
+        let body = before + reply.body + (end.includesAfter ? after : [])
         stored[key, default: []].append(Stored(entry: CacheEntry(id: .init(nextID), head: end.head), body: body))
     }
 }
