@@ -85,6 +85,11 @@ struct CacheReception: Sendable {
     var removals: [CacheEntry.ID] = []
     /// The URLs of which all entries are removed, for all accounts and contents, before anything is written.
     var invalidated: [String] = []
+    /// The origin of which all entries are removed, for all accounts, before anything is written (`Clear-Site-Data`); `nil`: none.
+    var clearedOrigin: Origin?
+    /// The groups of which all entries of the request's origin are removed, for all accounts
+    /// ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)). An entry names its groups in ``CacheEntry/Head/groups``.
+    var invalidatedGroups: [String] = []
     /// The way in which the cache handled the request.
     var status: CacheStatus
 }

@@ -90,6 +90,9 @@ extension CacheEntry {
         /// Whether the transport has decoded the body. The bytes then don't belong to the entity tag, so no range is taken from them.
         public var isDecoded: Bool { storage.isDecoded }
 
+        /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty without groups.
+        public var groups: [String] { CacheGroups.named(in: response.headerFields) }
+
         /// The directives of the response.
         var control: CacheControl { storage.control }
         /// The dates and ages from which the freshness follows.

@@ -113,4 +113,32 @@ import Testing
         let urls = InvalidationRule.urls(invalidatedBy: response(lines, status: status), to: read(request(method: method)))
         #expect(urls.map(\.description) == expected.map { "https://api.example" + $0 })
     }
+
+    @Test(
+        arguments: [
+            (.post, 200, sampleURL, ["Cache-Group-Invalidation: \"a\", \"B\""], ["a", "B"], false),
+            (.get, 200, sampleURL, ["Cache-Group-Invalidation: \"a\""], [], false),
+            (.post, 500, sampleURL, ["Cache-Group-Invalidation: \"a\""], [], false),
+            (.post, 200, sampleURL, ["Cache-Group-Invalidation: a"], [], false),
+            (.post, 200, sampleURL, ["Cache-Groups: \"a\""], [], false), (.get, 200, sampleURL, ["Clear-Site-Data: \"cache\""], [], true),
+            (.get, 500, sampleURL, ["Clear-Site-Data: \"cookies\", \"*\""], [], true),
+            (.get, 200, sampleURL, ["Clear-Site-Data: \"cookies\""], [], false),
+            (.get, 200, sampleURL, ["Clear-Site-Data: cache"], [], false),
+            (.get, 200, "http://api.example", ["Clear-Site-Data: \"cache\""], [], false),
+        ] as [(HTTPRequest.Method, Int, String, [String], [String], Bool)])
+    func groupsAndOriginsAreInvalidated(
+        _ method: HTTPRequest.Method, _ status: Int, _ url: String, _ lines: [String], _ groups: [String], _ isCleared: Bool
+    ) {
+        let (response, request) = (response(lines, status: status), read(request(method: method, url: url)))
+        #expect(InvalidationRule.groups(invalidatedBy: response, to: request) == groups)
+        #expect(InvalidationRule.origin(clearedBy: response, to: request) == (isCleared ? request.url.origin : nil))
+    }
+
+    @Test(
+        arguments: [
+            ([], []), (["Cache-Groups: \"a\", \"b c\";x"], ["a", "b c"]), (["Cache-Groups: \"a\"", "Cache-Groups: \"A\""], ["a", "A"]),
+            (["Cache-Groups: a"], []), (["Cache-Groups: \"a\", 1"], []), (["Cache-Groups: (\"a\")"], []), (["Cache-Groups: \"a"], []),
+            (["Cache-Groups: \"\(String(repeating: "a", count: 129))\""], []),
+        ] as [([String], [String])])
+    func anEntryBelongsToGroups(_ lines: [String], _ expected: [String]) { #expect(head(lines).groups == expected) }
 }
