@@ -25,7 +25,10 @@ struct CacheRequest: Sendable {
 
     /// The request.
     let request: Request
-    /// The key of the stored responses; `nil` if no stored response serves the request, and none is stored.
+    /// The key of the stored responses; `nil` if no stored response serves the request, and none is stored. Such requests are:
+    /// - a request with `Authorization` and without an identity, in a private cache
+    /// - a GET or HEAD with a body, and a QUERY without a digest
+    /// - a request whose URL is too long
     let key: CacheKey?
     /// The URL of the request.
     let url: HTTPURL
@@ -105,6 +108,9 @@ struct CacheRequest: Sendable {
                 return nil
             }
         }
+        // The meaning of a body of GET is not defined, so such a body may select the response (RFC 9110, section 9.3.1).
+        let hasBody = !request.body.isEmpty
+        guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
         guard request.method == .query else { return CacheKey(url: url, partition: partition, isDecoded: isDecoded) }
         guard let bodyDigest else { return nil }
         let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage]

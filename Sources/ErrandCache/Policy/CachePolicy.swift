@@ -11,6 +11,12 @@ internal import ErrandCore
 ///
 /// The cache is private by default: it stores the responses of one user, or of several users in separate partitions. With
 /// ``deciding(_:)``, your own closure takes precedence over the policy.
+///
+/// Some requests neither use nor leave a stored response:
+/// - a request with `Authorization` and without an identity, in a private cache, because nobody knows whose credentials they are.
+///   `authenticate` sets the identity
+/// - a request with `Cache-Control: no-store`
+/// - a GET or HEAD with a body, and a QUERY whose body can be read only once
 public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The users of a cache.
     public enum Scope: Sendable, Hashable {

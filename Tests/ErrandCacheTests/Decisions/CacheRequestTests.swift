@@ -34,6 +34,11 @@ import Testing
         #expect(read(request("Authorization: x"), scope: .shared).key?.partition == CacheKey.Partition.none)
         #expect(read(request(identity: ada), scope: .shared).key?.partition == CacheKey.Partition.none)
         #expect(CacheRequest(request(method: .query), bodyDigest: nil)?.key == nil)
+        for (method, hasKey) in [(HTTPRequest.Method.get, false), (.head, false), (.post, true), (.query, true)] {
+            var request = request(method: method)
+            request.body = .text("a")
+            #expect((read(request).key != nil) == hasKey)
+        }
         #expect(try CacheRequest(Request(.get, "/items")) == nil)
     }
 }
