@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// What a cache does with a request.
+/// The decision of a cache on a request.
 enum CacheDecision: Sendable {
     /// The stored response is returned. No request is sent.
     case serve(CacheServing)
@@ -57,9 +57,9 @@ struct CacheForward: Sendable {
     }
 }
 
-/// What a cache does with the head of a response.
+/// The decision of a cache on the head of a response.
 struct CacheReception: Sendable {
-    /// What the caller gets.
+    /// The response that the caller gets.
     enum Answer: Sendable {
         /// The response of the server. If the write is not `nil`, the body is stored while the caller reads it.
         case pass(CacheWrite?)
@@ -67,7 +67,7 @@ struct CacheReception: Sendable {
         case serve(CacheServing)
         /// The bytes of a stored part, followed by the body of the server's response.
         case complete(CacheCompletion)
-        /// The response is unusable. The request is sent again, as this says. The body of the server's response is not needed.
+        /// The response is unusable. The request is sent again, with the fields of this value. The body of the server's response is not needed.
         case sendAgain(CacheForward)
     }
 
@@ -77,7 +77,7 @@ struct CacheReception: Sendable {
         let head: CacheEntry.Head
     }
 
-    /// What the caller gets.
+    /// The response that the caller gets.
     var answer: Answer
     /// The entries whose heads change.
     var updates: [Update] = []

@@ -55,7 +55,7 @@ extension CacheEngine {
             requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     }
 
-    /// Returns the head of an entry that is served for the last time.
+    /// Returns the head of an entry that the caller gets, and that is then removed.
     private func mergedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head {
         var stored = entry.head.response
         stored.headerFields = StoredFields.stored(
@@ -156,8 +156,10 @@ extension CacheEngine {
         reception.status.timeToLive = remaining(of: write.head, at: write.head.responseTime)
     }
 
-    /// Returns the entries that a new entry replaces: those that the request could have got, those with the same selection, and the oldest if
-    /// there are too many.
+    /// Returns the entries that a new entry replaces:
+    /// - the entries that the request could have got
+    /// - the entries with the same selection
+    /// - the oldest entries, if the key would have more than ``CacheLimits/variants`` entries
     private func replaced(by head: CacheEntry.Head, of exchange: Exchange) -> [CacheEntry.ID] {
         var kept: [CacheEntry] = []
         var replaced: [CacheEntry.ID] = []

@@ -23,8 +23,10 @@ enum StoredFields {
         .setCookie, .known("Set-Cookie2"), .known("Clear-Site-Data"), .strictTransportSecurity,
     ]
 
-    /// Returns the fields to store: all fields but those of the connection, those that `Connection` names, and those that `no-cache`, or
-    /// `private` in a shared cache, names.
+    /// Returns the fields to store. These fields are left out:
+    /// - the fields of the connection, and the fields that `Connection` names
+    /// - the fields that `no-cache` names
+    /// - in a shared cache, the fields that `private` names
     ///
     /// - Parameter received: the date that a response without `Date` gets ([RFC 9110, section
     ///   6.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1)).
