@@ -58,9 +58,11 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The time for which a stale response is used if the server fails, and the server states no such time; `nil` by default: the stale
     /// response is not used. `must-revalidate` and `no-cache` take precedence.
     public var staleIfError: Duration?
-    /// The time for which a stale response is used if the server can't be reached, so that there is no response at all; `nil` by default: as
-    /// ``staleIfError``. `must-revalidate` and `no-cache` take precedence. HTTP permits such a use without a word of the server ([RFC 9111,
-    /// section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
+    /// The time for which a stale response is used if the server can't be reached, so that there is no response. `nil` by default: only
+    /// ``staleIfError`` applies. `must-revalidate` and `no-cache` take precedence.
+    ///
+    /// HTTP permits such a use without a statement of the server
+    /// ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
     public var staleIfUnreachable: Duration?
     /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Received) -> Choice)?

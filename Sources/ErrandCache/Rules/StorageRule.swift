@@ -152,8 +152,8 @@ struct StorageRule: Sendable {
         if control.contains(.private) || StoredFields.namesLimitingField(control.privateFields) { throw .private }
     }
 
-    /// Checks the rules for credentials in a shared cache ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)). In a
-    /// private cache, the key separates the accounts.
+    /// Checks the rules for credentials in a shared cache
+    /// ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)). In a private cache, the key separates the accounts.
     private func checkCredentials(_ control: CacheControl, of request: CacheRequest) throws(Refusal) {
         guard policy.isShared, request.hasCredentials else { return }
         guard control.contains(.public) || control.contains(.mustRevalidate) || control.sharedMaxAge != nil else { throw .credentials }

@@ -53,8 +53,8 @@ enum ValidationRule {
         return candidates.allSatisfy { $0.head.validators.tag == first } && (first != nil || candidates.count == 1) ? candidates : []
     }
 
-    /// Returns the entries with a strong tag. A cache between the app and the server may have made a weak tag strong, so if there is no such
-    /// entry, the most recent entry with the same weak tag is confirmed.
+    /// Returns the entries with a strong tag. If there is no such entry, returns the most recent entry with the same weak tag, because a
+    /// cache between the app and the server may have made the tag strong.
     private static func confirmed(by tag: EntityTag, _ candidates: [CacheEntry]) -> [CacheEntry] {
         let strong = candidates.filter { $0.head.validators.tag?.matches(tag, by: .strong) == true }
         if !strong.isEmpty { return strong }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ErrandCache
 
-/// Random combinations of valid and invalid fields. Nothing traps, no age is negative, no response is fresh for longer than a limit that the
-/// server states, and bytes of different responses are never mixed.
+/// Random combinations of valid and invalid fields. Nothing traps, no age is negative, no response is fresh for longer than a limit of
+/// the server, and bytes of different responses are never mixed.
 @Suite(.timeLimit(.minutes(5))) struct RandomCombinationTests {
     /// xorshift64*: the same numbers on each platform.
     private struct Numbers: RandomNumberGenerator {

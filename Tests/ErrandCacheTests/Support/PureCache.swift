@@ -4,8 +4,8 @@ import HTTPTypes
 
 @testable import ErrandCache
 
-/// A cache that performs the decisions of the engine with bodies in memory, and a server that is a closure. Nothing waits: a revalidation in
-/// the background ends before the call returns.
+/// A cache that performs the decisions of the engine with bodies in memory, and a server that is a closure. A revalidation in the
+/// background ends before the call returns.
 struct PureCache {
     /// What the server sends.
     struct Reply {
