@@ -67,7 +67,8 @@ struct CacheReception: Sendable {
         case serve(CacheServing)
         /// The bytes of a stored part, followed by the body of the server's response.
         case complete(CacheCompletion)
-        /// The response is unusable. The request is sent again, with the fields of this value. The body of the server's response is not needed.
+        /// The response is unusable. The request is sent again, with the fields of this value. The body of the server's response is
+        /// not needed.
         case sendAgain(CacheForward)
     }
 

@@ -17,8 +17,8 @@ struct CacheEngine: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the policy.
-    ///   - digest: a digest of a secret field's value, with a key that only this cache knows. `nil`: responses that such fields select are not
-    ///     stored.
+    ///   - digest: a digest of a secret field's value, with a key that only this cache knows. `nil`: responses that such fields
+    ///     select are not stored.
     init(_ policy: CachePolicy = .standard, digest: (@Sendable (String) -> [UInt8])? = nil) {
         self.policy = policy
         freshness = FreshnessRule(policy: policy)

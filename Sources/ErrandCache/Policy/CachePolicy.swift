@@ -52,8 +52,8 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
 
     /// The users of the cache: ``Scope/private`` by default.
     public var scope: Scope
-    /// The lifetime of a response for which the server states no lifetime; `nil`: such a response is stale from the beginning. The heuristic
-    /// needs `Last-Modified`.
+    /// The lifetime of a response for which the server states no lifetime; `nil`: such a response is stale from the beginning. The
+    /// heuristic needs `Last-Modified`.
     public var heuristic: Heuristic?
     /// The time for which a stale response is used if the server fails, and the server states no such time; `nil` by default: the stale
     /// response is not used. `must-revalidate` and `no-cache` take precedence.
