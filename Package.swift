@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "ErrandMiddleware", targets: ["ErrandMiddleware"]),
         .library(name: "ErrandCompression", targets: ["ErrandCompression"]),
         .library(name: "ErrandAuth", targets: ["ErrandAuth"]),
+        .library(name: "ErrandCache", targets: ["ErrandCache"]),
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
@@ -125,6 +126,7 @@ let package = Package(
             ]
         ),
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
+        .target(name: "ErrandCache", dependencies: ["ErrandCore", "ErrandFormats"]),
 
         // MARK: Transports
         .target(
@@ -242,6 +244,7 @@ let package = Package(
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
+        .testTarget(name: "ErrandCacheTests", dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats"]),
         .testTarget(
             name: "ErrandTelemetryTests",
             dependencies: [

@@ -8,6 +8,7 @@ let fieldTargets = [
     Target("rfc3339-date", rfc3339Date), Target("challenges", challenges), Target("retry-after", retryAfter),
     Target("rate-limit", rateLimit), Target("alt-svc", altSvc), Target("entity-tag", entityTag), Target("cookie-date", cookieDate),
     Target("strict-transport-security", strictTransportSecurity), Target("set-cookie", setCookie),
+    Target("cache-control", cacheControl),
 ]
 
 private func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
@@ -47,6 +48,19 @@ private func link(_ input: inout Input) {
         expect(!link.target.utf8.contains { "<>".utf8.contains($0) }, "a target with angle brackets")
         expect(link.extensions.count <= 32, "more parameters than the limit")
     }
+}
+
+private func cacheControl(_ input: inout Input) {
+    let text = input.text()
+    let control = CacheControl([text])
+    let numbers = [control.maxAge, control.sharedMaxAge, control.minFresh, control.staleWhileRevalidate, control.staleIfError]
+    for case let number? in numbers { expect((0...CacheControl.longestSeconds).contains(number), "a number of \(number) seconds") }
+    expect(control.noCacheFields.count <= 64 && control.privateFields.count <= 64, "more names than the limit")
+    // A later directive that forbids something is not hidden, and a later lifetime prolongs nothing.
+    expect(CacheControl([text + ", no-store"]).contains(.noStore), "a directive is hidden")
+    expectEqual(CacheControl([text, "no-store"]).contains(.noStore), true, "a field is hidden")
+    let later = CacheControl([text, "max-age=60"]).maxAge
+    expect(later == control.maxAge || later == 0 || control.maxAge == nil && later == 60, "a later lifetime counts")
 }
 
 private func entityTag(_ input: inout Input) {

@@ -85,6 +85,12 @@ struct FormatsLinearWorkTests {
             _ = SetCookie($0)
         },
         Parser("Clear-Site-Data", text: repeated("\"a\",")) { _ = ClearSiteData.includesCookies([$0]) },
+        Parser("Cache-Control, directives", 1_000, text: repeated("no-cache=\"a\",max-age=1,")) { _ = CacheControl([$0]) },
+        Parser("Cache-Control, an open quotation mark", text: { "a=\"" + String(repeating: "\\\",b=\\\"", count: $0) }) {
+            _ = CacheControl([$0])
+        },
+        Parser("Cache-Control, semicolons", text: repeated("max-age=1;")) { _ = CacheControl([$0]) },
+        Parser("Vary", text: repeated("a,")) { _ = VaryField(HTTPFields([HTTPField(name: .vary, value: $0)])) },
         Parser("entity tags", 1_000, text: repeated("\"\",")) { _ = EntityTagCondition($0) },
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },

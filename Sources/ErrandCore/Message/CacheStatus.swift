@@ -42,6 +42,8 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     package var isCollapsed: Bool
     /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the time is not known.
     package var timeToLive: Duration?
+    /// Whether the cache has returned a stored response because the server has failed (`detail=stale-if-error`).
+    package var isFallback: Bool
 
     /// Creates a status.
     ///
@@ -51,22 +53,23 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     ///   - isStored: whether the cache has stored the response.
     ///   - isCollapsed: whether the request shared the exchange of another request.
     ///   - timeToLive: the time for which the response stays fresh; negative for a stale response.
+    ///   - isFallback: whether the response is a stored response that replaces a failure of the server.
     package init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
-        timeToLive: Duration? = nil
+        timeToLive: Duration? = nil, isFallback: Bool = false
     ) {
         (self.outcome, self.forwardedStatus, self.isStored) = (outcome, forwardedStatus, isStored)
-        (self.isCollapsed, self.timeToLive) = (isCollapsed, timeToLive)
+        (self.isCollapsed, self.timeToLive, self.isFallback) = (isCollapsed, timeToLive, isFallback)
     }
 
     /// Whether the response comes from the cache without a request, fresh or stale.
     package var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although the response is stale.
-    package var isStale: Bool { isHit && (timeToLive ?? .zero) < .zero }
+    package var isStale: Bool { (isHit || isFallback) && (timeToLive ?? .zero) < .zero }
     /// Whether the server has confirmed the stored response (304), and the cache has returned the stored response.
     package var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
     /// Whether the whole response comes from the server.
-    package var isMiss: Bool { !isHit && !isRevalidated && outcome != .forwarded(.partial) }
+    package var isMiss: Bool { !isHit && !isRevalidated && !isFallback && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
     package var description: String {
@@ -79,6 +82,7 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         if let timeToLive { parts.append("ttl=\(timeToLive.components.seconds)") }
         if isStored { parts.append("stored") }
         if isCollapsed { parts.append("collapsed") }
+        if isFallback { parts.append("detail=stale-if-error") }
         return parts.joined(separator: "; ")
     }
 }

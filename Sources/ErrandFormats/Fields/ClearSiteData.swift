@@ -5,10 +5,18 @@ package enum ClearSiteData {
     /// required.
     ///
     /// A value of more than 8 KiB is ignored.
-    package static func includesCookies(_ values: some Sequence<String>) -> Bool {
+    package static func includesCookies(_ values: some Sequence<String>) -> Bool { includes("\"cookies\"", values) }
+
+    /// Returns whether one of the values asks for the removal of stored responses: a list with `"cache"` or `"*"`. The quotation marks are
+    /// required.
+    ///
+    /// A value of more than 8 KiB is ignored.
+    package static func includesCache(_ values: some Sequence<String>) -> Bool { includes("\"cache\"", values) }
+
+    private static func includes(_ type: String, _ values: some Sequence<String>) -> Bool {
         values.contains { value in
             value.utf8.count <= FieldLimits.valueBytes
-                && value.listMembers.contains { $0.isExactly("\"cookies\"") || $0.isExactly("\"*\"") }
+                && value.listMembers.contains { $0.isExactly(type) || $0.isExactly("\"*\"") }
         }
     }
 }

@@ -1,6 +1,7 @@
 #if SWIFT_NIO
 internal import ErrandCore
 internal import NIOCore
+internal import Synchronization
 
 extension Pool {
     /// The reason why an exchange is queued, and an attempt to connect. The exchange waits for this attempt, or for the place that the

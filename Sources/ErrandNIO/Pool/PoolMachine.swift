@@ -140,7 +140,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         return .wait(Ticket(key: key, number: number), work)
     }
 
-    private mutating func addGroup(_ key: Key) {
+    mutating func addGroup(_ key: Key) {
         guard groups[key] == nil else { return }
         groups[key] = Group(queue: AttemptQueue(streamsPerLink: remembered[key] ?? limits.firstStreams(key)))
     }

@@ -1,0 +1,114 @@
+internal import ErrandCore
+
+/// The decision of a cache on a request.
+enum CacheDecision: Sendable {
+    /// The stored response is returned. No request is sent.
+    case serve(CacheServing)
+    /// The stored response is returned, and a request in the background revalidates it ([RFC 5861, section
+    /// 3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
+    case serveAndRevalidate(CacheServing, CacheForward)
+    /// The request is sent.
+    case send(CacheForward)
+    /// No response is stored, and the request forbids to send it. The cache makes a 504 ([RFC 9111, section
+    /// 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
+    case unavailable(CacheStatus)
+}
+
+/// A response from the store.
+struct CacheServing: Sendable {
+    /// The bytes of the response's body.
+    enum Body: Sendable, Hashable {
+        /// No bytes: the response to HEAD, or a 304.
+        case none
+        /// All stored bytes.
+        case whole
+        /// These offsets in the stored bytes.
+        case part(Range<Int64>)
+    }
+
+    /// The entry that has the body.
+    let entry: CacheEntry
+    /// The head of the response, with `Age`.
+    let head: HTTPResponse
+    /// The bytes of the body.
+    let body: Body
+    /// The way in which the cache handled the request.
+    var status: CacheStatus
+}
+
+/// A request to the server, and what its response may change.
+struct CacheForward: Sendable {
+    /// Why the request is sent.
+    var reason: CacheStatus.ForwardReason
+    /// The fields to set in the request. A field replaces all fields of its name.
+    var fields: [HTTPField] = []
+    /// The entries whose validators the fields name. A 304 selects one of them.
+    var candidates: [CacheEntry] = []
+    /// The entry that the response completes: the fields ask for the missing bytes at its end.
+    var completes: CacheEntry?
+    /// The entry that could be used if the server fails; `nil` if the request forbids this.
+    var fallback: CacheEntry?
+    /// Whether the response may be stored.
+    var mayStore = true
+
+    /// Sets the fields in a request.
+    func apply(to request: inout Request) {
+        for field in fields { request.headers[fields: field.name] = [field] }
+    }
+}
+
+/// The decision of a cache on the head of a response.
+struct CacheReception: Sendable {
+    /// The response that the caller gets.
+    enum Answer: Sendable {
+        /// The response of the server. If the write is not `nil`, the body is stored while the caller reads it.
+        case pass(CacheWrite?)
+        /// A stored response. The body of the server's response is not needed.
+        case serve(CacheServing)
+        /// The bytes of a stored part, followed by the body of the server's response.
+        case complete(CacheCompletion)
+        /// The response is unusable. The request is sent again, with the fields of this value. The body of the server's response is
+        /// not needed.
+        case sendAgain(CacheForward)
+    }
+
+    /// The new head of an entry.
+    struct Update: Sendable {
+        let id: CacheEntry.ID
+        let head: CacheEntry.Head
+    }
+
+    /// The response that the caller gets.
+    var answer: Answer
+    /// The entries whose heads change.
+    var updates: [Update] = []
+    /// The entries of the request's key that are removed.
+    var removals: [CacheEntry.ID] = []
+    /// The URLs of which all entries are removed, for all accounts and contents, before anything is written.
+    var invalidated: [String] = []
+    /// The origin of which all entries are removed, for all accounts, before anything is written (`Clear-Site-Data`); `nil`: none.
+    var clearedOrigin: Origin?
+    /// The groups of which all entries of the request's origin are removed, for all accounts
+    /// ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)). An entry names its groups in ``CacheEntry/Head/groups``.
+    var invalidatedGroups: [String] = []
+    /// The way in which the cache handled the request.
+    var status: CacheStatus
+}
+
+/// A response whose head is the cache's, and whose body begins with stored bytes.
+struct CacheCompletion: Sendable {
+    /// The head of the whole response.
+    let head: HTTPResponse
+    /// The stored bytes with which the body begins.
+    let beginning: CachePiece
+    /// How the whole response is stored; `nil` if it is not stored.
+    let write: CacheWrite?
+}
+
+/// Bytes of a stored entry.
+struct CachePiece: Sendable {
+    /// The entry that has the bytes.
+    let entry: CacheEntry
+    /// The offsets of the bytes in the stored bytes of the entry.
+    let offsets: Range<Int64>
+}

@@ -1,0 +1,184 @@
+internal import ErrandCore
+
+extension CacheEngine {
+    // MARK: - Freshening
+
+    /// Freshens the entries that a 304 confirms ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    func receiveNotModified(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+        let (request, forward) = (exchange.request, exchange.forward)
+        let isOwnCondition = forward.candidates.isEmpty
+        // The caller's own condition was confirmed. The 304 also confirms the stored response with the same validator.
+        let candidates = isOwnCondition ? exchange.entries.filter { isConfirmed($0, by: response, of: exchange) } : forward.candidates
+        let confirmed = ValidationRule.confirmed(by: response.headerFields, among: candidates, responseTime: exchange.responseTime)
+        let updates = confirmed.map { (entry: $0, head: updatedHead(of: $0, response, exchange)) }
+        if forward.mayStore {
+            for update in updates {
+                if let head = update.head {
+                    reception.updates.append(.init(id: update.entry.id, head: head))
+                } else {
+                    reception.removals.append(update.entry.id)
+                }
+            }
+        }
+        if isOwnCondition { return }
+        guard let served = updates.first(where: { matches($0.entry.head, request) }) ?? updates.first else {
+            reception.answer = .sendAgain(unconditional(exchange.forward))
+            return
+        }
+        let head = served.head ?? mergedHead(of: served.entry, response, exchange)
+        let entry = CacheEntry(id: served.entry.id, head: head)
+        var status = CacheStatus(.forwarded(forward.reason), forwardedStatus: .notModified)
+        status.timeToLive = remaining(of: head, at: exchange.responseTime)
+        status.isStored = served.head != nil
+        reception.status = status
+        reception.answer = .serve(serving(entry, for: request, status: status, sent: response.headerFields, at: exchange.responseTime))
+    }
+
+    /// Returns whether a 304 to the caller's own condition has the validator of an entry.
+    private func isConfirmed(_ entry: CacheEntry, by response: HTTPResponse, of exchange: Exchange) -> Bool {
+        let new = CacheValidators(response.headerFields, responseTime: exchange.responseTime)
+        guard matches(entry.head, exchange.request) else { return false }
+        if let tag = new.tag { return entry.head.validators.tag?.matches(tag, by: .weak) == true }
+        return new.modified != nil && new.modified == entry.head.validators.modified
+    }
+
+    /// Returns how a request is sent again, without the conditions of the cache.
+    private func unconditional(_ forward: CacheForward) -> CacheForward {
+        let fields = forward.fields.filter { ![.ifNoneMatch, .ifModifiedSince, .ifRange, .range].contains($0.name) }
+        return CacheForward(reason: forward.reason, fields: fields, mayStore: forward.mayStore)
+    }
+
+    /// Returns the head of an entry with the fields of a new response; `nil` if the new fields forbid to keep the entry.
+    private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head? {
+        try? storage.head(
+            updating: entry.head, with: response.headerFields, for: exchange.request, isOfRequest: matches(entry.head, exchange.request),
+            requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+    }
+
+    /// Returns the head of an entry that the caller gets, and that is then removed.
+    private func mergedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head {
+        var stored = entry.head.response
+        stored.headerFields = StoredFields.stored(
+            StoredFields.updated(stored.headerFields, with: response.headerFields), control: CacheControl(response.headerFields),
+            isShared: policy.isShared, received: exchange.responseTime.date)
+        return CacheEntry.Head(
+            response: stored, requestTime: exchange.requestTime, responseTime: exchange.responseTime, selection: entry.head.selection,
+            extent: entry.head.extent, isDecoded: entry.head.isDecoded)
+    }
+
+    /// Updates or removes the entries that a response to HEAD describes
+    /// ([RFC 9111, section 4.3.5](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.5)).
+    func receiveHead(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+        guard response.status == .ok else { return removeReplaced(by: response, of: exchange, in: &reception) }
+        let fields = response.headerFields
+        let new = CacheValidators(fields, responseTime: exchange.responseTime)
+        let length = fields[.contentLength].flatMap { Int64($0) }
+        for entry in exchange.entries where matches(entry.head, exchange.request) && entry.head.response.status == .ok {
+            let known = entry.head.validators
+            let isSame =
+                (new.tag == nil || known.tag.map { $0.matches(new.tag ?? $0, by: .weak) } == true)
+                && (new.modified == nil || new.modified == known.modified)
+                && (length == nil || entry.head.isDecoded || length == entry.head.extent.completeLength)
+            if isSame, let head = updatedHead(of: entry, response, exchange) {
+                reception.updates.append(.init(id: entry.id, head: head))
+            } else {
+                reception.removals.append(entry.id)
+            }
+        }
+    }
+
+    // MARK: - Parts
+
+    /// Adds the missing bytes to a stored part ([RFC 9111, section 3.4](https://www.rfc-editor.org/rfc/rfc9111#section-3.4)).
+    func receiveCompletion(_ response: HTTPResponse, of part: CacheEntry, _ exchange: Exchange, in reception: inout CacheReception) {
+        guard response.status == .partialContent, RangeRule.completes(part.head, response, responseTime: exchange.responseTime),
+            let content = response.contentRange, let range = content.range
+        else {
+            reception.answer = .sendAgain(unconditional(exchange.forward))
+            return
+        }
+        let beginning = CachePiece(entry: part, offsets: 0..<part.head.extent.storedBytes)
+        let updated = updatedHead(of: part, response, exchange)
+        let whole = (updated ?? mergedHead(of: part, response, exchange)).asPart(0..<range.upperBound, completeLength: range.upperBound)
+        var write: CacheWrite?
+        if let updated {
+            write = CacheWrite(
+                head: updated, announced: .part(range, completeLength: content.completeLength), before: beginning,
+                replaces: replaced(by: updated, of: exchange))
+        } else {
+            reception.removals.append(part.id)
+        }
+        reception.status.isStored = write != nil
+        var head = whole.response
+        head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: response.headerFields)
+        reception.answer = .complete(CacheCompletion(head: head, beginning: beginning, write: write))
+    }
+
+    // MARK: - Storing
+
+    /// Stores a response.
+    func receiveWhole(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+        guard
+            let head = try? storage.head(
+                of: response, for: exchange.request, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+        else { return removeReplaced(by: response, of: exchange, in: &reception) }
+        guard response.status == .partialContent, let content = response.contentRange, let range = content.range else {
+            let length = response.headerFields[.contentLength].flatMap { Int64($0) }
+            let write = CacheWrite(head: head, announced: .whole(length: length), replaces: replaced(by: head, of: exchange))
+            return store(write, in: &reception)
+        }
+        let matching = exchange.entries.filter { matches($0.head, exchange.request) }
+        if let whole = matching.first(where: { $0.head.extent.isWhole && $0.head.response.status == .ok }) {
+            if whole.head.validators.areStronglyEqual(head.validators) {
+                // The part shows that the whole response is unchanged.
+                guard let updated = updatedHead(of: whole, response, exchange) else { return }
+                reception.updates.append(.init(id: whole.id, head: updated))
+                return
+            }
+            // Without a validator, nothing shows that the whole response has changed. The whole response is worth more.
+            guard head.validators.strongText != nil else { return }
+        }
+        var write = CacheWrite(
+            head: head, announced: .part(range, completeLength: content.completeLength), replaces: replaced(by: head, of: exchange))
+        for part in matching where !part.head.extent.isWhole && part.head.validators.areStronglyEqual(head.validators) {
+            guard part.head.extent.completeLength == content.completeLength, let pieces = RangeRule.pieces(of: part, around: range) else {
+                continue
+            }
+            (write.before, write.after) = pieces
+            break
+        }
+        store(write, in: &reception)
+    }
+
+    private func store(_ write: CacheWrite, in reception: inout CacheReception) {
+        reception.answer = .pass(write)
+        reception.status.isStored = true
+        reception.status.timeToLive = remaining(of: write.head, at: write.head.responseTime)
+    }
+
+    /// Returns the entries that a new entry replaces:
+    /// - the entries that the request could have got
+    /// - the entries with the same selection
+    /// - the oldest entries, if the key would have more than ``CacheLimits/variants`` entries
+    private func replaced(by head: CacheEntry.Head, of exchange: Exchange) -> [CacheEntry.ID] {
+        var kept: [CacheEntry] = []
+        var replaced: [CacheEntry.ID] = []
+        for entry in exchange.entries {
+            if matches(entry.head, exchange.request) || entry.head.selection == head.selection {
+                replaced.append(entry.id)
+            } else {
+                kept.append(entry)
+            }
+        }
+        kept.sort { $0.head.responseTime.sinceEpoch < $1.head.responseTime.sinceEpoch }
+        return replaced + kept.prefix(max(0, kept.count + 1 - CacheLimits.variants)).map(\.id)
+    }
+
+    /// Removes the entries of a request whose response is not stored, but shows that the entries are out of date.
+    private func removeReplaced(by response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+        let code = response.status.code
+        let replaces = [200, 203, 204, 300, 301, 308, 404, 410].contains(code)
+        guard exchange.request.isServable, replaces, !exchange.request.control.contains(.noStore) else { return }
+        reception.removals += exchange.entries.filter { matches($0.head, exchange.request) }.map(\.id)
+    }
+}

@@ -1,0 +1,239 @@
+internal import ErrandCore
+
+/// The rules of an HTTP cache ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)), without a store, a clock or a connection.
+///
+/// A middleware performs what the engine decides, in this order:
+/// 1. ``decide(_:among:at:)``: what happens with a request.
+/// 2. ``receive(_:to:after:among:sentAt:at:)``: what happens with the head of the server's response, if the request was sent.
+///    ``fallback(for:after:at:)`` if there is no response.
+/// 3. ``CacheWrite/finished(receivedBytes:isComplete:)``: what is stored when the body has ended.
+struct CacheEngine: Sendable {
+    let policy: CachePolicy
+    let freshness: FreshnessRule
+    let variants: VariantRule
+    let storage: StorageRule
+
+    /// Creates the rules.
+    ///
+    /// - Parameters:
+    ///   - policy: the policy.
+    ///   - digest: a digest of a secret field's value, with a key that only this cache knows. `nil`: responses that such fields
+    ///     select are not stored.
+    init(_ policy: CachePolicy = .standard, digest: (@Sendable (String) -> [UInt8])? = nil) {
+        self.policy = policy
+        freshness = FreshnessRule(policy: policy)
+        variants = VariantRule(digest: digest)
+        storage = StorageRule(policy: policy, variants: variants)
+    }
+
+    // MARK: - The request
+
+    /// Decides what happens with a request.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - entries: all entries of the request's key; empty if the key is `nil`.
+    ///   - now: the current instant.
+    func decide(_ request: CacheRequest, among entries: [CacheEntry], at now: CacheInstant) -> CacheDecision {
+        guard request.key != nil else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
+        guard request.isServable else { return .send(CacheForward(reason: .method)) }
+        // RFC 9111, section 5.2.1.5: nothing of the exchange is stored. An app that asks for this does not expect a stored response either.
+        guard !request.control.contains(.noStore) else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
+        let matching = entries.filter { variants.matches($0.head, request) }
+        let usable = matching.filter { RangeRule.service(of: $0.head, for: request) != nil }
+        if request.condition != .other, let (entry, use) = best(of: usable, for: request, at: now) {
+            switch use {
+            case .now: return .serve(serving(entry, for: request, at: now))
+            case .duringRevalidation:
+                let revalidation = forward(request, reason: .stale, selected: entry, matching: matching, entries: entries, at: now)
+                return .serveAndRevalidate(serving(entry, for: request, at: now), revalidation)
+            case .afterValidation(let reason):
+                if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
+                return .send(forward(request, reason: reason, selected: entry, matching: matching, entries: entries, at: now))
+            }
+        }
+        let reason: CacheStatus.ForwardReason =
+            entries.isEmpty ? .uriMiss : matching.isEmpty ? .varyMiss : usable.isEmpty ? .partial : .bypass
+        if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
+        return .send(forward(request, reason: reason, selected: nil, matching: matching, entries: entries, at: now))
+    }
+
+    private func isOnlyIfCached(_ request: CacheRequest) -> Bool { request.mode == .storedOnly || request.control.contains(.onlyIfCached) }
+
+    /// Returns the entry that serves a request: an entry that needs no validation, if there is one, and the most recent of these.
+    private func best(
+        of entries: [CacheEntry], for request: CacheRequest, at now: CacheInstant
+    ) -> (CacheEntry, FreshnessRule.Use)? {
+        var best: (entry: CacheEntry, use: FreshnessRule.Use)?
+        for entry in entries {
+            let use = freshness.use(entry.head, for: request, at: now)
+            if let known = best, known.use.rank > use.rank || known.use.rank == use.rank && !entry.head.isMoreRecent(than: known.entry.head)
+            {
+                continue
+            }
+            best = (entry, use)
+        }
+        return best
+    }
+
+    /// Returns how a request is sent.
+    private func forward(
+        _ request: CacheRequest, reason: CacheStatus.ForwardReason, selected: CacheEntry?, matching: [CacheEntry], entries: [CacheEntry],
+        at now: CacheInstant
+    ) -> CacheForward {
+        var forward = CacheForward(reason: reason)
+        switch request.mode {
+        case .reload: return forward
+        case .reloadEverywhere:
+            if request.control.isEmpty { forward.fields = [HTTPField(name: .cacheControl, value: "no-cache")] }
+            return forward
+        case .revalidate:
+            if request.control.isEmpty { forward.fields = [HTTPField(name: .cacheControl, value: "max-age=0")] }
+        case .standard, .storedElseLoad, .storedOnly:
+            if !request.control.contains(.noCache) { forward.fallback = selected }
+        }
+        // The caller's own conditions get their response from the server.
+        guard request.condition == .none, !request.fields.contains(.ifRange) else { return forward }
+        let others = entries.filter { entry in
+            entry.id != selected?.id && RangeRule.service(of: entry.head, for: request) != nil && entry.head.response.status == .ok
+        }
+        let conditions = ValidationRule.conditions(selected: selected, others: others)
+        if !conditions.candidates.isEmpty {
+            forward.fields += conditions.fields
+            forward.candidates = conditions.candidates
+            return forward
+        }
+        guard selected == nil, request.wanted == .whole, request.method == .get else { return forward }
+        for entry in matching {
+            let isFresh = freshness.use(entry.head, for: request, at: now) == .now(isFresh: true)
+            guard let fields = RangeRule.completion(of: entry.head, isFresh: isFresh) else { continue }
+            forward.fields += fields
+            (forward.completes, forward.reason) = (entry, .partial)
+            break
+        }
+        return forward
+    }
+
+    /// Returns whether an entry belongs to a request by `Vary`.
+    func matches(_ head: CacheEntry.Head, _ request: CacheRequest) -> Bool { variants.matches(head, request) }
+
+    /// Returns the time for which a response stays fresh; negative for a stale response, `nil` if its age is not known.
+    func remaining(of head: CacheEntry.Head, at now: CacheInstant) -> Duration? { freshness.remaining(of: head, at: now) }
+
+    // MARK: - Serving
+
+    /// Returns the response from an entry.
+    ///
+    /// - Parameters:
+    ///   - status: the way in which the cache handled the request; `nil`: a hit.
+    ///   - sent: the fields of the server's response, if a request was sent; `nil` for a hit.
+    func serving(
+        _ entry: CacheEntry, for request: CacheRequest, status: CacheStatus? = nil, sent: HTTPFields? = nil, at now: CacheInstant
+    ) -> CacheServing {
+        let status = status ?? CacheStatus(.hit, timeToLive: remaining(of: entry.head, at: now))
+        var (head, body) = (entry.head.response, CacheServing.Body.whole)
+        if let sent { head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: sent) }
+        let age = entry.head.times.age(at: now) ?? entry.head.times.initialAge
+        head.headerFields[.age] = String(max(0, age.components.seconds))
+        if ConditionRule.isNotModified(entry.head, for: request) {
+            head.status = .notModified
+            head.headerFields = ConditionRule.notModifiedFields(of: head.headerFields)
+            body = .none
+        } else if case .part(let positions)? = RangeRule.service(of: entry.head, for: request) {
+            head.status = .partialContent
+            head.headerFields = RangeRule.fields(of: head.headerFields, part: positions, completeLength: entry.head.extent.completeLength)
+            body = .part(entry.head.extent.offsets(of: positions))
+        } else if request.method == .head {
+            body = .none
+        }
+        return CacheServing(entry: entry, head: head, body: body, status: status)
+    }
+
+    // MARK: - The response
+
+    /// Decides what happens with the head of a final response.
+    ///
+    /// - Parameters:
+    ///   - response: the head, with all its fields.
+    ///   - request: the request, as ``decide(_:among:at:)`` got it.
+    ///   - forward: the decision by which the request was sent.
+    ///   - entries: the entries, as ``decide(_:among:at:)`` got them, or newer ones.
+    ///   - requestTime: the instant at which the request was sent.
+    ///   - now: the instant at which the head arrived.
+    func receive(
+        _ response: HTTPResponse, to request: CacheRequest, after forward: CacheForward, among entries: [CacheEntry],
+        sentAt requestTime: CacheInstant, at now: CacheInstant
+    ) -> CacheReception {
+        let status = CacheStatus(.forwarded(forward.reason), forwardedStatus: response.status)
+        var reception = CacheReception(answer: .pass(nil), status: status)
+        reception.invalidated = InvalidationRule.urls(invalidatedBy: response, to: request).map(\.description)
+        reception.invalidatedGroups = InvalidationRule.groups(invalidatedBy: response, to: request)
+        reception.clearedOrigin = InvalidationRule.origin(clearedBy: response, to: request)
+        let exchange = Exchange(request: request, forward: forward, entries: entries, requestTime: requestTime, responseTime: now)
+        if response.status == .notModified, request.isServable {
+            receiveNotModified(response, of: exchange, in: &reception)
+        } else if let fallback = fallback(for: response, of: exchange) {
+            reception.answer = .serve(fallback)
+            reception.status = fallback.status
+        } else if let part = forward.completes, response.status == .partialContent || response.status == .rangeNotSatisfiable {
+            receiveCompletion(response, of: part, exchange, in: &reception)
+        } else if request.method == .head {
+            if forward.mayStore { receiveHead(response, of: exchange, in: &reception) }
+        } else if forward.mayStore {
+            receiveWhole(response, of: exchange, in: &reception)
+        }
+        return reception
+    }
+
+    /// Returns the stored response that replaces a failure; `nil` if there is no such response.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - forward: the decision by which the request was sent.
+    ///   - now: the instant of the failure.
+    func fallback(for request: CacheRequest, after forward: CacheForward, at now: CacheInstant) -> CacheServing? {
+        fallback(for: request, after: forward, status: nil, sent: HTTPFields(), at: now)
+    }
+
+    private func fallback(for response: HTTPResponse, of exchange: Exchange) -> CacheServing? {
+        guard [500, 502, 503, 504].contains(response.status.code) else { return nil }
+        return fallback(
+            for: exchange.request, after: exchange.forward, status: response.status, sent: HTTPFields(), at: exchange.responseTime)
+    }
+
+    private func fallback(
+        for request: CacheRequest, after forward: CacheForward, status: HTTPResponse.Status?, sent: HTTPFields, at now: CacheInstant
+    ) -> CacheServing? {
+        guard let entry = forward.fallback, freshness.mayReplaceFailure(entry.head, for: request, isUnreachable: status == nil, at: now)
+        else { return nil }
+        let remaining = freshness.remaining(of: entry.head, at: now)
+        let cacheStatus = CacheStatus(
+            .forwarded(forward.reason), forwardedStatus: status, timeToLive: remaining, isFallback: true)
+        return serving(entry, for: request, status: cacheStatus, sent: sent, at: now)
+    }
+}
+
+/// A request that was sent, and its response.
+struct Exchange: Sendable {
+    let request: CacheRequest
+    let forward: CacheForward
+    let entries: [CacheEntry]
+    let requestTime: CacheInstant
+    let responseTime: CacheInstant
+}
+
+extension FreshnessRule.Use {
+    /// The order in which entries are preferred.
+    fileprivate var rank: Int {
+        switch self {
+        case .now(let isFresh): isFresh ? 3 : 2
+        case .duringRevalidation: 1
+        case .afterValidation: 0
+        }
+    }
+}
+
+extension CacheEntry.Head {
+    /// Returns whether this response is more recent than another: by the instant of the response.
+    fileprivate func isMoreRecent(than other: CacheEntry.Head) -> Bool { responseTime.sinceEpoch > other.responseTime.sinceEpoch }
+}

@@ -1,0 +1,130 @@
+internal import ErrandCore
+
+/// The parts of a request that decide how a cache handles it, read once.
+struct CacheRequest: Sendable {
+    /// The bytes that a request asks for, by `Range` ([RFC 9110, section 14.2](https://www.rfc-editor.org/rfc/rfc9110#section-14.2)).
+    enum Wanted: Sendable, Hashable {
+        /// The whole representation.
+        case whole
+        /// One range of bytes.
+        case range(ByteRange)
+        /// Several ranges, or another unit. No stored response serves such a request.
+        case other
+    }
+
+    /// The conditions of the caller.
+    enum Condition: Sendable, Hashable {
+        case none
+        /// `If-None-Match`.
+        case noneMatch(EntityTagCondition)
+        /// `If-Modified-Since`, without `If-None-Match`.
+        case modifiedSince(String)
+        /// A condition that only the server can evaluate, or an invalid condition.
+        case other
+    }
+
+    /// The request.
+    let request: Request
+    /// The key of the stored responses; `nil` if no stored response serves the request, and none is stored. Such requests are:
+    /// - a request with `Authorization` and without an identity, in a private cache
+    /// - a GET or HEAD with a body, and a QUERY without a digest
+    /// - a request whose URL is too long
+    let key: CacheKey?
+    /// The URL of the request.
+    let url: HTTPURL
+    /// The directives of the request.
+    let control: CacheControl
+    /// The way in which the request uses the cache.
+    let mode: CachePolicy.Mode
+    /// The bytes that the request asks for.
+    let wanted: Wanted
+    /// The conditions of the caller.
+    let condition: Condition
+    /// Whether the transport decodes bodies.
+    let isDecoded: Bool
+
+    /// Reads a request.
+    ///
+    /// - Parameters:
+    ///   - request: the request, as it would be sent.
+    ///   - mode: the way in which the request uses the cache.
+    ///   - scope: the users of the cache.
+    ///   - bodyDigest: a digest of the body with at least 128 bits, for QUERY; `nil` if the body can't be read before it is sent.
+    ///   - isDecoded: whether the transport decodes bodies.
+    /// - Returns: `nil` if the request has no absolute URL.
+    init?(
+        _ request: Request, mode: CachePolicy.Mode = .standard, scope: CachePolicy.Scope = .private, bodyDigest: [UInt8]? = nil,
+        isDecoded: Bool = false
+    ) {
+        guard let url = request.url else { return nil }
+        (self.request, self.url, self.mode, self.isDecoded) = (request, url, mode, isDecoded)
+        let fields = request.headers
+        var control = CacheControl(fields)
+        // RFC 9111, section 5.4: a client of HTTP/1.0 asks for validation in this way.
+        if control.isEmpty, fields.contains(.pragma), CacheControl(fields[values: .pragma]).contains(.noCache) {
+            control = CacheControl(["no-cache"])
+        }
+        self.control = control
+        wanted = Self.wanted(fields, method: request.method)
+        condition = Self.condition(fields)
+        key = Self.key(request, url: url, scope: scope, bodyDigest: bodyDigest, isDecoded: isDecoded)
+    }
+
+    var method: HTTPRequest.Method { request.method }
+    var fields: HTTPFields { request.headers }
+
+    /// Whether a stored response of GET can serve the request: GET, HEAD, and QUERY by its content.
+    var isServable: Bool { key != nil && (method == .get || method == .head || method == .query) }
+
+    /// Whether the request has credentials.
+    var hasCredentials: Bool { request.options.credentialIdentity != nil || fields.contains(.authorization) }
+
+    private static func wanted(_ fields: HTTPFields, method: HTTPRequest.Method) -> Wanted {
+        guard fields.contains(.range), method != .head else { return .whole }
+        guard method == .get, let ranges = ByteRange.parse(fields[.range] ?? ""), ranges.count == 1 else { return .other }
+        return .range(ranges[0])
+    }
+
+    private static func condition(_ fields: HTTPFields) -> Condition {
+        if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .other }
+        if fields.contains(.ifNoneMatch) {
+            return EntityTagCondition(fields[.ifNoneMatch] ?? "").map { .noneMatch($0) } ?? .other
+        }
+        guard fields.contains(.ifModifiedSince) else { return .none }
+        let text = fields[.ifModifiedSince] ?? ""
+        return HTTPDate(text, now: HTTPDate(secondsSinceEpoch: 0)) == nil ? .other : .modifiedSince(text)
+    }
+
+    private static func key(
+        _ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?, isDecoded: Bool
+    ) -> CacheKey? {
+        guard url.description.utf8.count <= CacheLimits.urlBytes else { return nil }
+        var partition = CacheKey.Partition.none
+        if scope == .private {
+            if let identity = request.options.credentialIdentity {
+                partition = .account(identity)
+            } else if request.headers.contains(.authorization) {
+                // Nobody knows to whom the credentials belong.
+                return nil
+            }
+        }
+        // The meaning of a body of GET is not defined, so such a body may select the response (RFC 9110, section 9.3.1).
+        let hasBody = !request.body.isEmpty
+        guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
+        guard request.method == .query else { return CacheKey(url: url, partition: partition, isDecoded: isDecoded) }
+        guard let bodyDigest else { return nil }
+        let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage]
+        let described = names.map { request.headers[$0] ?? "" }.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
+        return CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described), isDecoded: isDecoded)
+    }
+}
+
+/// The limits of stored heads.
+enum CacheLimits {
+    /// The longest URL of a stored response: 8 KiB.
+    static let urlBytes = 8192
+    /// The largest head of a stored response: 64 KiB.
+    static let headBytes = 65_536
+    /// The largest number of entries with one key.
+    static let variants = 16
+}

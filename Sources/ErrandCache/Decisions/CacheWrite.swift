@@ -1,0 +1,77 @@
+internal import ErrandCore
+
+/// A response that is stored while its body arrives.
+///
+/// The stored bytes are ``before``, the received bytes, and ``after``. Only ``finished(receivedBytes:isComplete:)`` gives the head that the
+/// entry gets: nothing of the entry may be visible before.
+struct CacheWrite: Sendable {
+    /// The bytes of the representation that the body announces.
+    enum Announced: Sendable, Hashable {
+        /// All bytes; their number, if the head declares it.
+        case whole(length: Int64?)
+        /// The bytes of a 206.
+        case part(Range<Int64>, completeLength: Int64?)
+    }
+
+    /// The head, whose extent is not known yet.
+    let head: CacheEntry.Head
+    /// The bytes that the body announces.
+    let announced: Announced
+    /// The stored bytes before the received bytes; `nil` if there are none.
+    var before: CachePiece?
+    /// The stored bytes after the received bytes; `nil` if there are none. They are used only if the whole body arrives.
+    var after: CachePiece?
+    /// The entries that the new entry replaces.
+    var replaces: [CacheEntry.ID] = []
+
+    /// Returns the head of the entry after the body has ended; `nil` if nothing may be stored.
+    ///
+    /// A body that was cut is stored only with a strong validator, by which the rest can be added later
+    /// ([RFC 9111, section 3.3](https://www.rfc-editor.org/rfc/rfc9111#section-3.3)).
+    ///
+    /// - Parameters:
+    ///   - receivedBytes: the number of received bytes.
+    ///   - isComplete: whether the body has ended as the transport's framing says. False if the body failed, or was abandoned.
+    /// - Returns: the head, and whether the bytes of ``after`` follow the received bytes.
+    func finished(receivedBytes: Int64, isComplete: Bool) -> (head: CacheEntry.Head, includesAfter: Bool)? {
+        switch announced {
+        case .whole(let length):
+            if receivedBytes == length || isComplete && length == nil { return (head.with(extent: .whole(length: receivedBytes)), false) }
+            guard receivedBytes > 0, receivedBytes < length ?? .max, mayBeContinued else { return nil }
+            return (head.asPart(0..<receivedBytes, completeLength: length), false)
+        case .part(let range, let completeLength):
+            let length = range.upperBound - range.lowerBound
+            guard receivedBytes > 0 || before != nil, receivedBytes <= length else { return nil }
+            let start = range.lowerBound - (before.map { $0.offsets.upperBound - $0.offsets.lowerBound } ?? 0)
+            if receivedBytes == length {
+                let end = range.upperBound + (after.map { $0.offsets.upperBound - $0.offsets.lowerBound } ?? 0)
+                return (head.asPart(start..<end, completeLength: completeLength), after != nil)
+            }
+            let end = range.lowerBound + receivedBytes
+            guard isComplete else { return mayBeContinued ? (head.asPart(start..<end, completeLength: completeLength), false) : nil }
+            // The server says that the part reaches the end, and its body ends before. So that is where the representation ends.
+            guard before == nil, after == nil else { return nil }
+            return (head.asPart(start..<end, completeLength: range.upperBound == completeLength ? end : completeLength), false)
+        }
+    }
+
+    /// Whether the rest of the body can be added later.
+    private var mayBeContinued: Bool {
+        !head.isDecoded && [.ok, .partialContent].contains(head.response.status) && head.validators.strongText != nil
+    }
+}
+
+extension CacheEntry.Head {
+    /// Returns this head for a range of the representation. If the range is the whole representation, the head is the head of the whole.
+    func asPart(_ range: Range<Int64>, completeLength: Int64?) -> CacheEntry.Head {
+        var response = response
+        response.status = .ok
+        response.headerFields[.contentRange] = nil
+        guard range.lowerBound == 0, range.upperBound == completeLength else {
+            response.headerFields[.contentLength] = nil
+            return with(extent: .part(range, completeLength: completeLength), response: response)
+        }
+        response.headerFields[.contentLength] = String(range.upperBound)
+        return with(extent: .whole(length: range.upperBound), response: response)
+    }
+}

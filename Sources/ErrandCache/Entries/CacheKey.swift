@@ -1,0 +1,83 @@
+public import ErrandCore
+
+/// The key of the stored responses of one URL, one account, and, for QUERY, one content
+/// ([RFC 9111, section 2](https://www.rfc-editor.org/rfc/rfc9111#section-2)).
+///
+/// A key may have several entries, which `Vary` distinguishes. GET and HEAD have the same key.
+public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorage {
+    /// The account to which stored responses belong.
+    public enum Partition: Sendable, Hashable {
+        /// The requests had no credentials.
+        case none
+        /// The account whose credentials the requests had. A store on disk keeps nothing of a volatile identity.
+        case account(CredentialIdentity)
+    }
+
+    /// The content of a QUERY request, which belongs to the key ([RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
+    public struct Content: Sendable, Hashable {
+        /// A digest of the body, with at least 128 bits.
+        public let digest: [UInt8]
+        /// The fields that describe the body, in one text.
+        public let fields: String
+
+        /// Creates a content.
+        ///
+        /// - Parameters:
+        ///   - digest: a digest of the body, with at least 128 bits.
+        ///   - fields: the fields that describe the body, in one text.
+        public init(digest: [UInt8], fields: String) { (self.digest, self.fields) = (digest, fields) }
+
+        /// Returns whether the octets are equal.
+        public static func == (one: Content, other: Content) -> Bool { one.digest == other.digest && one.fields.isExactly(other.fields) }
+
+        /// Hashes the digest.
+        public func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+    }
+
+    /// The URL, without a fragment, in the form in which it is sent.
+    public let url: String
+    /// The account to which the responses belong.
+    public let partition: Partition
+    /// The content of a QUERY request; `nil` for GET and HEAD.
+    public let content: Content?
+    /// Whether the transport decodes bodies. Decoded bytes and bytes as sent have different keys.
+    public let isDecoded: Bool
+
+    /// Creates a key.
+    ///
+    /// - Parameters:
+    ///   - url: the URL.
+    ///   - partition: the account to which the responses belong.
+    ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
+    ///   - isDecoded: whether the transport decodes bodies.
+    public init(url: HTTPURL, partition: Partition = .none, content: Content? = nil, isDecoded: Bool = false) {
+        (self.url, self.partition, self.content, self.isDecoded) = (url.description, partition, content, isDecoded)
+    }
+
+    /// Creates a key from the parts that a store has kept.
+    ///
+    /// - Parameters:
+    ///   - storedURL: the text of ``url``.
+    ///   - partition: the account to which the responses belong.
+    ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
+    ///   - isDecoded: whether the transport decodes bodies.
+    public init(storedURL: String, partition: Partition, content: Content?, isDecoded: Bool) {
+        (self.url, self.partition, self.content, self.isDecoded) = (storedURL, partition, content, isDecoded)
+    }
+
+    /// Returns whether all parts are equal. URLs are compared octet by octet.
+    public static func == (one: CacheKey, other: CacheKey) -> Bool {
+        one.url.isExactly(other.url) && one.isDecoded == other.isDecoded && one.content == other.content && one.partition == other.partition
+    }
+
+    /// Hashes all parts.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(OctetKey(url))
+        hasher.combine(partition)
+        hasher.combine(content)
+        hasher.combine(isDecoded)
+    }
+
+    /// The URL, in which secrets are replaced.
+    public var description: String { Sensitivity.standard.redactedURL(url) }
+}

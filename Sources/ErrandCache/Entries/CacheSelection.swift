@@ -1,0 +1,66 @@
+public import ErrandCore
+
+/// The fields of a request that have selected a response, by the response's `Vary`
+/// ([RFC 9111, section 4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
+///
+/// The values are in a normal form, which ignores differences without meaning. Secret values are not kept.
+public struct CacheSelection: Sendable, Hashable {
+    /// A field of the request.
+    public struct Field: Sendable, Hashable {
+        /// The name of the field.
+        public let name: HTTPField.Name
+        /// The value of the field.
+        public let value: Value
+
+        /// Creates a field.
+        ///
+        /// - Parameters:
+        ///   - name: the name of the field.
+        ///   - value: the value of the field.
+        public init(name: HTTPField.Name, value: Value) { (self.name, self.value) = (name, value) }
+    }
+
+    /// The value of a field.
+    public enum Value: Sendable, Hashable {
+        /// The request did not have the field.
+        case absent
+        /// The value in its normal form.
+        case text(String)
+        /// A keyed digest of a secret value.
+        case digest([UInt8])
+        /// The credentials of the account to which the key of the entry belongs. The value may change when a token is refreshed.
+        case account
+
+        /// Returns whether both values are equal. Texts are compared octet by octet.
+        public static func == (one: Value, other: Value) -> Bool {
+            switch (one, other) {
+            case (.absent, .absent), (.account, .account): true
+            case (.text(let one), .text(let other)): one.isExactly(other)
+            case (.digest(let one), .digest(let other)): one == other
+            default: false
+            }
+        }
+
+        /// Hashes the octets of the value.
+        public func hash(into hasher: inout Hasher) {
+            switch self {
+            case .absent: hasher.combine(0)
+            case .account: hasher.combine(1)
+            case .text(let text): hasher.combine(OctetKey(text))
+            case .digest(let digest): hasher.combine(digest)
+            }
+        }
+    }
+
+    /// The fields that `Vary` names, in the order of the response.
+    public let fields: [Field]
+    /// Whether the response depends on other things too (`Vary: *`). Such a response matches no request, and can only be validated.
+    public let isAny: Bool
+
+    /// Creates a selection.
+    ///
+    /// - Parameters:
+    ///   - fields: the fields that `Vary` names.
+    ///   - isAny: whether the response depends on other things too.
+    public init(fields: [Field] = [], isAny: Bool = false) { (self.fields, self.isAny) = (fields, isAny) }
+}

@@ -1,0 +1,111 @@
+internal import ErrandCore
+
+/// Decides which responses are stored, and for which time a stored response is used without a request. The decisions are pure functions
+/// ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)).
+///
+/// ```swift
+/// CachePolicy.standard                                        // a private cache, for an app
+/// CachePolicy.standard.withoutHeuristics                      // only lifetimes that the server states
+/// CachePolicy.timeToLive(.seconds(60))                        // each successful response, for one minute
+/// ```
+///
+/// The cache is private by default: it stores the responses of one user, or of several users in separate partitions. With
+/// ``deciding(_:)``, your own closure takes precedence over the policy.
+///
+/// Some requests neither use nor leave a stored response:
+/// - a request with `Authorization` and without an identity, in a private cache, because nobody knows whose credentials they are.
+///   `authenticate` sets the identity
+/// - a request with `Cache-Control: no-store`
+/// - a GET or HEAD with a body, and a QUERY whose body can be read only once
+public struct CachePolicy: Sendable, CustomStringConvertible {
+    /// The users of a cache.
+    public enum Scope: Sendable, Hashable {
+        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` have no effect.
+        case `private`
+        /// Several users that get the same stored responses. Responses to requests with credentials are stored only if the server permits
+        /// this ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
+        case shared
+    }
+
+    /// The lifetime of a response for which the server states no lifetime
+    /// ([RFC 9111, section 4.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.2)): a part of the time since the last modification.
+    public struct Heuristic: Sendable, Hashable {
+        /// The part of the time since the last modification: from 0 to 1, 0.1 by default.
+        public let fraction: Double
+        /// The longest lifetime: 24 hours by default.
+        public let limit: Duration
+
+        /// Creates a rule.
+        ///
+        /// - Parameters:
+        ///   - fraction: the part of the time since the last modification, from 0 to 1.
+        ///   - limit: the longest lifetime, at least zero.
+        public init(fraction: Double = 0.1, limit: Duration = .seconds(86_400)) {
+            precondition((0...1).contains(fraction), "fraction must be from 0 to 1 (is \(fraction))")
+            precondition(limit >= .zero, "limit must be at least zero (is \(SafeText.duration(limit)))")
+            (self.fraction, self.limit) = (fraction, limit)
+        }
+
+        /// A tenth of the time since the last modification, at most 24 hours.
+        public static let standard = Heuristic()
+    }
+
+    /// The users of the cache: ``Scope/private`` by default.
+    public var scope: Scope
+    /// The lifetime of a response for which the server states no lifetime; `nil`: such a response is stale from the beginning. The
+    /// heuristic needs `Last-Modified`.
+    public var heuristic: Heuristic?
+    /// The time for which a stale response is used if the server fails, and the server states no such time; `nil` by default: the stale
+    /// response is not used. `must-revalidate` and `no-cache` take precedence.
+    public var staleIfError: Duration?
+    /// The time for which a stale response is used if the server can't be reached, so that there is no response. `nil` by default: only
+    /// ``staleIfError`` applies. `must-revalidate` and `no-cache` take precedence.
+    ///
+    /// HTTP permits such a use without a statement of the server
+    /// ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
+    public var staleIfUnreachable: Duration?
+    /// The app's own decision; `nil` if the app does not decide.
+    var choose: (@Sendable (Received) -> Choice)?
+
+    /// Creates a policy.
+    ///
+    /// - Parameters:
+    ///   - scope: the users of the cache.
+    ///   - heuristic: the lifetime of a response for which the server states no lifetime.
+    ///   - staleIfError: the time for which a stale response is used if the server fails, at least zero.
+    ///   - staleIfUnreachable: the time for which a stale response is used if the server can't be reached, at least zero.
+    public init(
+        scope: Scope = .private, heuristic: Heuristic? = .standard, staleIfError: Duration? = nil, staleIfUnreachable: Duration? = nil
+    ) {
+        for (name, window) in [("staleIfError", staleIfError), ("staleIfUnreachable", staleIfUnreachable)] {
+            let window = window ?? .zero
+            precondition(window >= .zero, "\(name) must be at least zero (is \(SafeText.duration(window)))")
+        }
+        (self.scope, self.heuristic) = (scope, heuristic)
+        (self.staleIfError, self.staleIfUnreachable) = (staleIfError, staleIfUnreachable)
+    }
+
+    /// A private cache, with the heuristic ``Heuristic/standard``.
+    public static let standard = CachePolicy()
+
+    /// A cache that several users share, such as the cache of a service: the same responses for all users.
+    public static let shared = CachePolicy(scope: .shared)
+
+    /// This policy without a heuristic: only lifetimes that the server states.
+    public var withoutHeuristics: CachePolicy {
+        var policy = self
+        policy.heuristic = nil
+        return policy
+    }
+
+    /// Whether several users get the same stored responses.
+    var isShared: Bool { scope == .shared }
+
+    /// The scope, and the settings that differ from the default: `private, without heuristics`.
+    public var description: String {
+        (isShared ? "shared" : "private") + (heuristic == nil ? ", without heuristics" : heuristic == .standard ? "" : ", own heuristic")
+            + (staleIfError.map { ", stale up to \(SafeText.duration($0)) if the server fails" } ?? "")
+            + (staleIfUnreachable.map { ", stale up to \(SafeText.duration($0)) if the server can't be reached" } ?? "")
+            + (choose == nil ? "" : ", with the app's own decision")
+    }
+}

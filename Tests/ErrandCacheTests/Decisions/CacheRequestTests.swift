@@ -1,0 +1,77 @@
+import ErrandCore
+import HTTPTypes
+import Testing
+
+@testable import ErrandCache
+
+@Suite(.timeLimit(.minutes(5))) struct CacheRequestTests {
+    private let ada = CredentialIdentity(scheme: "bearer", account: "ada")
+    private let bob = CredentialIdentity(scheme: "bearer", account: "bob")
+
+    @Test func differentThingsHaveDifferentKeys() throws {
+        func key(_ request: Request, digest: [UInt8]? = [1], isDecoded: Bool = false) throws -> CacheKey {
+            try #require(CacheRequest(request, bodyDigest: digest, isDecoded: isDecoded)?.key)
+        }
+        let keys = [
+            try key(request()), try key(request(url: sampleURL + "?a=1")), try key(request(url: sampleURL + "?a=2")),
+            try key(request(url: "http://api.example/items")), try key(request(url: sampleURL + "/")), try key(request(identity: ada)),
+            try key(request(identity: bob)), try key(request(), isDecoded: true), try key(request(method: .query)),
+            try key(request(method: .query), digest: [2]), try key(request("Content-Type: a/b", method: .query)),
+            try key(request("Content-Encoding: a/b", method: .query)),
+        ]
+        #expect(Set(keys).count == keys.count)
+        #expect(try key(request(method: .head)) == key(request()) && key(request(method: .post)) == key(request()))
+        #expect(try key(request(url: "https://API.example:443/items")) == key(request()))
+        #expect(try key(request("Authorization: 1", identity: ada)) == key(request("Authorization: 2", identity: ada)))
+        #expect(try key(request(url: "https://a.example")) == key(request(url: "https://a.example/")))
+        let other = keys[1]
+        #expect(CacheKey(storedURL: other.url, partition: other.partition, content: other.content, isDecoded: other.isDecoded) == other)
+        #expect(try !"\(key(request(url: sampleURL + "?token=hidden")))".contains("hidden"))
+    }
+
+    @Test func someRequestsHaveNoKey() throws {
+        #expect(read(request("Authorization: x")).key == nil && read(request("Authorization: x", identity: ada)).key != nil)
+        #expect(read(request("Authorization: x"), scope: .shared).key?.partition == CacheKey.Partition.none)
+        #expect(read(request(identity: ada), scope: .shared).key?.partition == CacheKey.Partition.none)
+        #expect(CacheRequest(request(method: .query), bodyDigest: nil)?.key == nil)
+        for (method, hasKey) in [(HTTPRequest.Method.get, false), (.head, false), (.post, true), (.query, true)] {
+            var request = request(method: method)
+            request.body = .text("a")
+            #expect((read(request).key != nil) == hasKey)
+        }
+        #expect(try CacheRequest(Request(.get, "/items")) == nil)
+    }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct CacheInstantTests {
+    @Test func anInstantHasTwoClocks() {
+        #expect(instant(10).elapsed(since: instant(4)) == .seconds(6))
+        #expect(instant(10, wall: -99).elapsed(since: instant(4)) == .seconds(6))
+        #expect(instant(10, run: 2).elapsed(since: instant(4)) == .seconds(6))
+        #expect(instant(10, wall: -99, run: 2).elapsed(since: instant(4)) == nil)
+        #expect(instant(4).elapsed(since: instant(10)) == .zero)
+        #expect(instant(0.999).date == beginning)
+        #expect(CacheInstant(sinceEpoch: .milliseconds(-1), uptime: .zero, run: 0).date == HTTPDate(secondsSinceEpoch: -1))
+    }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct CachePolicyTests {
+    @Test(
+        arguments: [
+            (CachePolicy.standard, "private"), (.shared, "shared"), (.standard.withoutHeuristics, "private, without heuristics"),
+            (CachePolicy(heuristic: .init(fraction: 0.2)), "private, own heuristic"),
+            (
+                CachePolicy(staleIfError: .seconds(60), staleIfUnreachable: .seconds(3600)),
+                "private, stale up to 1 min if the server fails, stale up to 1 h if the server can't be reached"
+            ),
+            (.timeToLive(.seconds(60)), "private, with the app's own decision"),
+        ])
+    func aPolicyIsDescribed(_ policy: CachePolicy, _ text: String) { #expect("\(policy)" == text) }
+
+    @Test func modesMapToThoseOfFoundation() {
+        #expect(
+            CachePolicy.Mode.allCases.map(\.rawValue) == [
+                "standard", "reload", "reloadEverywhere", "revalidate", "storedElseLoad", "storedOnly",
+            ])
+    }
+}
