@@ -174,3 +174,23 @@ def enclosing(source, text):
     if not around or any(number not in inside and code[number].strip() not in ("", "}") for number in range(first, last + 1)):
         return source
     return "\n".join(line for start, end in around for line in lines[start:end + 1])
+
+
+TYPE = re.compile(
+    r"( *)(?:@\w+(?:\(.*\))? +)*(?:(?:final|private|fileprivate|package|public) +)*(?:struct|class|actor|enum|extension) +([\w.]+)")
+TEST = re.compile(r"( *)(?:@\w+ +)*@Test\b")
+FUNCTION = re.compile(r"\bfunc (\w+)")
+
+
+def names_of_tests(path, text):
+    """The names of the tests of a file: `Module.Suite/Inner/function()/File.swift`. Swift Testing adds the labels of arguments."""
+    module, types, test = path.split("/")[1], [], None
+    # Swift code is formatted, so that the indentation shows which type has a function.
+    for line in text.splitlines():
+        if found := TYPE.match(line):
+            types = [(depth, name) for depth, name in types if depth < len(found[1])] + [(len(found[1]), found[2].replace(".", "/"))]
+        if found := TEST.match(line):
+            test = len(found[1])
+        if test is not None and (found := FUNCTION.search(line)):
+            yield f"{module}." + "/".join([name for depth, name in types if depth < test] + [found[1] + "()", path.split("/")[-1]])
+            test = None
