@@ -35,8 +35,8 @@ public enum TestedTransport: String, CaseIterable, Sendable {
         public var maxConnections = 8
         /// Whether HTTP/2 is used where a server offers it. `URLSession` has no such setting.
         public var allowsHTTP2 = true
-        /// The port of a proxy on 127.0.0.1 that responds in place of every server; `nil` for no proxy. `URLSession` on Linux takes no proxy
-        /// from its settings. Therefore the transport over `URLSession` sends each request to this port as if the port belonged to the
+        /// The port of a proxy on 127.0.0.1 that responds in place of every server; `nil` for no proxy. `URLSession` on Linux takes no
+        /// proxy from its settings. Therefore the transport over `URLSession` sends each request to this port as if the port belonged to the
         /// server.
         public var proxyPort: Int?
     }
