@@ -36,8 +36,8 @@ public enum TestedTransport: String, CaseIterable, Sendable {
         /// Whether HTTP/2 is used where a server offers it. `URLSession` has no such setting.
         public var allowsHTTP2 = true
         /// The port of a proxy on 127.0.0.1 that responds in place of every server; `nil` for no proxy. `URLSession` on Linux takes no
-        /// proxy from its settings. Therefore the transport over `URLSession` sends each request to this port as if the port belonged to the
-        /// server.
+        /// proxy from its settings. Therefore the transport over `URLSession` sends each request to this port as if the port belonged to
+        /// the server.
         public var proxyPort: Int?
     }
 
