@@ -62,7 +62,7 @@ public struct CacheControl: Sendable, Hashable {
     }
 
     /// The largest number of seconds in a field: 2^31, about 68 years.
-    public static let longestSeconds: Int64 = 1 << 31
+    package static let longestSeconds: Int64 = 1 << 31
     /// The largest number of field names in `no-cache` and `private`. With more names, the directive counts as a directive without names.
     static let namesLimit = 64
 
