@@ -149,8 +149,8 @@ def measured(arguments):
     }
 
 
-def render(path):
-    """Writes RESULTS.md from a file of results, and from the results of FormatBenchmarks in Results/formats.md."""
+def rendered(path):
+    """The text of RESULTS.md: from a file of results, and from the results of FormatBenchmarks in Results/formats.md."""
     results = report.read(path)
     with contextlib.suppress(ValueError):
         results["file"] = str(path.resolve().relative_to(BENCHMARKS))
@@ -158,6 +158,12 @@ def render(path):
     formats = BENCHMARKS / "Results" / "formats.md"
     if formats.exists():
         text += "\n" + formats.read_text()
+    return text
+
+
+def render(path):
+    """Writes RESULTS.md."""
+    text = rendered(path)
     (BENCHMARKS / "RESULTS.md").write_text(text)
     return text
 

@@ -193,7 +193,8 @@ def rendered(results):
     machine, versions, load = results["machine"], results["versions"], results["load"]
     rounds = f"{results['rounds']} rounds" + (f", {results['large_rounds']} of the cases of 4 GiB" if results["large_rounds"] else "")
     lines = [
-        "# Results", "", f"Written by `{results['command']}`. [README.md](README.md) explains the figures.", "",
+        "# Results", "", f"Written by `{results['command']}`. [README.md](README.md) explains the figures.",
+        f"The figures of the clients are from {results['made'][:10]}, for Errand {versions.get('Errand', '?')}. Later commits can have changed the code.", "",
         f"- {results['made']}, {rounds}",
         f"- {machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}",
         f"- load average: {load[0]:.1f} before, {load[1]:.1f} after; the measurement itself makes about 2",

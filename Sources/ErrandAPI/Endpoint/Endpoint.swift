@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// A call as a value: method, path, query, header fields, body, and the type of the returned value.
 ///
@@ -145,7 +146,8 @@ public struct Endpoint<Output: Sendable>: Sendable {
 extension Endpoint: CustomStringConvertible, HidesStorage {
     /// Method, template and query, without secrets: `GET /orgs/{owner}/repos?page=1`.
     public var description: String {
-        let target = path.description + (query.isEmpty ? "" : (path.description.contains("?") ? "&" : "?") + query.encoded)
+        let separator = path.description.containsOctet(UInt8(ascii: "?")) ? "&" : "?"
+        let target = path.description + (query.isEmpty ? "" : separator + query.encoded)
         return "\(method.rawValue) \(options.sensitivity.redactedURL(target))"
     }
 

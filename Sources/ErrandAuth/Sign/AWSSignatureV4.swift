@@ -71,7 +71,7 @@ public struct AWSSignatureV4: RequestSigner {
     public var label: String { "awsV4(\(region), \(service))" }
 
     /// The fields that are not signed, because proxies and transports change them.
-    private static let unsigned: Set<String> = [
+    private static let unsigned: Set<String> = [  // octets: names of fields, in ASCII
         "authorization", "baggage", "connection", "content-length", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization",
         "te",
         "traceparent", "tracestate", "trailer",
@@ -82,7 +82,7 @@ public struct AWSSignatureV4: RequestSigner {
     private static let date = HTTPField.Name.known("X-Amz-Date")
     private static let securityToken = HTTPField.Name.known("X-Amz-Security-Token")
 
-    private var isS3: Bool { service == "s3" || service == "s3express" || service.hasPrefix("s3-") }
+    private var isS3: Bool { service.isExactly("s3") || service.isExactly("s3express") || service.hasOctetPrefix("s3-") }
 
     /// Adds the signature and the fields that the signature needs.
     ///
@@ -123,7 +123,7 @@ public struct AWSSignatureV4: RequestSigner {
         if let own = request.head.headerFields[Self.contentHash] { return own }
         if let data = request.body.bufferedData { return hex(OctetHash.of(data, by: .sha256)) }
         guard request.body.replay.canRestart else {
-            guard isS3, request.head.scheme == "https" else {
+            guard isS3, request.head.scheme.isExactly("https") else {
                 throw AuthenticationError(
                     .invalidCredentials("a body that can be read only once can't be signed"), request: request)
             }
@@ -138,8 +138,8 @@ public struct AWSSignatureV4: RequestSigner {
 
     /// Returns the authority without the default port of the scheme.
     private static func host(_ authority: String, scheme: String?) -> String {
-        let ending = scheme == "http" ? ":80" : ":443"
-        return authority.hasSuffix(ending) ? String(authority.dropLast(ending.count)) : authority
+        let ending = scheme.isExactly("http") ? ":80" : ":443"
+        return authority.hasOctetSuffix(ending) ? String(authority.utf8.dropLast(ending.utf8.count)) ?? authority : authority
     }
 
     /// Returns the names of the signed fields, sorted and separated by `;`, and one line for each field in the same order.
@@ -158,16 +158,19 @@ public struct AWSSignatureV4: RequestSigner {
     /// Returns the target with strict percent-encoding: in the query, and for S3 in the path, only unreserved characters stay
     /// unencoded. The signature covers this form. Some servers compare this form with the received target octet by octet.
     private func strictlyEncoded(_ target: String) -> String {
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        func encoded(_ text: Substring, between separator: Character) -> String {
-            text.split(separator: separator, omittingEmptySubsequences: false).map(Self.encoded).joined(separator: String(separator))
-        }
-        let path = isS3 ? encoded(parts[0], between: "/") : String(parts[0])
+        let parts = target.split(atOctet: UInt8(ascii: "?"), maxSplits: 1, omittingEmptyPieces: false)
+        func segments(_ path: Substring) -> [Substring] { path.split(atOctet: UInt8(ascii: "/"), omittingEmptyPieces: false) }
+        let path = isS3 ? segments(parts[0]).map(Self.encoded).joined(separator: "/") : String(parts[0])
         guard parts.count == 2 else { return path }
-        let items = parts[1].split(separator: "&", omittingEmptySubsequences: false).map { item in
-            item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(Self.encoded).joined(separator: "=")
+        let items = parts[1].split(atOctet: UInt8(ascii: "&"), omittingEmptyPieces: false).map { item in
+            Self.pair(item).map(Self.encoded).joined(separator: "=")
         }
         return path + "?" + items.joined(separator: "&")
+    }
+
+    /// Returns the name and the value of an item of a query; only the name if there is no equals sign.
+    private static func pair(_ item: Substring) -> [Substring] {
+        item.split(atOctet: UInt8(ascii: "="), maxSplits: 1, omittingEmptyPieces: false)
     }
 
     private static func encoded(_ text: Substring) -> String {
@@ -177,15 +180,15 @@ public struct AWSSignatureV4: RequestSigner {
 
     /// Returns the path, percent-encoded once more for all services except S3, and the sorted query.
     private func canonicalTarget(_ target: String) -> (path: String, query: String) {
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = target.split(atOctet: UInt8(ascii: "?"), maxSplits: 1, omittingEmptyPieces: false)
         var path = String(parts[0])
         if path.isEmpty { path = "/" }
         if !isS3 {
             path = PercentEncoding.encode(Self.withoutDots(path), allowing: .signedPath)
         }
         guard parts.count == 2 else { return (path, "") }
-        let pairs = parts[1].split(separator: "&", omittingEmptySubsequences: true).map { item -> (String, String) in
-            let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let pairs = parts[1].split(atOctet: UInt8(ascii: "&")).map { item -> (String, String) in
+            let pair = Self.pair(item)
             return (Self.encoded(pair[0]), pair.count == 2 ? Self.encoded(pair[1]) : "")
         }
         let sorted = pairs.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
@@ -196,15 +199,11 @@ public struct AWSSignatureV4: RequestSigner {
     /// ([RFC 3986, section 5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
     private static func withoutDots(_ path: String) -> String {
         var segments: [Substring] = []
-        for segment in path.split(separator: "/", omittingEmptySubsequences: true) {
-            switch segment {
-            case ".": continue
-            case "..": _ = segments.popLast()
-            default: segments.append(segment)
-            }
+        for segment in path.split(atOctet: UInt8(ascii: "/")) where !segment.isExactly(".") {
+            if segment.isExactly("..") { _ = segments.popLast() } else { segments.append(segment) }
         }
         let joined = "/" + segments.joined(separator: "/")
-        return path.hasSuffix("/") && joined != "/" ? joined + "/" : joined
+        return path.hasOctetSuffix("/") && joined.utf8.count > 1 ? joined + "/" : joined
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ErrandFormats
 internal import Synchronization
 
 /// A request: its head, its body, its deadline, and its options for the stack.
@@ -172,7 +173,7 @@ public struct Request: Sendable {
             !authority.utf8.contains(where: \.isAuthorityDelimiter)
         else { return nil }
         // `OPTIONS *` asks about the server as a whole, whose URL has no path (RFC 9110, 7.1).
-        let target = head.path == "*" ? "" : head.path ?? ""
+        let target = head.path.isExactly("*") ? "" : head.path ?? ""
         return try? HTTPURL("\(scheme)://\(authority)\(target)")
     }
 
@@ -180,7 +181,7 @@ public struct Request: Sendable {
     /// value does not depend on the path.
     public var origin: Origin? {
         if let target { return target.origin }
-        guard let scheme = head.scheme, scheme == "https" || scheme == "http", let authority = head.authority,
+        guard let scheme = head.scheme, scheme.isExactly("https") || scheme.isExactly("http"), let authority = head.authority,
             !authority.utf8.contains(where: { $0.isSpaceOrControl || $0.isAuthorityDelimiter })
         else { return nil }
         return try? Origin(scheme: scheme, authority: authority, in: "")
@@ -200,7 +201,7 @@ public struct Request: Sendable {
             url += authority
         }
         // If the target is not a path, it must not look like a part of the host.
-        if !target.isEmpty, !head.hasTargetOfItsOwn || target == "*" { url += "/" }
+        if !target.isEmpty, !head.hasTargetOfItsOwn || target.isExactly("*") { url += "/" }
         url += target
         return options.sensitivity.redactedURL(url)
     }
@@ -211,7 +212,7 @@ extension HTTPRequest {
     /// OPTIONS ([RFC 9112, section 3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
     package var hasTargetOfItsOwn: Bool {
         guard let path, let first = path.utf8.first else { return true }
-        return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || (path == "*" && method == .options)
+        return first == UInt8(ascii: "/") || first == UInt8(ascii: "?") || (path.isExactly("*") && method == .options)
     }
 }
 

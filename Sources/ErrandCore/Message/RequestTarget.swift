@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// The target of a request, parsed and checked once: the origin, if there is one, and the path with the query.
 ///
 /// `Request.init` parses the target, and `server` and redirects complete the target. If the head was written later, the
@@ -33,7 +35,7 @@ package struct RequestTarget: Sendable {
         try head.checkForTransport()
         let (scheme, authority, target) = (head.scheme ?? "", head.authority ?? "", head.path ?? "")
         let origin = try Origin(scheme: scheme, authority: authority, in: "\(scheme)://\(authority)")
-        if target == "*" { return nil }
+        if target.isExactly("*") { return nil }
         let (path, query) = Self.parts(of: target)
         try Self.check(path, query, of: target)
         self.init(origin, checkedPath: target)
@@ -189,7 +191,7 @@ extension Request {
         } catch {
             throw options.urlTemplate.map { InvalidURLError($0, error.code) } ?? error
         }
-        if knownTarget == nil, head.path != "*" { throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
+        if knownTarget == nil, !head.path.isExactly("*") { throw InvalidURLError(options.urlTemplate ?? head.path ?? "", .tooManyOctets) }
     }
 
     /// Returns the absolute URL as text, in the form in which it is sent. For transports that pass a URL as text to another

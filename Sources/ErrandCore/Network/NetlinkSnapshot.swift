@@ -96,7 +96,7 @@ extension NetlinkMessage.Link {
     /// The kind of the interface. Linux does not report the kind of a hardware device. For a device, the kind comes from the hardware type,
     /// and from the name that systemd or Android has given.
     var interface: NetworkPath.Interface {
-        switch (hardware, kind) {
+        switch (hardware, kind) {  // octets: kinds of the kernel
         case (772, _): .loopback
         case (801...804, _): .wifi
         case (519, _), (_, "wwan"), (_, "rmnet"): .cellular

@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// An IPv4 or IPv6 address.
 ///
 /// ```swift
@@ -26,7 +28,7 @@ public struct IPAddress: Sendable, Hashable {
             self.init(isIPv4: true, interface: nil, high: 0, low: UInt64(value))
             return
         }
-        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.split(atOctet: UInt8(ascii: "%"), maxSplits: 1, omittingEmptyPieces: false)
         guard let address = parts.first, let groups = Host.ipv6Groups(address) else { throw InvalidIPAddressError(text) }
         var interface: UInt32?
         if parts.count == 2 {

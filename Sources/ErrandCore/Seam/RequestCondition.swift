@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// A condition that decides to which requests a middleware applies. Combine conditions with `&&`, `||` and `!`.
 ///
 /// ```swift
@@ -116,7 +118,7 @@ private struct HostPattern: Sendable {
     }
 
     func matches(_ origin: Origin) -> Bool {
-        (isForNamesBelow ? origin.host.hasSuffix(host) : origin.host == host) && (port ?? origin.effectivePort) == origin.effectivePort
+        (isForNamesBelow ? origin.host.hasOctetSuffix(host) : origin.host == host) && (port ?? origin.effectivePort) == origin.effectivePort
     }
 }
 

@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// A pattern for the hosts of certificate pins: `a.example`, `*.a.example`, `**.a.example`.
 struct PinPattern: Sendable, Hashable, CustomStringConvertible {
     enum Wildcard: String, Sendable {
@@ -63,14 +65,14 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
     func matches(_ other: String) -> Bool {
         switch wildcard {
         case .absent: other == host
-        case .oneLabel: prefix(of: other).map { !$0.isEmpty && !$0.contains(".") } ?? false
+        case .oneLabel: prefix(of: other).map { !$0.isEmpty && !$0.containsOctet(UInt8(ascii: ".")) } ?? false
         case .anyLabels: other == host || prefix(of: other).map { !$0.isEmpty } ?? false
         }
     }
 
     /// Returns the text before a dot and the pattern's host; `nil` if `other` does not end with a dot and the host.
     private func prefix(of other: String) -> Substring? {
-        other.hasSuffix("." + host) ? other.dropLast(host.count + 1) : nil
+        other.hasOctetSuffix("." + host) ? Substring(other.utf8.dropLast(host.utf8.count + 1)) : nil
     }
 
     var description: String { wildcard.rawValue + host }

@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 extension HTTPRequest {
     /// Checks a head that the caller may have written. An octet that ends a line or a word of the message is refused in every
     /// part of the head ([RFC 9112, section 3](https://www.rfc-editor.org/rfc/rfc9112#section-3)).
@@ -5,7 +7,9 @@ extension HTTPRequest {
     /// - Throws: ``InvalidURLError`` for a scheme, an authority or a path that can't be sent.
     package func checkForTransport() throws(InvalidURLError) {
         let scheme = scheme ?? ""
-        guard scheme == "https" || scheme == "http" else { throw InvalidURLError("\(scheme)://", .unsupportedScheme(scheme)) }
+        guard scheme.isExactly("https") || scheme.isExactly("http") else {
+            throw InvalidURLError("\(scheme)://", .unsupportedScheme(scheme))
+        }
         let authority = authority ?? ""
         if let octet = authority.utf8.first(where: { !$0.isAuthorityOctet }) {
             throw InvalidURLError(

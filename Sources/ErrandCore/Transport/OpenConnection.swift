@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// A snapshot of an open connection of a transport.
 ///
 /// ```swift
@@ -62,7 +64,7 @@ extension OpenConnection: CustomStringConvertible, HidesStorage {
         if let authority { text += " " + ((scheme.map { "\($0)://" } ?? "") + authority).shownSafely() }
         if let proxy { text += " through the \(proxy)" }
         if let peerAddress {
-            let address = peerAddress.contains(":") ? "[\(peerAddress)]" : peerAddress
+            let address = peerAddress.containsOctet(UInt8(ascii: ":")) ? "[\(peerAddress)]" : peerAddress
             text += " at \(address)" + (peerPort.map { ":\($0)" } ?? "")
         }
         if !sharedWith.isEmpty { text += ", shared with " + sharedWith.map(\.description).joined(separator: ", ").shownSafely() }

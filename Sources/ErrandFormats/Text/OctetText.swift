@@ -2,7 +2,7 @@
 // time for a long run of combining marks. In addition, a combining mark after a quotation mark or a slash changes the
 // `Character` that contains this quotation mark or slash. For text from outside the app, use these functions instead of `==`,
 // `contains`, `split` and `Set<String>`. The script `scripts/check-octets` refuses `==`, `contains`, `split` and `Set<String>`
-// in files that read text from outside the app.
+// in all files, except in the files that the script names with a reason.
 
 extension StringProtocol {
     /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.

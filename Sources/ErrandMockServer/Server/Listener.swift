@@ -1,5 +1,6 @@
 #if MockServer
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTP2
@@ -95,7 +96,7 @@ struct ConnectionSetup: Sendable {
                                 if case .hostname(let hostname) = result { name = hostname }
                                 let connection = Connection(
                                     channel: channel, index: index, serverName: name, negotiatedProtocol: agreed, isTLS: true)
-                                let isHTTP2 = agreed == "h2" || (agreed == nil && core.configuration.protocols == [.http2])
+                                let isHTTP2 = agreed.isExactly("h2") || (agreed == nil && core.configuration.protocols == [.http2])
                                 try isHTTP2 ? startHTTP2(connection) : startHTTP1(connection)
                             })
                     }

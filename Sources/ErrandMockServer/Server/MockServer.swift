@@ -1,5 +1,6 @@
 #if MockServer
 public import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import Synchronization
 
@@ -109,7 +110,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// Returns a URL of the server: `http://127.0.0.1:…`, or with TLS `https://localhost:…`, followed by `path`.
     public func url(_ path: String = "/") -> String {
         let host = core.configuration.host
-        let shown = core.configuration.tls != nil ? "localhost" : host.contains(":") ? "[\(host)]" : host
+        let shown = core.configuration.tls != nil ? "localhost" : host.containsOctet(UInt8(ascii: ":")) ? "[\(host)]" : host
         return "\(core.configuration.tls == nil ? "http" : "https")://\(shown):\(port)\(path)"
     }
 

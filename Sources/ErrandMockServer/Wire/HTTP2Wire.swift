@@ -1,5 +1,6 @@
 #if MockServer
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOFoundationEssentialsCompat
 internal import NIOHPACK
@@ -114,7 +115,7 @@ extension HPACKHeaders {
     /// Creates a copy of the fields that leaves out the connection-specific fields of HTTP/1.1
     /// ([RFC 9113, section 8.2.2](https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2)).
     fileprivate init(_ fields: HTTPFields) {
-        let excluded: Set<String> = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
+        let excluded: Set<String> = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]  // octets: ASCII
         self.init(
             fields.compactMap { field in
                 excluded.contains(field.name.canonicalName) ? nil : (field.name.canonicalName, field.value)

@@ -67,7 +67,7 @@ extension RequestPart {
             }
             var request = HTTPRequest(method: method, scheme: scheme, authority: head.headers.first(name: "host"), path: head.uri)
             for (name, value) in head.headers {
-                guard let name = HTTPField.Name(name), name.canonicalName != "host" else { continue }
+                guard let name = HTTPField.Name(name), !name.canonicalName.isExactly("host") else { continue }
                 request.headerFields.append(HTTPField(name: name, value: value))
             }
             guard let version = ErrandCore.HTTPVersion(rawValue: "\(head.version)") else {

@@ -1,5 +1,6 @@
 #if SWIFT_NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOHTTP2
 internal import NIOSSL
@@ -67,7 +68,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted(let negotiated)? = event as? TLSUserEvent { becomeReady(isHTTP2: negotiated == "h2") }
+        if case .handshakeCompleted(let negotiated)? = event as? TLSUserEvent { becomeReady(isHTTP2: negotiated.isExactly("h2")) }
         context.fireUserInboundEventTriggered(event)
     }
 

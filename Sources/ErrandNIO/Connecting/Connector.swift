@@ -1,5 +1,6 @@
 #if SWIFT_NIO
 internal import ErrandCore
+internal import ErrandFormats
 internal import NIOCore
 internal import NIOPosix
 
@@ -62,7 +63,7 @@ struct Connector: Sendable {
     private func whenLoaded(
         _ attempt: ConnectAttempt, _ route: Route, on loop: any EventLoop, _ connect: @escaping @Sendable () -> Void
     ) {
-        guard route.isSecure || route.peer.scheme == "https" else {
+        guard route.isSecure || route.peer.scheme.isExactly("https") else {
             return loop.inEventLoop ? connect() : loop.execute { if !attempt.isCancelled { connect() } }
         }
         attempt.load { tls.load(for: route, on: loop) }.whenComplete { result in

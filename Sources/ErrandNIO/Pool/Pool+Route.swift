@@ -1,5 +1,6 @@
 #if SWIFT_NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 extension Pool {
     /// Returns the route to an origin.
@@ -17,13 +18,13 @@ extension Pool {
 
 extension NIOTransport.Configuration {
     /// Whether a connection to an origin, direct or through a tunnel, may have HTTP/2.
-    fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme == "https" ? allowsHTTP2 : usesHTTP2WithoutTLS }
+    fileprivate func mayUseHTTP2(for origin: Origin) -> Bool { origin.scheme.isExactly("https") ? allowsHTTP2 : usesHTTP2WithoutTLS }
 
     /// Returns the number of exchanges that the first connection takes at a time, until its server changes the number. `nil` if the
     /// server chooses the version of HTTP during the TLS handshake.
     func firstStreams(of route: Route) -> Int? {
         if isKnownToUseHTTP2(for: route) { return HTTP2Limits.firstStreams }
-        return route.origin.scheme == "https" && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
+        return route.origin.scheme.isExactly("https") && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
     }
 
     /// Returns whether a route shares connections with other routes. Other origins may then use its connections, and its
@@ -31,7 +32,7 @@ extension NIOTransport.Configuration {
     /// default checks of the server.
     func mayShareConnections(of route: Route) -> Bool {
         let (origin, host) = (route.origin, route.origin.host)
-        guard sharesConnectionsAcrossHosts, origin.scheme == "https", route.proxy == nil, !route.needsHTTP1 else { return false }
+        guard sharesConnectionsAcrossHosts, origin.scheme.isExactly("https"), route.proxy == nil, !route.needsHTTP1 else { return false }
         guard tls.clientCertificate == nil, tls.pins?.pins(for: host).isEmpty ?? true else { return false }
         return !tls.uncheckedHostsForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
     }
@@ -39,7 +40,7 @@ extension NIOTransport.Configuration {
     /// Returns whether a connection without TLS will use HTTP/2. The server does not choose the version. If a proxy reads the requests, the
     /// requests are sent over HTTP/1.1.
     func isKnownToUseHTTP2(for route: Route) -> Bool {
-        usesHTTP2WithoutTLS && route.origin.scheme != "https" && !route.needsHTTP1 && !route.isForwarded
+        usesHTTP2WithoutTLS && !route.origin.scheme.isExactly("https") && !route.needsHTTP1 && !route.isForwarded
     }
 }
 #endif

@@ -1,5 +1,6 @@
 #if SWIFT_NIO
 internal import ErrandCore
+internal import ErrandFormats
 
 /// The route of an exchange to its origin. The pool uses the route as its key. An exchange uses only connections of its own route,
 /// unless the settings allow sharing a connection of another route (``NIOTransport/Configuration/sharesConnectionsAcrossHosts``).
@@ -32,7 +33,7 @@ struct Route: Sendable, Hashable {
     ///   does not pass on the upgrade.
     init(_ origin: Origin, through proxy: ProxyServer, needsTunnel: Bool, needsHTTP1: Bool = false) {
         (self.origin, self.proxy, self.needsHTTP1) = (origin, proxy, needsHTTP1)
-        isTunnel = needsTunnel || origin.scheme == "https" || proxy.settings.kind == .socks5
+        isTunnel = needsTunnel || origin.scheme.isExactly("https") || proxy.settings.kind == .socks5
     }
 
     /// The same route over a connection of HTTP/1.1.
@@ -49,7 +50,7 @@ struct Route: Sendable, Hashable {
     /// The other side of the connection: the proxy or the origin.
     var peer: Origin { proxy?.address ?? origin }
     /// Whether the connection encrypts the exchanges.
-    var isSecure: Bool { isForwarded ? peer.scheme == "https" : origin.scheme == "https" }
+    var isSecure: Bool { isForwarded ? peer.scheme.isExactly("https") : origin.scheme.isExactly("https") }
     /// The target of a tunnel: host and port of the origin, always with the port.
     var target: String { "\(origin.host):\(origin.effectivePort)" }
 }

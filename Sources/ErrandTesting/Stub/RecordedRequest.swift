@@ -50,7 +50,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     ///
     /// The rules are the same as for `response.parts()`: lines end with CR LF, and the boundary must be valid.
     public var parts: [Part] {
-        guard let type = MediaType(headers[.contentType] ?? ""), type.type == "multipart",
+        guard let type = MediaType(headers[.contentType] ?? ""), type.type.isExactly("multipart"),
             let boundary = type[parameter: "boundary"].flatMap({ MultipartBoundary($0) })
         else { return [] }
         return Part.parts(of: body, boundary: boundary) ?? []

@@ -10,7 +10,7 @@ extension URLSessionMachine {
         ///   methods.
         init(method: String) {
             self =
-                switch method {
+                switch method {  // octets: constants of Foundation
                 case "NSURLAuthenticationMethodServerTrust": .serverTrust
                 case "NSURLAuthenticationMethodClientCertificate": .clientCertificate
                 default: .credentials

@@ -1,4 +1,5 @@
 internal import ErrandCore
+internal import ErrandFormats
 internal import Foundation
 
 #if canImport(FoundationNetworking)
@@ -47,7 +48,7 @@ extension SessionExchange.Machine.Rules {
     static func decidedServer(of request: Request, at url: URL?) -> Origin? {
         guard request.options.onServerTrust != nil else { return nil }
         let origin = url.flatMap { try? HTTPURL($0).origin } ?? request.origin
-        return origin?.scheme == "https" ? origin : nil
+        return (origin?.scheme).isExactly("https") ? origin : nil
     }
 
     /// Whether the task needs a session of its own. A session shares its connections between its tasks, and reports the certificates only
