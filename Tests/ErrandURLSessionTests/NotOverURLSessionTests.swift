@@ -51,9 +51,9 @@ internal import Testing
     }
 
     @Test func eachSuiteForEveryTransportRunsOverURLSession() throws {
-        let script = try String(contentsOf: Checkout.root.appending(path: "scripts/test"), encoding: .utf8)
-        let line = try #require(script.split(separator: "\n").first { $0.hasPrefix("over_url_session=") })
-        let filters = line.split { "=|\"".contains($0) }
+        let script = try String(contentsOf: Checkout.root.appending(path: "scripts/suites"), encoding: .utf8)
+        let line = try #require(script.split(separator: "\n").first { $0.hasPrefix("OVER_URL_SESSION =") })
+        let filters = line.split(separator: "\"")
         let root = try String(
             contentsOf: Checkout.root.appending(path: "Tests/ErrandTransportTests/TransportTests.swift"), encoding: .utf8)
         #expect(filters.contains("ErrandTransportTests") && root.contains("TestedOverURLSession()"))

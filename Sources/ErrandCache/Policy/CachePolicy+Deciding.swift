@@ -61,9 +61,9 @@ extension CachePolicy {
     /// Returns this policy with a closure whose decision takes precedence over the policy's decision.
     ///
     /// ```swift
-    /// stack.cache(in: store, .standard.deciding { received in
+    /// let policy = CachePolicy.standard.deciding { received in
     ///     received.isStated || received.response.status != .ok ? .byPolicy : .fresh(for: .seconds(300))
-    /// })
+    /// }
     /// ```
     ///
     /// The closure is called once for each response that the rules allow the cache to store, and for each 304. The closure must be quick,
