@@ -4,9 +4,12 @@ internal import ErrandCore
 /// ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)).
 ///
 /// ```swift
-/// CachePolicy.standard                                        // a private cache, for an app
-/// CachePolicy.standard.withoutHeuristics                      // only lifetimes that the server states
-/// CachePolicy.timeToLive(.seconds(60))                        // each successful response, for one minute
+/// // A private cache, for an app:
+/// let standard = CachePolicy.standard
+/// // Only lifetimes that the server states:
+/// let stated = CachePolicy.standard.withoutHeuristics
+/// // Each successful response, for one minute:
+/// let oneMinute = CachePolicy.timeToLive(.seconds(60))
 /// ```
 ///
 /// The cache is private by default: it stores the responses of one user, or of several users in separate partitions. With
