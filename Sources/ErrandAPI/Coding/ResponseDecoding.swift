@@ -197,7 +197,7 @@ extension ResponseDecoding where Output: Decodable {
         }
     }
 
-    /// Returns the value of an empty body; `nil` if the body is not empty, or the output is not optional.
+    /// If the body is empty and the output is an optional, returns an output that is `nil`. Otherwise, returns no output.
     private static func empty(_ data: Data) throws -> Output? {
         guard data.isEmpty, let optional = Output.self as? any ExpressibleByNilLiteral.Type else { return nil }
         let none: Output = try cast(optional.init(nilLiteral: ()))

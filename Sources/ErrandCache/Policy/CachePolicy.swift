@@ -4,13 +4,13 @@ internal import ErrandCore
 /// ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)).
 ///
 /// ```swift
-/// // A private cache, for an app:
 /// let standard = CachePolicy.standard
-/// // Only lifetimes that the server states:
 /// let stated = CachePolicy.standard.withoutHeuristics
-/// // Each successful response, for one minute:
 /// let oneMinute = CachePolicy.timeToLive(.seconds(60))
 /// ```
+///
+/// The first policy is a private cache, for an app. The second policy uses only lifetimes that the server states. The third policy stores
+/// each successful response for one minute.
 ///
 /// The cache is private by default: it stores the responses of one user, or of several users in separate partitions. With
 /// ``deciding(_:)``, your own closure takes precedence over the policy.

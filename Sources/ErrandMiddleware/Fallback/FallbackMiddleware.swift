@@ -186,7 +186,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response replaces a failure, or replaces a response with an unwanted status.
+    /// Whether the response is a fallback: for a failure, or for a response with an unwanted status.
     public var isFallback: Bool {
         get { self[IsFallbackKey.self] }
         set { self[IsFallbackKey.self] = newValue }

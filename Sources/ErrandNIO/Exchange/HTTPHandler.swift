@@ -75,7 +75,7 @@ protocol HTTPHandler: AnyObject {
 }
 
 extension HTTPHandler {
-    /// Starts an exchange, or returns the exchange to the pool if the connection has been lost.
+    /// Starts an exchange. If the exchange does not start and the connection is still free, returns the connection to the pool.
     ///
     /// - Parameter connection: the connection of the handler. The handler still needs the connection after the channel has closed.
     func accept(_ exchange: Exchange, on connection: Connection) {
