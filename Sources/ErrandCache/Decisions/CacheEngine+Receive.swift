@@ -72,7 +72,7 @@ extension CacheEngine {
         guard response.status == .ok else { return removeReplaced(by: response, of: exchange, in: &reception) }
         let fields = response.headerFields
         let new = CacheValidators(fields, responseTime: exchange.responseTime)
-        let length = fields[.contentLength].flatMap { Int64($0) }
+        let length = announcedLength(fields)
         for entry in exchange.entries where matches(entry.head, exchange.request) && entry.head.response.status == .ok {
             let known = entry.head.validators
             let isSame =
@@ -123,9 +123,8 @@ extension CacheEngine {
                 of: response, for: exchange.request, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
         else { return removeReplaced(by: response, of: exchange, in: &reception) }
         guard response.status == .partialContent, let content = response.contentRange, let range = content.range else {
-            let length = response.headerFields[.contentLength].flatMap { Int64($0) }
-            let write = CacheWrite(head: head, announced: .whole(length: length), replaces: replaced(by: head, of: exchange))
-            return store(write, in: &reception)
+            let announced = CacheWrite.Announced.whole(length: announcedLength(response.headerFields))
+            return store(CacheWrite(head: head, announced: announced, replaces: replaced(by: head, of: exchange)), in: &reception)
         }
         let matching = exchange.entries.filter { matches($0.head, exchange.request) }
         if let whole = matching.first(where: { $0.head.extent.isWhole && $0.head.response.status == .ok }) {
@@ -149,6 +148,9 @@ extension CacheEngine {
         }
         store(write, in: &reception)
     }
+
+    /// Returns the length of a body by `Content-Length`; `nil` if the field is missing or is not a sequence of digits.
+    private func announcedLength(_ fields: HTTPFields) -> Int64? { fields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
 
     private func store(_ write: CacheWrite, in reception: inout CacheReception) {
         reception.answer = .pass(write)

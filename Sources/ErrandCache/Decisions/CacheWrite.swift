@@ -19,7 +19,7 @@ struct CacheWrite: Sendable {
     let announced: Announced
     /// The stored bytes before the received bytes; `nil` if there are none.
     var before: CachePiece?
-    /// The stored bytes after the received bytes; `nil` if there are none. They are used only if the whole body arrives.
+    /// The stored bytes after the received bytes; `nil` if no bytes follow. These bytes are used only if the whole body arrives.
     var after: CachePiece?
     /// The entries that the new entry replaces.
     var replaces: [CacheEntry.ID] = []

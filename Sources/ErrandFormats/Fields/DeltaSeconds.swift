@@ -2,11 +2,6 @@
 package enum DeltaSeconds {
     /// Returns the number of seconds, at most ``CacheControl/longestSeconds``; `nil` if the text is not a sequence of digits.
     package static func read(_ text: some StringProtocol) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
-        var seconds: Int64 = 0
-        for digit in text.utf8 where seconds < CacheControl.longestSeconds {
-            seconds = seconds * 10 + Int64(digit - UInt8(ascii: "0"))
-        }
-        return min(seconds, CacheControl.longestSeconds)
+        Int64(clampingDigits: text.utf8).map { min($0, CacheControl.longestSeconds) }
     }
 }

@@ -267,6 +267,12 @@ import Testing
 
     // MARK: - Parts
 
+    @Test(arguments: ["-5", "+5", "x"]) func anInvalidLengthIsIgnored(length: String) throws {
+        var (cache, _) = cache(.standard, reply("Content-Length: \(length)", "Cache-Control: max-age=60"))
+        _ = try cache.send(request())
+        #expect(try cache.send(request()).isHit)
+    }
+
     @Test func aCutResponseIsCompleted() throws {
         var (cache, script) = cache(
             .standard, reply("Content-Length: 10", "ETag: \"a\"", "Cache-Control: max-age=1", text: "01234", isCut: true),

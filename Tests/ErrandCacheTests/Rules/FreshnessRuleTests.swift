@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    /// The lifetimes that an app has chosen replace those of the server.
+    /// The lifetimes that an app has chosen replace the lifetimes of the server.
     @Test func chosenLifetimesComeFirst() {
         let rule = FreshnessRule(policy: .standard)
         let chosen = CacheLifetimes(fresh: .seconds(150), staleWhileRevalidate: .seconds(20), staleIfError: .seconds(30))
