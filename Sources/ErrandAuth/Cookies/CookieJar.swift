@@ -227,8 +227,8 @@ extension CookieJar {
     /// The selection of a request that carries no cookie of the jar.
     var emptySelection: Selection { Selection(use: state.withLock(\.table.lastUse)) }
 
-    /// Returns the cookies that a request carries; `nil` if the store must be loaded first. A request with a `Cookie` field of the app carries
-    /// no cookie of the jar. Allocates nothing for a request without a cookie.
+    /// Returns the cookies that a request carries; `nil` if the store must be loaded first. A request with a `Cookie` field of the app
+    /// carries no cookie of the jar. Allocates nothing for a request without a cookie.
     func selection(for request: Request) -> Selection? {
         state.withLock { state in
             guard state.table.unwritten.isLoaded else { return nil }

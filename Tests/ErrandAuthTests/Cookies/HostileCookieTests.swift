@@ -31,8 +31,9 @@ import Testing
         return fields
     }
 
-    /// 100,000 lines of 1,000 hosts exceed each limit: of a host, of a site, and of the jar. In CI, `StackBenchmarks --check` sends a million
-    /// lines of 10,000 hosts. Without optimization, as here, a million lines take a minute. `ERRAND_COOKIE_LINES` sets the number of lines.
+    /// 100,000 lines of 1,000 hosts exceed each limit: of a host, of a site, and of the jar. In CI, `StackBenchmarks --check` sends a
+    /// million lines of 10,000 hosts. Without optimization, as here, a million lines take a minute. `ERRAND_COOKIE_LINES` sets the
+    /// number of lines.
     @Test func theCookiesOfManyHostsKeepLittleMemory() throws {
         let jar = CookieJar(now: { Date(timeIntervalSince1970: 1_262_304_000) })
         guard let before = LiveBytes.now else { return }
