@@ -1,7 +1,8 @@
 #if Auth
 /// The domains of cookies, and the registrable domains of these domains: the sites. Cookies and domains are numbers.
 ///
-/// Each change of the cookies of a domain takes time in proportion to the cookies of that domain.
+/// Each change of the cookies of a domain takes time in proportion to the cookies of that domain. Removing a domain takes time in
+/// proportion to the domains of its site.
 struct CookieDomains: Sendable {
     /// The cookies with one domain.
     private struct Domain: Sendable {
@@ -103,7 +104,11 @@ struct CookieDomains: Sendable {
         let site = domains[domain].site
         domainNames.remove(domain)
         sites[site].domains.removeAll { $0 == domain }
-        if sites[site].domains.isEmpty { siteNames.remove(site) }
+        // The empty lists would keep their memory.
+        domains[domain] = Domain(site: site)
+        guard sites[site].domains.isEmpty else { return }
+        siteNames.remove(site)
+        sites[site] = Site()
     }
 
     /// The cookies of a domain in the order of use.
