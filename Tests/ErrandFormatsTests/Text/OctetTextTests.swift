@@ -17,6 +17,18 @@ import Testing
         #expect(!"@".isExactlyIgnoringCase("`"))
     }
 
+    /// The functions of `String` and the generic functions, which a part of a text calls.
+    @Test(arguments: [
+        ("abc", "abc"), ("abc", "ab"), ("abc", "bc"), ("abc", "abd"), ("ab", "abc"), ("", ""), ("", "a"), ("a", ""), ("\u{e9}", "e\u{301}"),
+        ("a text of more than fifteen octets", "a text of more than fifteen octets"), ("a text of more than fifteen octets", "octets"),
+    ])
+    func textsAndPartsOfTextsAreComparedAlike(_ one: String, _ other: String) {
+        let part = other[...]
+        #expect(one.isExactly(other) == one.isExactly(part) && one.hasOctetPrefix(other) == one.hasOctetPrefix(part))
+        #expect(one.hasOctetSuffix(other) == one.hasOctetSuffix(part))
+        #expect(one.isExactly(other) == (Array(one.utf8) == Array(other.utf8)))
+    }
+
     @Test func aCombiningMarkHidesNoOctet() {
         let text = "..\u{2f}\u{301}evil"
         #expect(!text.contains("/" as Character))
