@@ -24,7 +24,7 @@ internal import Synchronization
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with the same error
 ///   if the server refuses the token.
-/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. Then
+/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. After that,
 ///   nobody is signed in.
 /// - If the expiry date of a new token is already in the past, that date or the clock of this machine is wrong. The token is
 ///   used until a server refuses it.

@@ -31,7 +31,7 @@ public protocol CallObserver: Sendable {
     associatedtype Mark: Sendable = Void
 
     /// The sink for the events of the call, in addition to the sink that the request already has. With `nil`, the default, the
-    /// observer needs no events. Read once, before the request is sent.
+    /// observer needs no events. The property is read once, before the request is sent.
     var eventSink: (any EventSink)? { get }
 
     /// Records the current moment.

@@ -69,7 +69,7 @@ final class ObservedCall: CallObservation {
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
-        /// The end of reading; `nil` while the end of the call waits for a reader.
+        /// The outcome of reading the response; `nil` while the call waits for the reader of the response.
         var reading: CallEnd.Outcome?
         var isOver = false
 

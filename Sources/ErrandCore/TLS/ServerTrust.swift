@@ -23,7 +23,7 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     /// The judgment of the system.
     public let verdict: Verdict
 
-    /// Creates a value. For transports, and for tests of closures.
+    /// Creates a value. This initializer is for transports, and for tests of closures.
     public init(host: String, port: Int, certificates: [Data], verdict: Verdict) {
         (self.host, self.port, self.certificates, self.verdict) = (host, port, certificates, verdict)
     }

@@ -76,7 +76,7 @@ struct SharedExchangeState: Sendable {
     private var ended: ExchangeLifetime.Outcome?
     private var reads = 0
     private var isReading = false
-    /// The end of the body, with the trailers.
+    /// The trailers of a complete body, or the error that ended the body; `nil` before the end.
     private var bodyEnd: Result<HTTPFields?, any Error>?
     /// The evicted members that have not received their error yet.
     private var slowMembers: Set<Int> = []

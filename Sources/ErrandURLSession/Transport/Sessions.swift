@@ -133,7 +133,7 @@ final class Sessions: Sendable {
 
     /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
     ///
-    /// - Throws: `CancellationError`. Then the task is cancelled as soon as the task has been created.
+    /// - Throws: `CancellationError` if the caller is cancelled. The task is then cancelled as soon as the task has been created.
     private func task(
         for urlRequest: URLRequest, of request: Request, inOwnSession: Bool
     ) async throws -> (Open, URLSessionDataTask)? {

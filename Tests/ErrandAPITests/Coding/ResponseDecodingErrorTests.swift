@@ -161,8 +161,9 @@ private struct User: Decodable, Sendable {
         let expected = "User at joined: not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         #expect(try await problem(User.self, in: #"{"id":1,"joined":"s3cret"}"#) == expected)
         let date = "User at joined: not a date of the form iso8601, but a number; JSONCoding(dates:"
-        #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "\(date) .secondsSince1970) reads it")
-        #expect(try await problem(User.self, in: #"{"id":1,"joined":1795264560000}"#) == "\(date) .millisecondsSince1970) reads it")
+        #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "\(date) .secondsSince1970) reads such numbers")
+        let milliseconds = #"{"id":1,"joined":1795264560000}"#
+        #expect(try await problem(User.self, in: milliseconds) == "\(date) .millisecondsSince1970) reads such numbers")
         #expect(try await problem(User.self, in: #"{"id":1,"joined":true}"#) == "User at joined: expected a String, found a Boolean")
     }
 

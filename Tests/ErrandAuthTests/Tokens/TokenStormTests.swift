@@ -123,7 +123,7 @@ import Testing
         let storm = storm(seed: seed, during: { try await $0.signIn(AccessToken("other")) })
         #expect(storm.tokens.current?.value == "other" && storm.outcomes.count == 1_000)
         // All were begun for the first account: none is sent for the other one.
-        let changed = Outcome.failed("another account has signed in meanwhile")
+        let changed = Outcome.failed("another account has signed in since the request began")
         #expect(storm.outcomes.allSatisfy { $0 == .status(200) || $0 == changed } && storm.outcomes.contains(changed))
         #expect(!storm.server.log.contains("Bearer other") && storm.late == 0)
     }

@@ -93,7 +93,7 @@ import Testing
         let body = try RequestBody.file(atPath: file.path)
         try file.truncate(to: shrunkTo)
         let error = await #expect(throws: FileReadError.self) { try await chunks(of: body.open()) }
-        #expect(error?.description == "cannot read '\(file.path)': it has become shorter since the request was made")
+        #expect(error?.description == "cannot read '\(file.path)': the file has become shorter since the request was made")
     }
 
     @Test func aFileThatGrewIsSentUpToItsDeclaredLength() async throws {

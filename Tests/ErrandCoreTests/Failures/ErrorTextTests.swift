@@ -199,7 +199,7 @@ import Testing
 
     @Test(arguments: [
         (401, "Unauthorized", "needs valid credentials", "Sign in with valid credentials, then try again."),
-        (403, "Forbidden", "does not allow this", "Check the permissions of the account."),
+        (403, "Forbidden", "does not allow the request", "Check the permissions of the account."),
         (404, "Not Found", "does not have the requested content", nil),
         (410, "Gone", "no longer has the requested content", nil),
         (422, "Unprocessable Content", "did not accept the request", nil),
