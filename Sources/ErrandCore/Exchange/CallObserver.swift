@@ -36,8 +36,8 @@ public protocol CallObserver: Sendable {
 
     /// Records the current moment.
     ///
-    /// Called when the exchange ends, and when the reader of the response is done. The later moment is the end of the call. If
-    /// nothing was decoded, the end of the exchange is the end of the call.
+    /// Called when the exchange ends, and when the reader of the response has finished. The later moment is the end of the call. If nothing
+    /// was decoded, the end of the exchange is the end of the call.
     func mark() -> Mark
 
     /// Receives the head of the response. Not called if the call throws.

@@ -181,8 +181,8 @@ struct LayerEntry: Sendable {
     }
 }
 
-/// A position in the order of a stack that sorts its layers. The rank depends on one layer alone. Of two layers, the layer with the smaller
-/// rank is outside.
+/// A position in the order of a stack that sorts its layers. The rank of a layer does not depend on the other layers. Of two layers, the
+/// layer with the smaller rank is outside.
 struct LayerRank: Comparable {
     private let position: Int
 

@@ -23,7 +23,7 @@ public import HTTPTypes
 /// - Directives within a quoted string do not count. If the closing quotation mark is missing, the directives that restrict a
 ///   cache count nevertheless, and ``maxAge`` and ``sharedMaxAge`` are 0.
 ///
-/// Unknown directives are ignored. The names of directives ignore case.
+/// Unknown directives are ignored. The case of a directive's name does not matter.
 public struct CacheControl: Sendable, Hashable {
     /// A directive without a number.
     public struct Directive: Sendable, Hashable {

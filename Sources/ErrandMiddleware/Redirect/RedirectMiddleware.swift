@@ -41,7 +41,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             .outside(.cache, because: "a redirected response would be stored under the first URL"),
             .outside(.cookies, because: "cookies that a redirect sets would be lost"),
             .outside(.authenticate, because: "credentials would not be chosen again for the next origin"),
-            .once(because: "the inner redirect would follow every redirect before the outer redirect"),
+            .once(because: "the inner layer would follow every redirect, and the outer layer would see none"),
         ]
     }
 
