@@ -101,7 +101,7 @@ extension Error {
     ///
     /// True for:
     /// - an error for which ``isUnauthorized`` is true
-    /// - a request that was not sent because nobody is signed in
+    /// - a request that was not sent, because nobody is signed in
     /// - a token that the server refuses to refresh
     ///
     /// False if a token could not be refreshed for a temporary reason, such as a lost network.

@@ -190,7 +190,7 @@ struct LayerRank: Comparable {
     private static let positions = Dictionary(
         uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
 
-    /// The rank of a layer without a place and without rules about places of the canonical order.
+    /// The rank of a layer that has no place in the canonical order, and whose rules name no such place.
     static let unplaced = LayerRank(at: .unplaced) ?? LayerRank(position: 0)
 
     private init(position: Int) { self.position = position }

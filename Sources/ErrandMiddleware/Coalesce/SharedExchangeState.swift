@@ -83,7 +83,8 @@ struct SharedExchangeState: Sendable {
 
     // MARK: Members
 
-    /// Adds a member. Returns `nil` if the exchange is closed, or if the caller must not wait and there is no response yet.
+    /// Adds a member. Returns `nil` if the exchange is closed. Also returns `nil` if there is no response yet, and the caller must not
+    /// wait.
     mutating func join(mayWait: Bool) -> Int? {
         guard isOpen, mayWait || result != nil else { return nil }
         nextMember += 1
