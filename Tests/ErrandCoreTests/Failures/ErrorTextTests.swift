@@ -8,7 +8,8 @@ import Testing
 @testable import ErrandCore
 @testable import ErrandMiddleware
 
-/// The texts of all failures: what a log shows, and what people read. Each was read once by a person; a change is meant to be seen.
+/// The texts of all failures: what a log shows, and what people read. A person has read each text once. If a text changes, this test shows
+/// the change.
 @Suite(.timeLimit(.minutes(5))) struct ErrorTextTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let error: any LocalizedError & CustomStringConvertible & Sendable
