@@ -332,8 +332,8 @@ public final class TokenSource: Sendable {
     // MARK: Observers
 
     /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so
-    /// that any number of observers can read the changes. For the token before the first change, read ``current`` after you have
-    /// got the sequence.
+    /// that any number of observers can read the changes. To get the token before the first change, get the sequence first, and then read
+    /// ``current``.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.add() }

@@ -84,7 +84,7 @@ public final class ExchangeEventLog: Sendable {
     /// Ends the exchange, and begins another exchange with a new number, because the transport sends the request again over another
     /// connection.
     ///
-    /// - Parameter failure: why the first exchange has ended.
+    /// - Parameter failure: the error with which the first exchange has ended.
     public func beginAgain(after failure: any Error) {
         serial.record { progress in
             guard !progress.hasEnded else { return (nil, nil) }

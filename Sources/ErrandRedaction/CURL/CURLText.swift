@@ -126,7 +126,7 @@ private struct CURLText {
         return "-X " + (isPlain ? name : Shell.quoted(name))
     }
 
-    /// Returns the URL. Throws an error for a request that the transport's boundary refuses.
+    /// Returns the URL. Throws an error if the target is invalid for a transport.
     private func url() throws(InvalidURLError) -> String {
         let target = request.head.path ?? ""
         guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {

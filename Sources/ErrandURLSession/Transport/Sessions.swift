@@ -53,7 +53,7 @@ final class Sessions: Sendable {
         (self.tls, self.configure) = (tls, configure)
     }
 
-    /// Returns settings without the session's features that this library's middleware replaces.
+    /// Returns settings that switch some features of the session off. The middleware of this library replaces these features.
     static func settings(_ base: URLSessionConfiguration, tls: SessionTLS = .system, idleTimeout: Duration?) -> URLSessionConfiguration {
         let settings = base.copy() as? URLSessionConfiguration ?? .ephemeral
         settings.urlCache = nil
