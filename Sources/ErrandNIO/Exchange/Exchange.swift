@@ -198,8 +198,8 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Whether the request can be sent once more. This is possible if its body can be sent again, and if the caller has not
-    /// given up the exchange.
+    /// Whether the request can be sent once more. This is possible if the body of the request can be sent again, and if the caller still
+    /// waits for the response.
     var canRepeat: Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }
