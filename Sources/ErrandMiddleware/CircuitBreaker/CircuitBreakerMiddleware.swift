@@ -31,7 +31,7 @@ public import ErrandCore
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
     private let breaker: CircuitBreaker
 
-    /// Creates the middleware. Several stacks can use the same breaker. Such stacks share its circuits.
+    /// Creates the middleware. If several stacks use the same breaker, the stacks share the circuits of the breaker.
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace { .circuitBreaker }

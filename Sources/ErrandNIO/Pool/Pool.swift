@@ -255,7 +255,8 @@ final class Pool: Sendable {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: failure(exchange)) }
         if work.connect.isEmpty { return perform(work) }
-        // The work runs in a later turn. In the same turn, an attempt that fails immediately would start the next attempt recursively.
+        // The work runs in a later turn of the event loop. Otherwise, if each attempt failed immediately, each failure would start the next
+        // attempt recursively.
         group.next().execute { self.perform(work) }
     }
 
