@@ -54,8 +54,8 @@ import Testing
         #expect(events.withLock { $0 } == ["4", "complete"])
     }
 
-    /// The task of the slow reader has asked for bytes, and does not run, like a task on a busy main actor. The simulation runs jobs only in
-    /// `runUntilIdle()`.
+    /// The task of the slow reader has asked for bytes, and does not run, like a task on a busy main actor. The simulation runs jobs only
+    /// in `runUntilIdle()`.
     @Test func aReaderWhoseExecutorIsBusyKeepsNoMoreThanTheLimit() async throws {
         let simulation = Simulation()
         let (stack, body) = (stack, RecordingBodySource())
