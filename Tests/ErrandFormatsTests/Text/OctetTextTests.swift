@@ -12,7 +12,7 @@ import Testing
         #expect(!"\u{e9}".isExactly("e\u{301}"))
         #expect("GZip".isExactlyIgnoringCase("gzip"))
         #expect(!"gzi".isExactlyIgnoringCase("gzip"))
-        // The Kelvin sign is a `k` in lower case, and another octet.
+        // The Kelvin sign becomes a `k` in lower case, but has other octets.
         #expect(!"\u{212a}ey".isExactlyIgnoringCase("key"))
         #expect(!"@".isExactlyIgnoringCase("`"))
     }
