@@ -46,7 +46,7 @@ extension CookieJar {
     /// and tries again after the next change.
     public var saveFailure: CookieJarError? { state.withLock(\.saveFailure) }
 
-    /// Starts a write, unless a write runs, or the store has all changes.
+    /// Starts a write, unless another write runs, or the store already has all changes.
     func writeInBackground() {
         guard store != nil, let number = state.withLock({ $0.startWriting() }) else { return }
         flights.begin(.write(number)) { [self] in try await write(number) }
