@@ -22,7 +22,7 @@ extension CookieJar {
             }
             state.withLock { state in
                 guard !state.table.isLoaded else { return }
-                state.table.merge(stored, clearedAt: state.clearedAt, at: now())
+                state.table.merge(stored, state.clearing, at: now())
             }
         }
         writeInBackground()
@@ -57,12 +57,12 @@ extension CookieJar {
         guard let store, state.withLock({ $0.writer == number }) else { return }
         do {
             try await load()
-            while let (changes, clearedAt) = state.withLock({ $0.takeChanges() }) {
+            while let (changes, clearing) = state.withLock({ $0.takeChanges() }) {
                 do {
                     let stored = try await store.apply(changed: changes.changed, removed: changes.removed)
                     state.withLock { state in
-                        state.table.merge(stored, clearedAt: clearedAt, at: now())
-                        if state.clearedAt == clearedAt { state.clearedAt = nil }
+                        state.table.merge(stored, clearing, at: now())
+                        state.clearing.remove(clearing)
                     }
                 } catch {
                     state.withLock { $0.table.restore(changes) }
@@ -88,14 +88,14 @@ extension CookieJar.State {
         return writer
     }
 
-    /// Returns the changes that the store lacks, and the date at which all cookies were removed. If there are no changes, ends the write
-    /// and returns `nil`.
-    mutating func takeChanges() -> (CookieTable.Changes, clearedAt: HTTPDate?)? {
+    /// Returns the changes that the store lacks, and the removals of all cookies and of sites. If there are no changes, ends the write and
+    /// returns `nil`.
+    mutating func takeChanges() -> (CookieTable.Changes, CookieTable.Clearing)? {
         guard table.hasChanges else {
             (writer, saveFailure) = (nil, nil)
             return nil
         }
-        return (table.takeChanges(), clearedAt)
+        return (table.takeChanges(), clearing)
     }
 }
 

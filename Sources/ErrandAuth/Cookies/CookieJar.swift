@@ -66,8 +66,8 @@ public final class CookieJar: Sendable {
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
         /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
-        /// The date at which all cookies were removed; `nil` if no such removal waits for the store.
-        var clearedAt: HTTPDate?
+        /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
+        var clearing = CookieTable.Clearing()
         /// The number of the running write; `nil` if no write runs.
         var writer: Int?
         var lastWriter = 0
@@ -174,7 +174,7 @@ public final class CookieJar: Sendable {
             state.removalOfAll = state.table.lastUse
             state.table.removeAll { _ in true }
             if store != nil {
-                state.clearedAt = now()
+                state.clearing.date = now()
                 state.table.hasChanges = true
             }
         }
@@ -191,6 +191,12 @@ public final class CookieJar: Sendable {
             let use = state.table.lastUse
             state.removalsOfSites.update(site, default: use) { $0 = use }
             state.table.removeAll(ofSite: site)
+            // The store may have cookies of the site that were not loaded yet, or that another process has stored.
+            if store != nil {
+                let date = now()
+                state.clearing.sites.update(site, default: date) { $0 = date }
+                state.table.hasChanges = true
+            }
         }
         writeInBackground()
     }

@@ -414,6 +414,27 @@ extension CookieTable {
         var removed: [Cookie.Key] = []
     }
 
+    /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
+    struct Clearing: Sendable {
+        /// The date at which all cookies were removed; `nil` if not all cookies were removed.
+        var date: HTTPDate?
+        /// For each site, the date at which the cookies of the site were removed.
+        var sites = BoundedTable<String, HTTPDate>(limit: 256)
+
+        /// Returns the date until which a cookie was removed; `nil` if the cookie was not removed.
+        func date(for cookie: Cookie) -> HTTPDate? {
+            let ofSite = sites.isEmpty ? nil : sites[CookieRequest.siteName(of: cookie.domain)]
+            guard let date, let ofSite else { return date ?? ofSite }
+            return max(date, ofSite)
+        }
+
+        /// Removes the removals that the store now has. Later removals stay.
+        mutating func remove(_ stored: Clearing) {
+            if date == stored.date { date = nil }
+            for entry in stored.sites.entries where sites[entry.key] == entry.value { sites.removeValue(forKey: entry.key) }
+        }
+    }
+
     /// Takes all changes. From now on, the table assumes that the store has these changes.
     mutating func takeChanges() -> Changes {
         var changes = Changes()
@@ -443,9 +464,9 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - clearedAt: the date at which all cookies were removed; `nil` if the cookies were not removed since the last call. Cookies that
-    ///     were created until this date, and that this table does not know, are removed from the store.
-    mutating func merge(_ stored: [Cookie], clearedAt: HTTPDate?, at now: HTTPDate) {
+    ///   - clearing: the removals that the store does not have yet. Cookies that were created until the date of their removal, and that
+    ///     this table does not know, are removed from the store.
+    mutating func merge(_ stored: [Cookie], _ clearing: Clearing, at now: HTTPDate) {
         isLoaded = true
         var seen: Set<Int> = []
         for cookie in stored {
@@ -458,7 +479,7 @@ extension CookieTable {
                 guard let slot = slots[index], slot.expires != nil, !slot.isChanged else { continue }
                 if cookies[index] != cookie { replace(index, by: cookie) }
                 slots[index]?.isStored = true
-            } else if let clearedAt, cookie.created <= clearedAt {
+            } else if let date = clearing.date(for: cookie), cookie.created <= date {
                 removals?.insert(key)
                 hasChanges = true
             } else {
