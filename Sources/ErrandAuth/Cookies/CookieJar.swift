@@ -74,6 +74,18 @@ public final class CookieJar: Sendable {
         /// The error of the last write.
         var saveFailure: CookieJarError?
 
+        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal counts for all sites.
+        mutating func recordRemoval(ofSite site: String) {
+            let use = table.lastUse
+            if removalsOfSites.count == removalsOfSites.limit, removalsOfSites[site] == nil,
+                let earliest = removalsOfSites.entries.min(by: { $0.value < $1.value })
+            {
+                removalsOfSites.removeValue(forKey: earliest.key)
+                removalOfAll = max(removalOfAll, earliest.value)
+            }
+            removalsOfSites.update(site, default: use) { $0 = use }
+        }
+
         /// Returns whether the cookies of a site were removed after a use.
         func wasRemoved(after use: UInt64, site: @autoclosure () -> String) -> Bool {
             use < removalOfAll || !removalsOfSites.isEmpty && use < removalsOfSites[site()] ?? 0
@@ -188,8 +200,7 @@ public final class CookieJar: Sendable {
     func removeAll(ofSite site: String) {
         state.withLock { state in
             state.table.lastUse += 1
-            let use = state.table.lastUse
-            state.removalsOfSites.update(site, default: use) { $0 = use }
+            state.recordRemoval(ofSite: site)
             state.table.removeAll(ofSite: site)
             // The store may have cookies of the site that were not loaded yet, or that another process has stored.
             if store != nil {
