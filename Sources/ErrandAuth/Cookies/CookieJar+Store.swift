@@ -36,8 +36,15 @@ extension CookieJar {
     public func save() async throws {
         guard store != nil else { return }
         try await runShielded { [self] in
+            // A write that began before this call may lack the latest changes. Therefore its failure is not the result of this call.
+            var mayLackChanges = state.withLock { $0.writer != nil }
             while let number = state.withLock({ $0.writer ?? $0.startWriting() }) {
-                try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
+                do {
+                    try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
+                } catch {
+                    guard mayLackChanges, !(error is CancellationError) else { throw error }
+                }
+                mayLackChanges = false
             }
         }
     }

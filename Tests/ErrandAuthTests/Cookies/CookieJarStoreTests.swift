@@ -167,6 +167,22 @@ import Testing
         #expect(Set(await store.names) == ["a", "b"] && jar.saveFailure == nil)
     }
 
+    @Test func aSaveIsNotRefusedBecauseAnEarlierWriteFails() async throws {
+        let isWritable = Watched(false)
+        let store = RecordingCookieStore([cookie("a")], isWritable: isWritable)
+        let jar = jar(store)
+        try await jar.load()
+        await store.failWrites(1)
+        try jar.set(cookie("b"))
+        try await store.calls.wait { $0.contains("+b") }
+        jar.removeAll()
+        async let saved: Void = jar.save()
+        try await Task.sleep(for: .milliseconds(20))
+        isWritable.change { $0 = true }
+        try await saved
+        #expect(await store.names.isEmpty && jar.saveFailure == nil)
+    }
+
     @Test func aCancelledSaveStillWrites() async throws {
         let isWritable = Watched(false)
         let store = RecordingCookieStore(isWritable: isWritable)
