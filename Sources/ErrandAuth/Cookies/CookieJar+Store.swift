@@ -22,7 +22,7 @@ extension CookieJar {
             }
             state.withLock { state in
                 guard !state.table.unwritten.isLoaded else { return }
-                state.table.merge(stored, clearedAt: state.clearedAt, at: now())
+                state.table.merge(stored, state.clearing, at: now())
             }
         }
         writeInBackground()
@@ -36,8 +36,15 @@ extension CookieJar {
     public func save() async throws {
         guard store != nil else { return }
         try await runShielded { [self] in
+            // A write that began before this call may lack the latest changes. Therefore its failure is not the result of this call.
+            var mayLackChanges = state.withLock { $0.writer != nil }
             while let number = state.withLock({ $0.writer ?? $0.startWriting() }) {
-                try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
+                do {
+                    try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
+                } catch {
+                    guard mayLackChanges, !(error is CancellationError) else { throw error }
+                }
+                mayLackChanges = false
             }
         }
     }
@@ -57,12 +64,12 @@ extension CookieJar {
         guard let store, state.withLock({ $0.writer == number }) else { return }
         do {
             try await load()
-            while let (changes, clearedAt) = state.withLock({ $0.takeChanges() }) {
+            while let (changes, clearing) = state.withLock({ $0.takeChanges() }) {
                 do {
                     let stored = try await store.apply(changed: changes.changed, removed: changes.removed)
                     state.withLock { state in
-                        state.table.merge(stored, clearedAt: clearedAt, at: now())
-                        if state.clearedAt == clearedAt { state.clearedAt = nil }
+                        state.table.merge(stored, clearing, at: now())
+                        state.clearing.remove(clearing)
                     }
                 } catch {
                     state.withLock { $0.table.restore(changes) }
@@ -88,14 +95,14 @@ extension CookieJar.State {
         return writer
     }
 
-    /// Returns the changes that the store lacks, and the date at which all cookies were removed. If there are no changes, ends the write
-    /// and returns `nil`.
-    mutating func takeChanges() -> (UnwrittenChanges.Batch, clearedAt: HTTPDate?)? {
+    /// Returns the changes that the store lacks, and the removals of all cookies and of sites. If there are no changes, ends the write and
+    /// returns `nil`.
+    mutating func takeChanges() -> (UnwrittenChanges.Batch, UnwrittenChanges.Clearing)? {
         guard table.unwritten.isPending else {
             (writer, saveFailure) = (nil, nil)
             return nil
         }
-        return (table.takeChanges(), clearedAt)
+        return (table.takeChanges(), clearing)
     }
 }
 

@@ -66,13 +66,24 @@ public final class CookieJar: Sendable {
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
         /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
-        /// The date at which all cookies were removed; `nil` if no such removal waits for the store.
-        var clearedAt: HTTPDate?
+        /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
+        var clearing = UnwrittenChanges.Clearing()
         /// The number of the running write; `nil` if no write runs.
         var writer: Int?
         var lastWriter = 0
         /// The error of the last write.
         var saveFailure: CookieJarError?
+
+        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal counts for all sites.
+        mutating func recordRemoval(ofSite site: String, at use: UInt64) {
+            if removalsOfSites.count == removalsOfSites.limit, removalsOfSites[site] == nil,
+                let earliest = removalsOfSites.entries.min(by: { $0.value < $1.value })
+            {
+                removalsOfSites.removeValue(forKey: earliest.key)
+                removalOfAll = max(removalOfAll, earliest.value)
+            }
+            removalsOfSites.update(site, default: use) { $0 = use }
+        }
 
         /// Returns whether the cookies of a site were removed after a use.
         func wasRemoved(after use: UInt64, site: @autoclosure () -> String) -> Bool {
@@ -173,7 +184,7 @@ public final class CookieJar: Sendable {
             state.removalOfAll = state.table.countEvent()
             state.table.removeAll { _ in true }
             if store != nil {
-                state.clearedAt = now()
+                state.clearing.date = now()
                 state.table.unwritten.isPending = true
             }
         }
@@ -186,9 +197,14 @@ public final class CookieJar: Sendable {
 
     func removeAll(ofSite site: String) {
         state.withLock { state in
-            let use = state.table.countEvent()
-            state.removalsOfSites.update(site, default: use) { $0 = use }
+            state.recordRemoval(ofSite: site, at: state.table.countEvent())
             state.table.removeAll(ofSite: site)
+            // The store may have cookies of the site that were not loaded yet, or that another process has stored.
+            if store != nil {
+                let date = now()
+                state.clearing.sites.update(site, default: date) { $0 = date }
+                state.table.unwritten.isPending = true
+            }
         }
         writeInBackground()
     }

@@ -340,9 +340,9 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - clearedAt: the date at which all cookies were removed; `nil` if the cookies were not removed since the last call. Cookies that
-    ///     were created until this date, and that this table does not know, are removed from the store.
-    mutating func merge(_ stored: [Cookie], clearedAt: HTTPDate?, at now: HTTPDate) {
+    ///   - clearing: the removals that the store does not have yet. Cookies that were created until the date of their removal, and that
+    ///     this table does not know, are removed from the store.
+    mutating func merge(_ stored: [Cookie], _ clearing: UnwrittenChanges.Clearing, at now: HTTPDate) {
         unwritten.isLoaded = true
         var seen: Set<Int> = []
         for cookie in stored {
@@ -355,7 +355,7 @@ extension CookieTable {
                 guard slots[index].conditions.expires != nil, !unwritten.isChanged(index) else { continue }
                 if cookies[index] != cookie { replace(index, by: cookie) }
                 unwritten.noteStored(index)
-            } else if let clearedAt, cookie.created <= clearedAt {
+            } else if let date = clearing.date(for: cookie), cookie.created <= date {
                 unwritten.remove(key)
             } else {
                 let index = add(cookie)

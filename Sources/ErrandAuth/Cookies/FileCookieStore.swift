@@ -50,7 +50,8 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     ///   - ``CookieFileError`` if the file is not a file of cookies.
     public func load() async throws -> [Cookie] { try await stored().stored(at: HTTPDate(now())) }
 
-    /// Applies the changes to the file, and forces the file to the disk. If nothing changes, the file is not written.
+    /// Applies the changes to the file, and forces the file to the disk. If nothing changes, the file is not written. If no
+    /// cookie is left, and the disk is full, the file is removed.
     ///
     /// - Parameters:
     ///   - changed: the cookies to store. A cookie of the session only removes the cookie with the same key.
@@ -68,7 +69,13 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
             if new != old {
                 let data = CookieFile.json(of: new)
                 guard data.count <= CookieFile.limitBytes else { throw CookieFileError(.tooLarge, path: path) }
-                try await PrivateFile.writeLocked(data, to: path)
+                do {
+                    try await PrivateFile.writeLocked(data, to: path)
+                } catch {
+                    guard new.isEmpty else { throw error }
+                    // A full disk has no room for a new file. The removal of all cookies must succeed anyway.
+                    try await PrivateFile.remove(path)
+                }
             }
             return new
         }

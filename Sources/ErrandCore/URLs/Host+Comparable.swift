@@ -28,13 +28,17 @@ extension Host {
     }
 
     /// Returns whether a host in its normal or comparable form is an address, or ends in a number. Only addresses, and parts of addresses,
-    /// end in a number. Allocates nothing.
+    /// end in a number, which may be hexadecimal (`10.0.0.0x1`). Allocates nothing.
     static func isAddress(_ host: String) -> Bool {
         var labels = Substring(host).utf8
         if labels.contains(UInt8(ascii: ":")) { return true }
         if labels.last == UInt8(ascii: ".") { labels.removeLast() }
-        let digits = labels.reversed().prefix(while: \.isASCIIDigit).count
-        guard digits > 0 else { return false }
-        return digits == labels.count || labels[labels.index(labels.endIndex, offsetBy: -digits - 1)] == UInt8(ascii: ".")
+        // The system also reads a last label such as `0x1f` as a number: https://url.spec.whatwg.org/#ends-in-a-number-checker.
+        let digits = labels.reversed().prefix(while: \.isHexDigit).count
+        var last = labels.suffix(digits)
+        let isHex = labels.dropLast(digits).last == UInt8(ascii: "x") && labels.dropLast(digits + 1).last == UInt8(ascii: "0")
+        if isHex { last = labels.suffix(digits + 2) }
+        guard !last.isEmpty, isHex || last.allSatisfy(\.isASCIIDigit) else { return false }
+        return last.count == labels.count || labels.dropLast(last.count).last == UInt8(ascii: ".")
     }
 }

@@ -167,6 +167,22 @@ import Testing
         #expect(Set(await store.names) == ["a", "b"] && jar.saveFailure == nil)
     }
 
+    @Test func aSaveIsNotRefusedBecauseAnEarlierWriteFails() async throws {
+        let isWritable = Watched(false)
+        let store = RecordingCookieStore([cookie("a")], isWritable: isWritable)
+        let jar = jar(store)
+        try await jar.load()
+        await store.failWrites(1)
+        try jar.set(cookie("b"))
+        try await store.calls.wait { $0.contains("+b") }
+        jar.removeAll()
+        async let saved: Void = jar.save()
+        try await Task.sleep(for: .milliseconds(20))
+        isWritable.change { $0 = true }
+        try await saved
+        #expect(await store.names.isEmpty && jar.saveFailure == nil)
+    }
+
     @Test func aCancelledSaveStillWrites() async throws {
         let isWritable = Watched(false)
         let store = RecordingCookieStore(isWritable: isWritable)
@@ -221,6 +237,41 @@ import Testing
         jar.removeAll()
         try await jar.save()
         #expect(await store.names.isEmpty && jar.count == 0)
+    }
+
+    @Test func aRemovalOfASiteReachesCookiesThatTheJarDoesNotKnow() async throws {
+        let store = RecordingCookieStore([cookie("a"), cookie("b", "www.a.example"), cookie("c", "b.example")])
+        let jar = jar(store)
+        // The store was not loaded yet.
+        jar.removeAll(ofSite: try HTTPURL("https://a.example/"))
+        try await jar.save()
+        #expect(await store.names == ["c"] && jar.cookies.map(\.name) == ["c"])
+        // Another process has stored a cookie of the site.
+        let other = cookie("n")
+        await store.change { $0.append(other) }
+        jar.removeAll(ofSite: try HTTPURL("https://www.a.example/"))
+        try await jar.save()
+        #expect(await store.names == ["c"] && jar.count == 1)
+        // A cookie that another process stores later stays.
+        date.move(bySeconds: 10)
+        let later = cookie("later")
+        await store.change { $0.append(later) }
+        try jar.set(cookie("own"))
+        try await jar.save()
+        #expect(Set(await store.names) == ["c", "later", "own"] && jar.count == 3)
+    }
+
+    @Test func aServerRemovesItsCookiesFromAStoreThatWasNotLoaded() async throws {
+        let store = RecordingCookieStore([cookie("a"), cookie("c", "b.example")])
+        let jar = jar(store)
+        let name = try #require(HTTPField.Name("Clear-Site-Data"))
+        let stub = StubTransport(Stub().responds(.status(.ok, headers: [name: "\"cookies\""])))
+        var request = try request()
+        // The jar adds no cookie to this request, and needs no cookie of the store.
+        request.headers[.cookie] = "own=1"
+        _ = try await stub.cookies(jar).send(request)
+        try await jar.save()
+        #expect(await store.names == ["c"] && jar.cookies.map(\.name) == ["c"])
     }
 
     // MARK: Accounts

@@ -49,7 +49,8 @@ import Testing
         ("https://www.a.example/", "b.example"), ("https://www.a.example/", "x.www.a.example"), ("https://www.a.example/", "w.a.example"),
         ("https://www.a.example/", "ww.a.example"), ("https://www.a.example/", "a.example."), ("https://www.a.example/", ".."),
         ("https://www.a.example/", "www.a.example:443"), ("https://www.a.example/", "\"www.a.example\""), ("https://127.0.0.1/", "0.0.1"),
-        ("https://127.0.0.1/", "1"), ("https://[::1]/", "::1"), ("https://www.a.example/", "www.a.exämple"), ("https://x.1/", "1"),
+        ("https://127.0.0.1/", "1"), ("https://10.0.0.0x1/", "0.0.0x1"), ("https://10.0.0.0x1f./", "0.0.0x1f."),
+        ("https://[::1]/", "::1"), ("https://www.a.example/", "www.a.exämple"), ("https://x.1/", "1"),
         ("https://www.a.example./", "a.example"),
     ])
     func aForeignDomainIsRefused(_ url: String, _ domain: String) throws {

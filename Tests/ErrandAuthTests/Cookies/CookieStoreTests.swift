@@ -26,6 +26,19 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
     }
 
+    @Test(.enabled(if: SmallDisk.missing == nil, Comment(rawValue: SmallDisk.missing ?? "")))
+    func aFullDiskDoesNotPreventTheRemovalOfAllCookies() async throws {
+        let disk = try SmallDisk(bytes: 128 * 1024)
+        let store = FileCookieStore(atPath: disk.file("cookies.json")) { cookieTestTime.date }
+        let (a, b) = (Cookie.sample("a"), Cookie.sample("b"))
+        #expect(try await store.apply(changed: [a, b], removed: []) == [a, b])
+        try disk.fill()
+        await #expect(throws: FileWriteError.self) { try await store.apply(changed: [], removed: [a.key]) }
+        #expect(try await store.load() == [a, b])
+        #expect(try await store.apply(changed: [], removed: [a.key, b.key]) == [])
+        #expect(try await store.load() == [])
+    }
+
     // MARK: Every store
 
     @Test func changesAreMergedByKey() async throws {

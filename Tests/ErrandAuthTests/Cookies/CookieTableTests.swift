@@ -57,15 +57,15 @@ import Testing
     @Test func aRemovedCookieReturnsOnlyIfAnotherProcessStoresTheCookieAgain() {
         var table = CookieTable(limits: CookieJar.Limits(), hasStore: true)
         let stored = cookie("a", expires: 2_000)
-        table.merge([stored], clearedAt: nil, at: now)
+        table.merge([stored], UnwrittenChanges.Clearing(), at: now)
         let isRemoved = table.remove(stored.key)
         // A write that began before the removal ends after the removal.
-        table.merge([stored], clearedAt: nil, at: now)
+        table.merge([stored], UnwrittenChanges.Clearing(), at: now)
         #expect(isRemoved && names(table) == [])
         let changes = table.takeChanges()
-        table.merge([], clearedAt: nil, at: now)
+        table.merge([], UnwrittenChanges.Clearing(), at: now)
         #expect(changes.removed == [stored.key] && names(table) == [])
-        table.merge([stored], clearedAt: nil, at: now)
+        table.merge([stored], UnwrittenChanges.Clearing(), at: now)
         #expect(names(table) == ["a"])
     }
 

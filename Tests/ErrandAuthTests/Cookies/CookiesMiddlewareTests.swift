@@ -287,6 +287,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 255, 256, 1_000])
+    func manyLaterRemovalsBringNoCookieBack(_ count: Int) async throws {
+        let jar = CookieJar()
+        let stub = StubTransport(
+            Stub().responds(
+                .custom { _ in
+                    jar.removeAll(ofSite: try HTTPURL("https://a.example/"))
+                    for number in 0..<count { jar.removeAll(ofSite: try HTTPURL("https://s\(number).example/")) }
+                    return (HTTPResponse(status: .ok, headerFields: Self.fields(["a=1"])), Data())
+                }, Self.sets("b=1"), repeatingLast: true))
+        _ = try await stub.cookies(jar).send(try request())
+        #expect(jar.count == 0)
+        _ = try await stub.cookies(jar).send(try request())
+        #expect(jar.cookies.map(\.name) == ["b"], "a later request")
+    }
+
     // MARK: Limits and events
 
     @Test func theFieldHasALimit() async throws {

@@ -50,7 +50,7 @@ import Testing
         #expect(try self.hosts(preloaded: given).demandsHTTPS(HTTPURL(url).origin) == expected)
     }
 
-    @Test(arguments: ["127.0.0.1", "[::1]", "[2001:db8::1]:8443", "192.0.2.1:8443", "1.2.3", "192.0.2.1."])
+    @Test(arguments: ["127.0.0.1", "[::1]", "[2001:db8::1]:8443", "192.0.2.1:8443", "1.2.3", "192.0.2.1.", "192.0.2.0x1", "0xC0000201"])
     func anAddressNeverDemandsHTTPS(authority: String) throws {
         let hosts = hosts()
         try hosts.note("max-age=60; includeSubDomains", from: "https://\(authority)/")
