@@ -72,7 +72,7 @@ struct CookieFiles {
         return data
     }
 
-    /// Writes all cookies to the file of `--cookie-jar`.
+    /// Writes all cookies to the file of `--cookie-jar`. The caller must not be cancelled.
     func save() async {
         guard let target else { return }
         let cookies = jar.cookies
@@ -85,8 +85,6 @@ struct CookieFiles {
             }
             let left = cookies.count { !CookieFile.hasNetscapeForm($0) }
             if left > 0 { warn("--cookie-jar", "the file has no form for \(left) of the \(cookies.count) cookies") }
-        } catch is CancellationError {
-            // The interrupt is reported elsewhere.
         } catch is BrokenPipe {
             // The reader has what it wants.
         } catch {

@@ -15,7 +15,7 @@ struct HSTSFile {
     /// Reads the file, if it exists.
     func load() async { await warn { try await hosts.load() } }
 
-    /// Writes the hosts that the response has added.
+    /// Writes the hosts that the response has added. The caller must not be cancelled.
     func save() async { await warn { try await hosts.save() } }
 
     private func warn(_ work: () async throws -> Void) async {

@@ -71,8 +71,11 @@ struct RequestRun {
                 }
                 // A refreshed token must be saved, however the request ends: the server has replaced the old token.
                 await tokens?.finish(within: .seconds(5))
-                await list?.save()
-                await cookies?.save()
+                // A signal cancels this task, but not the new task. Therefore the files are written after Ctrl-C too.
+                await Task {
+                    await list?.save()
+                    await cookies?.save()
+                }.value
                 return try result.get()
             }
         }

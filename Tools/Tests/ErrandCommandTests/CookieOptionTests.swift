@@ -1,5 +1,7 @@
 import DemoServer
 import Errand
+import ErrandMockServer
+import ErrandTesting
 import Foundation
 import Testing
 
@@ -134,6 +136,26 @@ import Testing
             #expect(try text("jar", in: folder) == Self.head + Self.line("sid", "1"))
             let permissions = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
             #expect(permissions == 0o600)
+        }
+    }
+
+    /// In the middle of a body.
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aJarIsWrittenAfterASignal(signal: Int32) async throws {
+        try await withMockServer { server in
+            server.dispatch { _ in .text("four", headers: [.setCookie: "a=1; Path=/"]).fault(.stall, at: .responseBody) }
+            try await inFolder { (folder: URL) async throws in
+                let jar = folder.appendingPathComponent("jar")
+                try Data(Self.line("sid", "1", host: "a.example").utf8).write(to: jar)
+                let command = try CommandProcess([server.url("/x"), "-b", "jar", "-c", "jar"], in: folder)
+                await command.waitForOutput(containing: "fo")
+                kill(command.process.processIdentifier, signal)
+                let outcome = try await command.outcome()
+                #expect(outcome.status == 128 + signal && command.process.terminationReason == .exit && outcome.errors.isEmpty)
+                let written = try text("jar", in: folder)
+                #expect(written.hasPrefix(Self.head + Self.line("sid", "1", host: "a.example")), "\(written)")
+                #expect(written.hasSuffix("\tFALSE\t/\tFALSE\t0\ta\t1\n"), "\(written)")
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["jar"])
+            }
         }
     }
 

@@ -76,6 +76,32 @@ import Testing
         }
     }
 
+    /// In the middle of a body, while another process has the lock of the file.
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aHostIsWrittenAfterASignal(signal: Int32) async throws {
+        let authority = try TestAuthority()
+        try await withFile(nil) { path in
+            let roots = path + ".pem"
+            defer { try? FileManager.default.removeItem(atPath: roots) }
+            try authority.writeCertificate(toPath: roots)
+            try await withMockServer(.tls(try authority.certificate(), protocols: [.http1_1])) { server in
+                server.dispatch { _ in
+                    .text("four", headers: [.strictTransportSecurity: "max-age=600"]).fault(.stall, at: .responseBody)
+                }
+                let lock = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+                #expect(lock >= 0 && flock(lock, LOCK_EX) == 0)
+                let command = try CommandProcess(["get", "--profile", "--hsts", path, "--cacert", roots, server.url("/x")])
+                await command.waitForOutput(containing: "fo")
+                kill(command.process.processIdentifier, signal)
+                // The profile is shown when the request has ended.
+                await command.waitForError(containing: "NIOTransport")
+                _ = close(lock)
+                #expect(try await command.outcome().status == 128 + signal && command.process.terminationReason == .exit)
+                let lines = try? String(contentsOfFile: path, encoding: .utf8)
+                #expect(lines?.contains("\nlocalhost \"") == true, "\(lines ?? "")")
+            }
+        }
+    }
+
     @Test func aFileThatCannotBeWrittenIsAWarning() async throws {
         let authority = try TestAuthority()
         try await withFile(nil) { path in
