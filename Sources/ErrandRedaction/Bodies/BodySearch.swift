@@ -90,6 +90,7 @@ struct BodySearch {
             // A name may be escaped.
             if bytes.contains(UInt8(ascii: "\\")) { return hidden }
         }
+        let mention = SecretMention(sensitivity: sensitivity, isWithin: isWithin)
         let isPath = text.hasOctetPrefix("/")
         if !isPath, Self.isForm(bytes) {
             if depth.texts < JSONRedaction.nestedTextLimit { return form(bytes, depth: depth.ofText, isWithin: isWithin).inner(in: bytes) }
@@ -98,9 +99,11 @@ struct BodySearch {
         let isURL = isPath || bytes.firstRange(of: "://".utf8) != nil || bytes.contains(UInt8(ascii: "%"))  // octets: of bytes
         if isURL, !bytes.contains(where: { $0.isSpace || $0 == UInt8(ascii: "<") }) {
             let redacted = sensitivity.redactedURL(text)
+            // A URL may have a secret before its query, as in `/login&password=x`.
+            if mention.isIn(Array(redacted.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })) { return hidden }
             return redacted.isExactly(text) ? nil : (redacted, sensitivity.secretValues(inURL: text))
         }
-        return SecretMention(sensitivity: sensitivity, isWithin: isWithin).isIn(bytes) ? hidden : nil
+        return mention.isIn(bytes) ? hidden : nil
     }
 }
 

@@ -223,6 +223,9 @@ import Testing
         Body(
             "a URL with escaped slashes in JSON", "application/json",
             #"{"m":"see \\\/\\\/joe:s3cr3t-1@a.example\\\/ now","n":1}"#, plain: #""n":1"#),
+        Body(
+            "a secret before the query of a URL in JSON", "application/json",
+            #"{"m":"https://a.example/&password=s3cr3t-1","p":"/x;token=s3cr3t-2?q=1","n":1}"#, plain: #""n":1"#),
         Body("a form in JSON", "application/json", #"{"m":"user=joe&password=s3cr3t-1","n":1}"#, plain: "user=joe&", #""n":1"#),
         Body("a field in JSON", "application/json", #"{"m":"A: b\r\nAuthorization: Bearer s3cr3t-1\r\n","n":1}"#, plain: #""n":1"#),
         Body("XML in JSON", "application/json", #"{"m":"<a><password>s3cr3t-1</password>joe</a>","n":1}"#, plain: #""n":1"#),
