@@ -68,6 +68,9 @@ public struct CacheMiddleware: HTTPMiddleware {
         runtime = CacheRuntime(store, policy, isDecoded: transportDecodes, clock: clock, now: now)
     }
 
+    /// The work in progress. Does not keep the owner of the work.
+    var work: (revalidations: SingleFlight<CacheKey, Void>, writes: SingleFlight<Int, Void>) { (owner.revalidations, runtime.writes) }
+
     public var place: MiddlewarePlace { .cache }
     public var appliesToPreparedRequests: Bool { false }
     public var label: String { "cache(in: \(runtime.store.label), \(runtime.engine.policy))" }

@@ -54,6 +54,8 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     /// The bytes of entries that are not visible yet.
     var unpublishedBytes: Int { state.withLock(\.unpublishedBytes) }
+    /// The bytes of all entries, visible or not.
+    var heldBytes: Int { state.withLock { $0.bytes + $0.unpublishedBytes } }
 
     // MARK: Reading
 
