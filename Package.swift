@@ -166,8 +166,8 @@ let package = Package(
         .target(
             name: "Errand",
             dependencies: [
-                "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO",
-                "ErrandRedaction",
+                "ErrandAPI", "ErrandAuth", "ErrandCache", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware",
+                "ErrandNIO", "ErrandRedaction",
                 "ErrandTelemetry",
                 .target(name: "ErrandURLSession", condition: .when(platforms: applePlatforms)),
                 .product(
@@ -244,7 +244,8 @@ let package = Package(
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
-        .testTarget(name: "ErrandCacheTests", dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats"]),
+        .testTarget(
+            name: "ErrandCacheTests", dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandTesting"]),
         .testTarget(
             name: "ErrandTelemetryTests",
             dependencies: [

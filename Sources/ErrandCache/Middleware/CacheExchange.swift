@@ -1,5 +1,4 @@
 internal import ErrandCore
-internal import ErrandFormats
 internal import Synchronization
 
 /// A call that the cache handles.
@@ -41,9 +40,8 @@ struct CacheExchange: Sendable {
             guard response.upgrade == nil, response.head.status.kind != .informational else { return response }
             let reception = runtime.engine.receive(
                 response.head, to: call.cached, after: forward, among: entries, sentAt: sentAt, at: runtime.now())
-            let clears = clears(response)
             do {
-                try await runtime.change(reception, clearing: clears ? call.cached.url.origin : nil, for: request)
+                try await runtime.change(reception, of: call.cached.url.origin, for: request)
             } catch {
                 response.discard()
                 throw error
@@ -51,11 +49,11 @@ struct CacheExchange: Sendable {
             var again: CacheForward?
             switch reception.answer {
             case .pass(let write):
-                return await storing(response, clears ? nil : write, reception.status)
+                return await storing(response, write, reception.status)
             case .serve(let serving):
                 if let stored = try await stored(serving, insteadOf: response, reception.status) { return stored }
             case .complete(let completion):
-                if let whole = try await completed(response, completion, clears, reception.status) { return whole }
+                if let whole = try await completed(response, completion, reception.status) { return whole }
             case .sendAgain(let next):
                 again = next
             }
@@ -121,9 +119,7 @@ struct CacheExchange: Sendable {
     }
 
     /// Returns the stored beginning, followed by the body of the server; `nil` if the stored bytes have disappeared.
-    private func completed(
-        _ response: Response, _ completion: CacheCompletion, _ clears: Bool, _ status: CacheStatus
-    ) async throws -> Response? {
+    private func completed(_ response: Response, _ completion: CacheCompletion, _ status: CacheStatus) async throws -> Response? {
         var (response, status) = (response, status)
         let beginning: any BodySource
         do {
@@ -136,7 +132,7 @@ struct CacheExchange: Sendable {
         }
         var rest = response.body
         status.isStored = false
-        if let tee = tee(for: response, clears ? nil : completion.write) { (rest, status.isStored) = await tee.attached(to: rest) }
+        if let tee = tee(for: response, completion.write) { (rest, status.isStored) = await tee.attached(to: rest) }
         let offsets = completion.beginning.offsets
         let length = rest.expectedLength.map { $0 + offsets.upperBound - offsets.lowerBound }
         response.head = completion.head
@@ -157,20 +153,9 @@ struct CacheExchange: Sendable {
         return CacheTee(runtime, request: request, key: key, write: write, since: lookup.generation)
     }
 
-    /// Whether the server asks for the removal of all stored responses of its origin.
-    private func clears(_ response: Response) -> Bool {
-        let fields = response.head.headerFields
-        guard fields.contains(.clearSiteData), call.cached.url.scheme == "https" else { return false }
-        return ClearSiteData.includesCache(fields[values: .clearSiteData])
-    }
-
     private func report(_ status: CacheStatus) {
         request.report(.cacheDecision, decision: .init(continues: false, status.description))
     }
-}
-
-extension HTTPField.Name {
-    fileprivate static let clearSiteData = known("Clear-Site-Data")
 }
 
 extension Request {

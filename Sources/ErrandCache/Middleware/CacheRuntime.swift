@@ -69,6 +69,9 @@ final class CacheRuntime: Sendable {
         }
         if let bytes = store.immediateBody(of: serving.entry.id, offsets: offsets) { return ResponseBody(bytes) }
         guard let source = try await source(of: serving.entry.id, offsets, for: request) else { return nil }
+        // The deadline limits the exchange, and stored bytes need no exchange.
+        var request = request
+        request.deadline = nil
         return ResponseBody(source, expectedLength: offsets.upperBound - offsets.lowerBound, request: request)
     }
 
@@ -89,10 +92,11 @@ final class CacheRuntime: Sendable {
     /// Removes and updates what a response has made invalid.
     ///
     /// - Throws: only `CancellationError`. The changes are made nevertheless.
-    func change(_ reception: CacheReception, clearing origin: Origin?, for request: Request) async throws {
-        guard !reception.invalidated.isEmpty || !reception.removals.isEmpty || !reception.updates.isEmpty || origin != nil else { return }
+    func change(_ reception: CacheReception, of origin: Origin, for request: Request) async throws {
+        guard reception.changesStore else { return }
         let changes: @Sendable () async throws -> Void = { [store] in
-            if let origin { try await store.removeAll(of: origin) }
+            if let cleared = reception.clearedOrigin { try await store.removeAll(of: cleared) }
+            if !reception.invalidatedGroups.isEmpty { try await store.removeAll(groups: reception.invalidatedGroups, of: origin) }
             if !reception.invalidated.isEmpty { try await store.removeAll(urls: reception.invalidated) }
             if !reception.removals.isEmpty { try await store.remove(reception.removals) }
             if !reception.updates.isEmpty { try await store.update(reception.updates.map { CacheEntry(id: $0.id, head: $0.head) }) }
@@ -145,6 +149,13 @@ final class CacheRuntime: Sendable {
             failed(work, error, request, reads: true)
             return nil
         }
+    }
+}
+
+extension CacheReception {
+    /// Whether entries change, or are removed.
+    fileprivate var changesStore: Bool {
+        !invalidated.isEmpty || !removals.isEmpty || !updates.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty
     }
 }
 

@@ -1,4 +1,5 @@
 public import ErrandCore
+internal import ErrandFormats
 
 /// A place in which a cache keeps responses. A store keeps what it is given, and decides nothing: the rules of HTTP are in the cache.
 ///
@@ -97,6 +98,10 @@ public protocol CacheStore: AccountBoundStore {
     /// Removes all entries of an origin, of every account, and gives up the writers of this origin that have not published.
     func removeAll(of origin: Origin) async throws
 
+    /// Removes all entries of an origin, of every account, that belong to one of the groups ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875),
+    /// ``CacheEntry/Head/groups``). The default implementation reads the list of all entries.
+    func removeAll(groups: [String], of origin: Origin) async throws
+
     /// Removes all entries, and begins a new generation: all writers that have not published are given up.
     func removeAll() async throws
 
@@ -112,6 +117,14 @@ public protocol CacheStore: AccountBoundStore {
 extension CacheStore {
     /// False.
     public var isImmediate: Bool { false }
+
+    public func removeAll(groups: [String], of origin: Origin) async throws {
+        let groups = Set(groups.map { OctetKey($0) })
+        let chosen = try await listing(limit: .max).filter { listing in
+            listing.entry.head.groups.contains { groups.contains(OctetKey($0)) } && (try? HTTPURL(listing.url))?.origin == origin
+        }
+        if !chosen.isEmpty { try await remove(chosen.map(\.entry.id)) }
+    }
 
     /// `nil`: the store must be asked by ``lookUp(_:)``.
     public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { nil }

@@ -1,5 +1,6 @@
 import ErrandCore
 import ErrandMiddleware
+import ErrandTesting
 import HTTPTypes
 import Testing
 
@@ -196,7 +197,20 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             _ = try await cache.get(request(url: url))
         }
         _ = try await cache.get(request(url: "https://api.example/logout"))
-        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://other.example/"])
+        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://api.example/logout", "https://other.example/"])
+    }
+
+    @Test(arguments: StoreKind.allCases) func aGroupIsInvalidated(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            request.method == .post
+                ? reply(to: request, "Cache-Group-Invalidation: \"news\"")
+                : reply(to: request, "Cache-Control: max-age=60", "Cache-Groups: \"\(number == 2 ? "weather" : "news")\"")
+        }
+        for url in ["https://api.example/a", "https://api.example/b", "https://other.example/"] {
+            _ = try await cache.get(request(url: url))
+        }
+        _ = try await cache.get(request(method: .post))
+        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://other.example/", "https://api.example/b"])
     }
 
     // MARK: Accounts
@@ -277,7 +291,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             if number == 1 { while try await gate.next() != nil {} }
             return reply(to: request, "Cache-Control: max-age=60")
         }
-        let stack = origin.coalesce().cache(in: store)
+        let stack = origin.coalesce().wrapped(by: CacheMiddleware(in: store, clock: ManualClock()))
         try await withThrowingTaskGroup(of: Data.self) { group in
             for _ in 0..<10 { group.addTask { try await stack.send(request()).body.collect() } }
             try await until { store.calls(.lookUp) == 10 && gate.isWaiting }

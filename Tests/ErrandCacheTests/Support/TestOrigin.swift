@@ -1,4 +1,5 @@
 import ErrandCore
+import ErrandTesting
 import HTTPTypes
 import Synchronization
 
@@ -37,7 +38,7 @@ struct CachedOrigin {
 
     init(
         in store: any CacheStore = MemoryCacheStore(), policy: CachePolicy = .standard, decodes: Bool = false,
-        clock: any Clock<Duration> = ContinuousClock(), _ respond: @escaping TestOrigin.Respond
+        clock: any Clock<Duration> = ManualClock(), _ respond: @escaping TestOrigin.Respond
     ) {
         (origin, self.store) = (TestOrigin(respond), store)
         func middleware(_ store: some CacheStore, _ time: TestTime) -> CacheMiddleware {
