@@ -14,7 +14,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     var store: any CacheStore { self == .memory ? MemoryCacheStore() : TestStore() }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct CacheMiddlewareTests {
+@Suite(.timeLimit(.minutes(5))) struct CacheMiddlewareTests {
     // MARK: Hits and misses
 
     @Test(arguments: StoreKind.allCases) func aSecondRequestIsAHit(_ kind: StoreKind) async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandCache
 
 /// Requests in the background (`stale-while-revalidate`).
-@Suite(.timeLimit(.minutes(1))) struct CacheRevalidationTests {
+@Suite(.timeLimit(.minutes(5))) struct CacheRevalidationTests {
     private static let fields = ["Cache-Control: max-age=10, stale-while-revalidate=600", "ETag: \"1\""]
 
     @Test(arguments: StoreKind.allCases) func aStaleEntryIsReturnedAtOnceAndConfirmedOnce(_ kind: StoreKind) async throws {

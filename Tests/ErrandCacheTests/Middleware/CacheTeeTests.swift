@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandCache
 
 /// How bodies are stored while they are read.
-@Suite(.timeLimit(.minutes(2))) struct CacheTeeTests {
+@Suite(.timeLimit(.minutes(5))) struct CacheTeeTests {
     private static let strong = ["Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 10"]
 
     /// Checks that nothing waits and nothing is reserved.
