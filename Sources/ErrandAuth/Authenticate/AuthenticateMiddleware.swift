@@ -141,8 +141,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     /// Returns the fresh response of an inner cache, if a token could not be refreshed because a server can't be reached. Without such a
     /// response, returns `nil`.
     ///
-    /// The request has no credentials, and must not leave the stack. Therefore its deadline has passed: the stack refuses the request before
-    /// the transport, and a cache needs no time.
+    /// The request has no credentials, and must not leave the stack. Therefore its deadline has passed: the stack refuses the request
+    /// before the transport, and a cache needs no time.
     private func storedResponse(
         to request: Request, by scheme: any AuthenticationScheme, after error: any Error, _ next: some HTTPSender
     ) async -> Response? {

@@ -17,18 +17,19 @@ public import ErrandCore
 /// `stale-while-revalidate`, is returned while one request in the background confirms it. If the server fails, `stale-if-error` applies.
 /// If the request has `only-if-cached`, and nothing is stored, the response is a 504.
 ///
-/// **Bodies:** a body is stored while it is read, and becomes visible when the whole body was read. If the reader leaves early, the beginning
-/// is kept if a strong validator allows the cache to request the rest later. At most 1 MiB of a body waits for a slow store, and 2 MiB of all
-/// bodies together. The store delays a reader by at most 50 ms in total. If that is not enough, the response is not stored.
+/// **Bodies:** a body is stored while it is read, and becomes visible when the whole body was read. If the reader leaves early, the
+/// beginning is kept if a strong validator allows the cache to request the rest later. At most 1 MiB of a body waits for a slow store, and
+/// 2 MiB of all bodies together. The store delays a reader by at most 50 ms in total. If that is not enough, the response is not stored.
 ///
-/// **Accounts:** responses to requests with credentials are stored for their account alone: ``/ErrandCore/RequestOptions/credentialIdentity``.
-/// Without an identity, nothing is stored of a request with `Authorization`. To remove an account's responses, sign out with
+/// **Accounts:** responses to requests with credentials are stored for their account alone:
+/// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, nothing is stored of a request with `Authorization`. To remove
+/// an account's responses, sign out with
 /// `tokens.signOut(clearing: [cache])`.
 ///
 /// **Failures:** a failure of the store never fails a call. After a failure, the store is not used for 60 seconds.
 ///
-/// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit has
-/// no exchange.
+/// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
+/// has no exchange.
 ///
 /// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
 /// exchanges.

@@ -129,7 +129,7 @@ final class CacheRuntime: Sendable {
             decision: .init(continues: true, "the store could not \(work), and is not used for 60 s: \(safeDescription(of: error))"))
     }
 
-    /// Returns the answer of the store; `nil` if the store fails or takes too long.
+    /// Returns the value from the store; `nil` if the store fails or takes too long.
     ///
     /// - Throws: only `CancellationError`.
     private func answer<Answer: Sendable>(

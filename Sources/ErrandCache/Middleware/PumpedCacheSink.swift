@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// Stores a body in a store that may be slower than the reader of the body.
 ///
-/// The reader adds chunks to a queue. A task, the pump, writes the chunks to the store. If the queue is full, the reader waits for the pump,
-/// but not longer than ``CacheTee/delayLimit`` in total. Then the entry is dropped, and the reader continues without delays.
+/// The reader adds chunks to a queue. A task, the pump, writes the chunks to the store. If the queue is full, the reader waits for the
+/// pump, but not longer than ``CacheTee/delayLimit`` in total. Then the entry is dropped, and the reader continues without delays.
 final class PumpedCacheSink: BodySink {
     /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
     private static let pieceLimitBytes = 128 * 1024
@@ -33,7 +33,7 @@ final class PumpedCacheSink: BodySink {
         func hasRoom(for chunk: Data) -> Bool { reservedBytes == 0 || reservedBytes + chunk.count <= CacheTee.waitingLimitBytes }
     }
 
-    /// What the pump does next.
+    /// The next step of the pump.
     private enum Step {
         case write(Data)
         case end(receivedBytes: Int64, isComplete: Bool)

@@ -15,8 +15,8 @@ extension CacheStore {
         try await serving(request, policy) != nil
     }
 
-    /// Returns the stored response to a request, fresh or stale; `nil` if there is none. `metadata.cacheStatus` says whether the response is
-    /// stale.
+    /// Returns the stored response to a request, fresh or stale; `nil` if there is none. `metadata.cacheStatus` says whether the response
+    /// is stale.
     ///
     /// ```swift
     /// if let response = try await cache.response(for: request) {

@@ -14,8 +14,8 @@ internal import ErrandFormats
 /// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names begin with
 /// `immediate`, must not block.
 ///
-/// **Errors:** a function throws if the store can't do its work. The cache then goes on without the store, and the call succeeds. A missing
-/// entry is not an error.
+/// **Errors:** a function throws if the store can't do its work. The cache then continues without the store, and the call succeeds. A
+/// missing entry is not an error.
 ///
 /// **Cancellation:** a cancelled task may get `CancellationError` from ``lookUp(_:)``, ``body(of:offsets:)`` and
 /// ``writer(for:head:expectedBytes:since:)``. Updates and removals are carried out even if the task is cancelled.
@@ -98,8 +98,9 @@ public protocol CacheStore: AccountBoundStore {
     /// Removes all entries of an origin, of every account, and gives up the writers of this origin that have not published.
     func removeAll(of origin: Origin) async throws
 
-    /// Removes all entries of an origin, of every account, that belong to one of the groups ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875),
-    /// ``CacheEntry/Head/groups``). The default implementation reads the list of all entries.
+    /// Removes all entries of an origin, of every account, that belong to one of the groups
+    /// ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). The default implementation reads the list of all
+    /// entries.
     func removeAll(groups: [String], of origin: Origin) async throws
 
     /// Removes all entries, and begins a new generation: all writers that have not published are given up.
@@ -107,8 +108,8 @@ public protocol CacheStore: AccountBoundStore {
 
     // MARK: Secrets
 
-    /// Returns a digest of octets, with at least 16 octets, by a secret key of the store. The same octets have the same digest as long as the
-    /// store has entries. `nil`: the store has no such key, and responses that secret fields select are not stored.
+    /// Returns a digest of octets, with at least 16 octets, by a secret key of the store. The same octets have the same digest as long as
+    /// the store has entries. `nil`: the store has no such key, and responses that secret fields select are not stored.
     ///
     /// This function must not block.
     func digest(_ octets: [UInt8]) -> [UInt8]?
@@ -157,12 +158,12 @@ public protocol CacheWriter: Sendable {
     /// - Parameters:
     ///   - head: the head. Its ``CacheExtent/storedBytes`` is the number of written bytes.
     ///   - replaced: the entries that the entry replaces.
-    /// - Returns: the number of the entry; `nil` if the writer was given up, because its account has signed out, its URL was removed, or the
-    ///   store was emptied.
+    /// - Returns: the number of the entry; `nil` if the writer was given up, because its account has signed out, its URL was removed,
+    ///   or the store was emptied.
     /// - Throws: any error if the entry can't be published. The entry is then absent, and the replaced entries may be present.
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID?
 
-    /// Removes what was written. This function must not block. It may be called at any time, also during another call, and more than
+    /// Removes the written bytes. This function must not block. It may be called at any time, also during another call, and more than
     /// once; after ``publish(_:replacing:)`` has returned, it does nothing. Releasing the writer has the same effect.
     func discard()
 }
@@ -175,7 +176,7 @@ public protocol ImmediateCacheWriter: Sendable {
     /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says. Returns `nil` if the writer was given up.
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID?
 
-    /// Removes what was written.
+    /// Removes the written bytes.
     func discard()
 }
 

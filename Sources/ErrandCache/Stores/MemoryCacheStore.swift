@@ -100,7 +100,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Removing
 
-    // What is removed is released after the lock: a large body takes time.
+    // Removed entries are released after the lock, because the release of a large body takes time.
 
     public func remove(_ ids: [CacheEntry.ID]) async throws { _ = state.withLock { $0.remove(ids) } }
     public func removeAll(urls: [String]) async throws { _ = state.withLock { $0.removeAll(urls: urls) } }

@@ -119,7 +119,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
         CacheStoreBehavior("the digest is the same for the same octets") { make in
             let store = try await make(Limits())
             guard let first = store.digest([1, 2, 3]) else { return }
-            #expect(first.count >= 16 && first == store.digest([1, 2, 3]) && first != store.digest([1, 2, 4]) && first != store.digest([]))
+            #expect(
+                first.count >= 16 && first == store.digest([1, 2, 3]) && first != store.digest([1, 2, 4]) && first != store.digest([]))
         },
     ]
 
@@ -315,9 +316,11 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits(bytes: 200_000, entryBytes: 60_000))
             let value = String(repeating: "v", count: 20_000)
             for number in 0..<20 {
-                let id = try await add(to: store, key("/\(number)"), head([(.eTag, value)], extent: .whole(length: 20_000)), chunks: [
-                    Data(repeating: 1, count: 20_000)
-                ])
+                let id = try await add(
+                    to: store, key("/\(number)"), head([(.eTag, value)], extent: .whole(length: 20_000)),
+                    chunks: [
+                        Data(repeating: 1, count: 20_000)
+                    ])
                 #expect(id != nil)
                 #expect(try await store.usage.bytes <= 200_000)
             }
