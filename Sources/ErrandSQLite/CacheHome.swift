@@ -24,7 +24,7 @@ final class CacheHome: Sendable {
 
     init(path: String, calls: FileCalls, report: @escaping @Sendable (SQLiteCacheStore.Event) -> Void) {
         folder = StoreFolder(path: path)
-        bodies = folder.folder("bodies")
+        bodies = folder.subfolder("bodies")
         (self.calls, self.report) = (calls, report)
     }
 
@@ -35,18 +35,21 @@ final class CacheHome: Sendable {
         secret.withLock { $0 }.map { KeyedHash.hmacSHA256.code(of: octets, key: $0) }
     }
 
-    /// Reads the secret key, if there is one.
-    func readSecret() throws {
+    /// Reads the secret key. Returns false if there is none.
+    private func readSecret() throws -> Bool {
         let octets = try PrivateFile.readBlocking(folder.file(Self.secretName), limitBytes: Self.secretBytes)
-        if let octets, octets.count == Self.secretBytes { secret.withLock { $0 = Array(octets) } }
+        guard let octets, octets.count == Self.secretBytes else { return false }
+        secret.withLock { $0 = Array(octets) }
+        return true
     }
 
     /// Reads the secret key, or creates the key. The caller has the lock of the folder.
     private func prepareSecret() throws {
-        try readSecret()
-        if try PrivateFile.readBlocking(folder.file(Self.secretName), limitBytes: Self.secretBytes)?.count == Self.secretBytes { return }
+        // A key that can't be read, or that others can read, is replaced.
+        if (try? readSecret()) == true { return }
         let new = (0..<Self.secretBytes).map { _ in UInt8.random(in: 0 ... .max) }
-        let file = try OutputFile(path: folder.file(Self.secretName), options: FileWriteOptions(permissions: 0o600, synchronizesToDisk: true))
+        let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)
+        let file = try OutputFile(path: folder.file(Self.secretName), options: options)
         try file.append(Data(new))
         try file.commit()
         secret.withLock { $0 = new }
@@ -54,8 +57,7 @@ final class CacheHome: Sendable {
 
     /// Creates the folder and the secret key if they are missing, so that ``digest(_:)`` has a key.
     func prepare() throws {
-        try? readSecret()
-        if secret.withLock({ $0 != nil }) { return }
+        if (try? readSecret()) == true { return }
         try folder.create()
         let lock = try folder.lock("lock", seconds: Self.lockSeconds)
         defer { lock.release() }
@@ -124,8 +126,15 @@ final class CacheHome: Sendable {
             let number = UInt64(name, radix: 16).map { Int64(bitPattern: $0) }
             _ = bodies.removeUnlocked(name) { number.map { (try? tables.needsFile($0)) != false } ?? false }
         }
-        let left = try tables.writes.filter { bodies.identity(of: BodyFile.name(of: $0)) == nil }
-        if !left.isEmpty { try tables.database.transaction { for number in left { try tables.endWrite(number) } } }
+        try removeDeadWrites(tables)
+    }
+
+    /// Gives back the room of writers whose processes were killed.
+    func removeDeadWrites(_ tables: CacheTables) throws {
+        let dead = try tables.writes.filter { number in
+            bodies.removeUnlocked(BodyFile.name(of: number)) { (try? tables.needsFile(number)) != false }
+        }
+        if !dead.isEmpty { try tables.database.transaction { for number in dead { try tables.endWrite(number) } } }
     }
 
     /// Removes the files of removed entries.

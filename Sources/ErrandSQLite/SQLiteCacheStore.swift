@@ -61,6 +61,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     let home: CacheHome
     private let reader: CacheConnection
     let writer: CacheConnection
+    /// The bytes of all caches over this store that wait to be written.
     public let waitingBytes = CacheWaitingBytes()
 
     /// The uses of entries that are not in the database yet.
@@ -110,6 +111,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         try? home.prepare()
     }
 
+    /// The kind and the limit: `disk, 256 MiB`.
     public var label: String {
         let unit: Int64 = 1024 * 1024
         return limits.bytes % unit == 0 ? "disk, \(limits.bytes / unit) MiB" : "disk, \(limits.bytes) bytes"
@@ -118,6 +120,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// The limit in words: `disk, 256 MiB`.
     public var description: String { label }
 
+    /// The number of entries of all processes, and their bytes.
     public var usage: CacheUsage {
         get async throws {
             let (entries, bytes) = try await reader.runUntilCancelled { try $0.usage }
@@ -168,6 +171,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Reading
 
+    /// Returns the entries of a key. An entry that can't be decrypted is left out; a damaged entry is left out and removed.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup {
         // The first operation opens the database, which also creates a missing key.
         if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.generation } }
@@ -195,6 +199,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// Returns the stored bytes of an entry; `nil` if the entry was removed or damaged, or can't be decrypted.
     public func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)? {
         try await reader.runUntilCancelled { [self] tables -> (any BodySource)? in
             guard let stored = try tables.body(of: id.rawValue) else { return nil }
@@ -235,6 +240,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// Returns at most `limit` entries with their URLs, the most recently used first.
     public func listing(limit: Int) async throws -> [CacheListing] {
         try await writer.run { [self] tables in
             try tables.database.transaction { try flushUses(tables) }
@@ -278,6 +284,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Writing
 
+    /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or the generation has changed.
     public func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
@@ -288,7 +295,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             name: StoredName(key))
         let headBytes = head.encoded.count
         let overhead = Int64(headBytes + stored.name.encoded.count) + 8 + CacheTables.entryOverheadBytes
-        guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes else { return nil }
+        guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
+        else { return nil }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
     }
@@ -337,7 +345,9 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     func reserve(_ number: Int64, wanted: Int64, bytes: Int64) async throws -> Int64? {
         let limits = limits
         return try await writer.run { [self] tables in
-            for amount in wanted > bytes ? [wanted, bytes] : [bytes] {
+            for (attempt, amount) in [wanted, bytes, bytes].enumerated() {
+                // The room may belong to a killed process.
+                if attempt == 2 { try home.removeDeadWrites(tables) }
                 let files = try tables.database.transaction { () -> [Int64]? in
                     try flushUses(tables)
                     return try tables.reserve(number, bytes: amount, limits)
@@ -350,6 +360,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// Replaces the heads of entries.
     public func update(_ heads: [CacheEntry]) async throws {
         guard !heads.isEmpty else { return }
         let limits = limits
@@ -380,11 +391,13 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Removing
 
+    /// Removes entries.
     public func remove(_ ids: [CacheEntry.ID]) async throws {
         guard !ids.isEmpty else { return }
         try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
     }
 
+    /// Removes all entries of the URLs. Writers of these URLs in this process are given up.
     public func removeAll(urls: [String]) async throws {
         guard !urls.isEmpty else { return }
         if home.digest([]) == nil { _ = try await writer.run { try $0.generation } }
@@ -395,6 +408,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// Removes all entries of an origin. Writers of this origin in this process are given up.
     public func removeAll(of origin: Origin) async throws {
         if home.digest([]) == nil { _ = try await writer.run { try $0.generation } }
         let digest = try originDigest(origin)
@@ -404,6 +418,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// Removes all entries of all processes. Writers that have not published are given up.
     public func removeAll() async throws {
         try await changeForPrivacy { tables in
             try tables.raiseGeneration()
@@ -411,6 +426,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// Removes all entries of an account. If the database can't be changed, for example on a full disk, all entries are removed.
     public func forget(_ identity: CredentialIdentity) async throws {
         if home.digest([]) == nil { _ = try await writer.run { try $0.generation } }
         let partition = try identity.canonicalOctets.map { try partitionDigest($0) }

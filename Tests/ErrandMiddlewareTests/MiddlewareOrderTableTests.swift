@@ -92,7 +92,7 @@ import Testing
 
     private static let stack = StubTransport()
         .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cache(in: .memory)
-        .cookies(CookieJar()).hsts(HSTSHosts())
+        .cookies(CookieJar()).hsts(HSTSList())
         .redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
         .log(to: Logger(label: "order")).traceCall().number()

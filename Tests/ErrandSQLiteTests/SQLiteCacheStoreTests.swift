@@ -76,7 +76,8 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             let store = SQLiteCacheStore(folder: path)
             try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
             #expect(files.permissions("") == 0o700)
-            #expect(Set(files.all).isSuperset(of: ["responses.sqlite", "responses.sqlite-wal", "responses.sqlite-shm", "secret", "bodies"]))
+            #expect(
+                Set(files.all).isSuperset(of: ["responses.sqlite", "responses.sqlite-wal", "responses.sqlite-shm", "secret", "bodies"]))
             for name in files.all { #expect(files.permissions(name) == (name == "bodies" ? 0o700 : 0o600), "\(name)") }
         }
     }
@@ -174,7 +175,8 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             for name in files.all where !name.hasSuffix("-shm") && name != "secret" && name != "lock" {
                 let url = URL(fileURLWithPath: path + "/" + name)
                 guard var data = try? Data(contentsOf: url) else { continue }
-                while let range = data.range(of: Data("needle needl".utf8), options: .backwards) ?? data.range(of: Data("needle nee".utf8)) {
+                while let range = data.range(of: Data("needle needl".utf8), options: .backwards) ?? data.range(of: Data("needle nee".utf8))
+                {
                     data[range.lowerBound] ^= 1
                     changed += 1
                     if bytes > 100_000 { break }

@@ -33,7 +33,7 @@ package struct StoreFolder: Sendable {
     package func file(_ name: String) -> String { path + "/" + name }
 
     /// Returns a folder in the folder.
-    package func folder(_ name: String) -> StoreFolder { StoreFolder(path: file(name)) }
+    package func subfolder(_ name: String) -> StoreFolder { StoreFolder(path: file(name)) }
 
     private func failure(_ operation: String, _ code: Int32, reason: String? = nil) -> FileWriteError {
         FileWriteError(path: path, operation: operation, code: code, reason: reason)

@@ -13,10 +13,10 @@ package enum ClearSiteData {
     /// A value of more than 8 KiB is ignored.
     package static func includesCache(_ values: some Sequence<String>) -> Bool { includes("\"cache\"", values) }
 
-    private static func includes(_ quoted: String, _ values: some Sequence<String>) -> Bool {
+    private static func includes(_ type: String, _ values: some Sequence<String>) -> Bool {
         values.contains { value in
             value.utf8.count <= FieldLimits.valueBytes
-                && value.listMembers.contains { $0.isExactly(quoted) || $0.isExactly("\"*\"") }
+                && value.listMembers.contains { $0.isExactly(type) || $0.isExactly("\"*\"") }
         }
     }
 }
