@@ -44,6 +44,13 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     public var timeToLive: Duration?
     /// Whether the cache has returned a stored response because the server has failed (`detail=stale-if-error`).
     public var isFallback: Bool
+    /// Whether the server has confirmed the stored response that belongs to the request (304), and the cache has returned this response.
+    /// False if the server has confirmed another variant: ``isReselected``.
+    public var isRevalidated: Bool
+    /// Whether the server has selected a stored response of another variant (304), and the cache has returned this response. By `Vary`
+    /// alone, the stored response does not belong to the request
+    /// ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    public var isReselected: Bool
 
     /// Creates a status.
     ///
@@ -54,22 +61,23 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     ///   - isCollapsed: whether the request shared the exchange of another request.
     ///   - timeToLive: the time for which the response stays fresh; negative for a stale response.
     ///   - isFallback: whether the response is a stored response that replaces a failure of the server.
+    ///   - isRevalidated: whether the response is the stored response of the request, confirmed by the server.
+    ///   - isReselected: whether the response is a stored response of another variant, selected by the server.
     public init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
-        timeToLive: Duration? = nil, isFallback: Bool = false
+        timeToLive: Duration? = nil, isFallback: Bool = false, isRevalidated: Bool = false, isReselected: Bool = false
     ) {
         (self.outcome, self.forwardedStatus, self.isStored) = (outcome, forwardedStatus, isStored)
         (self.isCollapsed, self.timeToLive, self.isFallback) = (isCollapsed, timeToLive, isFallback)
+        (self.isRevalidated, self.isReselected) = (isRevalidated, isReselected)
     }
 
     /// Whether the response comes from the cache without a request, fresh or stale.
     public var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although the response is stale.
     public var isStale: Bool { (isHit || isFallback) && (timeToLive ?? .zero) < .zero }
-    /// Whether the server has confirmed the stored response (304), and the cache has returned the stored response.
-    public var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
-    /// Whether the whole response comes from the server.
-    public var isMiss: Bool { !isHit && !isRevalidated && !isFallback && outcome != .forwarded(.partial) }
+    /// Whether the whole response comes from the server. A 304 that the server has sent to the caller's own condition is such a response.
+    public var isMiss: Bool { !isHit && !isRevalidated && !isReselected && !isFallback && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
     public var description: String {

@@ -371,6 +371,7 @@ extension CacheStatus {
     fileprivate var sourceInWords: String? {
         if isFallback { return "from the cache, because the server failed," }
         if isHit { return isStale ? "from the cache, stale," : "from the cache" }
+        if isReselected { return "from the cache, selected by the server," }
         return isRevalidated ? "from the cache, confirmed," : nil
     }
 }
