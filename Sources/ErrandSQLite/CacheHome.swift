@@ -30,6 +30,11 @@ final class CacheHome: Sendable {
 
     // MARK: The secret key
 
+    /// The error of an operation that needs the secret key, while the key can be neither read nor created.
+    struct NoKey: Error, SafelyDescribedError {
+        let description = "the folder of the store can't be used"
+    }
+
     /// Returns a digest by the secret key of the folder; `nil` if the key can't be read.
     func digest(_ octets: [UInt8]) -> [UInt8]? {
         secret.withLock { $0 }.map { KeyedHash.hmacSHA256.code(of: octets, key: $0) }
@@ -98,7 +103,8 @@ final class CacheHome: Sendable {
         guard let file = folder.identity(of: Self.databaseName) else {
             throw FileWriteError(path: folder.file(Self.databaseName), operation: "open", code: 0, reason: "it has just been removed")
         }
-        return try CacheTables(database, file: file, secret: digest(Array("the key of this store".utf8)) ?? [])
+        guard let secret = digest(Array("the key of this store".utf8)) else { throw NoKey() }
+        return try CacheTables(database, file: file, secret: secret)
     }
 
     /// Replaces a damaged database, unless another process has replaced it.
@@ -119,7 +125,7 @@ final class CacheHome: Sendable {
 
     /// Removes what killed processes have left: files without an entry, and room for such files. The caller has the lock of the folder.
     private func removeLeftovers(_ tables: CacheTables) throws {
-        for name in folder.names where name.hasPrefix(".errand-") { folder.remove(name) }
+        for name in folder.names where name.utf8.starts(with: ".errand-".utf8) { folder.remove(name) }
         let needed = Set(try tables.fileNumbers.map { BodyFile.name(of: $0) })
         for name in bodies.names where !needed.contains(name) {
             // A writer publishes its entry before it releases the lock of the file.

@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// What all calls of a cache share: the store, the rules, the clocks, and the work that writes to the store.
+/// The parts of a cache that all its calls share: the store, the rules, the clocks, and the work that writes to the store.
 final class CacheRuntime: Sendable {
-    /// The time for which a store is not asked, or gets no entries, after a failure.
+    /// The time for which a store is neither read nor written after a failure: 60 s.
     static let pauseAfterFailure: Duration = .seconds(60)
-    /// The longest time that a call waits for one answer of the store.
+    /// The longest time that a call waits for one result of the store: 1 s.
     static let answerLimit: Duration = .seconds(1)
 
     /// The uptimes until which the store is not used.
@@ -30,9 +30,7 @@ final class CacheRuntime: Sendable {
         now: @escaping @Sendable () -> CacheInstant
     ) {
         (self.store, self.isDecoded, self.clock, self.now) = (store, isDecoded, clock, now)
-        var digest: (@Sendable (String) -> [UInt8])?
-        if store.digest([]) != nil { digest = { [store] text in store.digest(Array(text.utf8)) ?? [] } }
-        engine = CacheEngine(policy, digest: digest)
+        engine = CacheEngine(policy) { [store] text in store.digest(Array(text.utf8)) }
     }
 
     func nextWrite() -> Int { lastWrite.wrappingAdd(1, ordering: .relaxed).newValue }
@@ -42,7 +40,9 @@ final class CacheRuntime: Sendable {
     /// Returns the parts of a request that decide how the cache handles it; `nil` if the request has no absolute URL.
     func cacheRequest(_ request: Request, mode: CachePolicy.Mode) -> CacheRequest? {
         var digest: [UInt8]?
-        if request.method == .query, let body = request.body.bufferedData { digest = store.digest(Array(body)) }
+        if request.method == .query, let body = request.body.bufferedData {
+            digest = store.digest(Array(body)).flatMap { $0.isEmpty ? nil : $0 }
+        }
         return CacheRequest(request, mode: mode, scope: engine.policy.scope, bodyDigest: digest, isDecoded: isDecoded)
     }
 
