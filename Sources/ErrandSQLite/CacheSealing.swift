@@ -10,9 +10,9 @@ public import ErrandCore
 /// let store = SQLiteCacheStore(folder: path, sealing: sealing)
 /// ```
 ///
-/// URLs, heads and bodies are sealed. Not sealed are numbers, such as lengths and times, and keyed digests by which entries are found. A body
-/// is sealed in pieces of at most 128 KiB. A sealed piece can't be used in another place: a moved piece counts as damaged, if the encryption
-/// is authenticated.
+/// URLs, heads and bodies are sealed. Not sealed are numbers, such as lengths and times, and keyed digests by which entries are found. A
+/// body is sealed in pieces of at most 128 KiB. A sealed piece can't be used in another place: a moved piece counts as damaged, if the
+/// encryption is authenticated.
 ///
 /// The closures are called on threads that may block, and several calls may run at the same time. If `open` throws, the entry is treated as
 /// missing. If `seal` throws, nothing is stored.

@@ -26,7 +26,8 @@ struct StoredKey: Sendable {
 ///
 /// | Table | Content |
 /// |---|---|
-/// | `store` | one row: the generation, the digest that identifies the secret key, and the numbers of entries and bytes |
+/// | `store` | one row: the numbers of the generations, the digest that identifies the secret key, and the numbers of entries and bytes |
+/// | `forgotten` | the generation of each forgotten account, at most 1,000 rows |
 /// | `entries` | the small columns of each entry: keyed digests, sizes, the order of use |
 /// | `heads` | the sealed name (the URL) and head of each entry |
 /// | `bodies` | the list of parts of each body, and the body itself if it has at most 64 KiB |
@@ -37,8 +38,9 @@ struct CacheTables {
     static let format: Int64 = 1
 
     private static let schema = """
-        CREATE TABLE store (id INTEGER PRIMARY KEY CHECK (id = 1), generation INTEGER NOT NULL, secret BLOB NOT NULL,
-            entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+        CREATE TABLE store (id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL, emptied INTEGER NOT NULL,
+            floor INTEGER NOT NULL, secret BLOB NOT NULL, entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+        CREATE TABLE forgotten (partition BLOB PRIMARY KEY, generation INTEGER NOT NULL);
         CREATE TABLE entries (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL, url BLOB NOT NULL, origin BLOB NOT NULL,
             partition BLOB, selection BLOB NOT NULL, number INTEGER NOT NULL, is_file INTEGER NOT NULL, responded INTEGER NOT NULL,
             used INTEGER NOT NULL, size INTEGER NOT NULL);
@@ -100,7 +102,7 @@ struct CacheTables {
             try database.runAll(Self.schema)
             // Numbers of an earlier file must not return: they may belong to another account.
             try database.run(
-                "INSERT INTO store VALUES (1, ?, ?, 0, 0)", .integer(.random(in: 1...1 << 60)), .octets(secret))
+                "INSERT INTO store VALUES (1, ?1, ?1, ?1, ?2, 0, 0)", .integer(.random(in: 1...1 << 60)), .octets(secret))
             try database.run("INSERT INTO sqlite_sequence VALUES ('entries', ?)", .integer(.random(in: 1...1 << 60)))
             try database.run("PRAGMA user_version = 1")
         }
@@ -114,15 +116,26 @@ struct CacheTables {
         let head: Data
     }
 
-    var generation: Int64 { get throws { try database.rows("SELECT generation FROM store") { $0.integer(0) }.first ?? 0 } }
+    /// The generation of a partition in SQL. The partition is the parameter `?1`: the digest of the account, or NULL.
+    private static let generation = """
+        iif(?1 IS NULL, store.emptied,
+            max(store.emptied, coalesce((SELECT generation FROM forgotten WHERE partition = ?1), store.floor)))
+        """
 
-    /// Returns the generation and the entries of a key, of one moment.
-    func lookUp(_ key: [UInt8]) throws -> (generation: Int64, entries: [StoredEntry]) {
+    /// Returns the generation of a partition.
+    ///
+    /// - Parameter partition: the digest of the account; `nil` for the entries of no account.
+    func generation(of partition: [UInt8]?) throws -> Int64 {
+        try database.rows("SELECT \(Self.generation) FROM store", .octets(partition)) { $0.integer(0) }.first ?? 0
+    }
+
+    /// Returns the generation of a partition, and the entries of a key in the partition, of one moment.
+    func lookUp(_ key: [UInt8], in partition: [UInt8]?) throws -> (generation: Int64, entries: [StoredEntry]) {
         let rows = try database.rows(
             """
-            SELECT store.generation, entries.id, entries.number, heads.head FROM store
-                LEFT JOIN entries ON entries.key = ? LEFT JOIN heads ON heads.id = entries.id
-            """, .octets(key)
+            SELECT \(Self.generation), entries.id, entries.number, heads.head FROM store
+                LEFT JOIN entries ON entries.key = ?2 LEFT JOIN heads ON heads.id = entries.id
+            """, .octets(partition), .octets(key)
         ) { row in
             let entry = row.isNull(1) ? nil : StoredEntry(id: row.integer(1), number: row.integer(2), head: row.octets(3))
             return (row.integer(0), entry)
@@ -177,7 +190,8 @@ struct CacheTables {
 
     // MARK: Changing
 
-    // The functions below are called in a transaction. They return the numbers of the files to remove after the transaction.
+    // The functions below are called in a transaction of the database. Each returns the numbers of the files to remove after the database
+    // has committed the transaction.
 
     /// Moves entries to the end of the order of use.
     func use(_ ids: [Int64]) throws {
@@ -189,7 +203,32 @@ struct CacheTables {
         }
     }
 
-    func raiseGeneration() throws { try database.run("UPDATE store SET generation = generation + 1") }
+    /// The largest number of rows of the table `forgotten`.
+    static let forgottenLimit: Int64 = 1000
+
+    /// Begins a new generation of an account. An account without a row has the largest number of a removed row.
+    func raiseGeneration(of partition: [UInt8]) throws {
+        try database.run("UPDATE store SET last = last + 1")
+        try database.run(
+            """
+            INSERT INTO forgotten SELECT ?, last FROM store WHERE true
+                ON CONFLICT (partition) DO UPDATE SET generation = excluded.generation
+            """, .octets(partition))
+        let excess = try database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) - Self.forgottenLimit }.first ?? 0
+        guard excess > 0 else { return }
+        let removed = try database.rows(
+            "SELECT generation FROM forgotten ORDER BY generation LIMIT 1 OFFSET ?", .integer(excess - 1)
+        ) { $0.integer(0) }
+        guard let number = removed.first else { return }
+        try database.run("UPDATE store SET floor = max(floor, ?)", .integer(number))
+        try database.run("DELETE FROM forgotten WHERE generation <= ?", .integer(number))
+    }
+
+    /// Begins a new generation of every partition.
+    func raiseAllGenerations() throws {
+        try database.run("UPDATE store SET last = last + 1, emptied = last + 1")
+        try database.run("DELETE FROM forgotten")
+    }
 
     private func removed(_ condition: String, _ value: SQLiteDatabase.Value) throws -> [Int64] {
         try database.rows("DELETE FROM entries WHERE \(condition) RETURNING iif(is_file, number, NULL)", value) { row in
@@ -300,7 +339,7 @@ struct CacheTables {
 
     // MARK: Space
 
-    /// Returns pages to the file system if many pages of the file are free. Called outside a transaction.
+    /// Returns pages to the file system if many pages of the file are free. Called outside a transaction of the database.
     func shrink(all: Bool) throws {
         let free = try database.rows("PRAGMA freelist_count") { $0.integer(0) }.first ?? 0
         if all {

@@ -10,22 +10,27 @@ internal import Synchronization
 /// let stack = HTTPStack.default.cache(in: store)
 /// ```
 ///
-/// - **Place**: a folder with a database. Bodies of more than 64 KiB have files of their own. Only the owner can read the folder (mode 0700)
-///   and its files (0600). On Apple's platforms, a new folder is excluded from backups.
+/// - **Place**: a folder with a database. Bodies of more than 64 KiB have files of their own. Only the owner can read the folder (mode
+///   0700) and its files (0600). On Apple's platforms, a new folder is excluded from backups.
 /// - **Crash**: if the process is killed, each entry is whole or absent. After a loss of power, the newest entries may be missing. Each
 ///   part of an entry has a checksum: no wrong byte is returned.
 /// - **Processes**: a process sees the entries of others immediately. After a sign-out in one process, no process returns entries of the
 ///   account.
-/// - **Privacy**: the store keeps nothing of a volatile identity. Accounts, and the keys by which entries are found, are on the disk only as
-///   digests by a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
+/// - **Privacy**: the store keeps nothing of a volatile identity. Accounts, and the keys by which entries are found, are on the disk only
+///   as digests by a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
 ///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
 ///   recently used entries are removed.
 /// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``.
 ///
-/// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads that
-/// may block.
+/// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads
+/// that may block.
 public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
+    /// The default limit of all entries: 256 MiB.
+    public static let defaultLimitBytes: Int64 = 256 * 1024 * 1024
+    /// The default number of entries: 10,000.
+    public static let defaultLimitEntries = 10_000
+
     /// An event of a store that needs no action of the app.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
         /// The kind of an event.
@@ -42,10 +47,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         public let description: String
     }
 
-    /// The default limit of all entries: 256 MiB.
-    public static let defaultLimitBytes: Int64 = 256 * 1024 * 1024
-    /// The default number of entries: 10,000.
-    public static let defaultLimitEntries = 10_000
     /// The largest head: 64 KiB.
     private static let headLimitBytes = 64 * 1024
     /// The largest body in the database: 64 KiB.
@@ -137,12 +138,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         var writer = OctetWriter()
         writer.small(kind)
         write(&writer)
-        guard let digest = home.digest(Array(writer.data)) else { throw NoKey() }
+        guard let digest = home.digest(Array(writer.data)) else { throw CacheHome.NoKey() }
         return Array(digest.prefix(Self.digestBytes))
-    }
-
-    private struct NoKey: Error, SafelyDescribedError {
-        let description = "the folder of the store can't be used"
     }
 
     private func urlDigest(_ url: String) throws -> [UInt8] { try shortDigest(1) { $0.text(url) } }
@@ -174,12 +171,13 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// Returns the entries of a key. An entry that can't be decrypted is left out; a damaged entry is left out and removed.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup {
         // The first operation opens the database, which also creates a missing key.
-        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.generation } }
-        guard let digest = try keyDigest(key)?.key else {
-            return CacheLookup(entries: [], generation: CacheGeneration(try await reader.runUntilCancelled { try $0.generation }))
+        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        guard let (digest, partition) = try keyDigest(key) else {
+            // Nothing of a volatile identity is stored, so its generation has no meaning.
+            return CacheLookup(entries: [], generation: CacheGeneration(0))
         }
         let (generation, entries) = try await reader.runUntilCancelled { [self] tables in
-            let (generation, stored) = try tables.lookUp(digest)
+            let (generation, stored) = try tables.lookUp(digest, in: partition)
             return (generation, stored.compactMap { decoded($0, key: digest) })
         }
         use(entries.map(\.id.rawValue))
@@ -288,8 +286,10 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
-        let current = try await reader.runUntilCancelled { try $0.generation }
-        guard current == generation.rawValue, let (digest, partition) = try keyDigest(key) else { return nil }
+        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        guard let (digest, partition) = try keyDigest(key) else { return nil }
+        let current = try await reader.runUntilCancelled { try $0.generation(of: partition) }
+        guard current == generation.rawValue else { return nil }
         let stored = StoredKey(
             key: digest, url: try urlDigest(key.url), origin: try originDigest((try? HTTPURL(key.url))?.origin), partition: partition,
             name: StoredName(key))
@@ -324,7 +324,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             // The seals and the final head may need some more bytes than the writer has counted.
             guard entry.bytes <= limits.entryBytes else { return nil }
             let (id, files) = try tables.database.transaction { () -> (Int64?, [Int64]) in
-                guard try tables.generation == key.generation, openWriters.withLock({ $0[number] }) != nil else { return (nil, []) }
+                let isCurrent = try tables.generation(of: key.stored.partition) == key.generation
+                guard isCurrent, openWriters.withLock({ $0[number] }) != nil else { return (nil, []) }
                 try flushUses(tables)
                 var files: [Int64] = []
                 for id in replaced { files += try tables.remove(id.rawValue) }
@@ -400,7 +401,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// Removes all entries of the URLs. Writers of these URLs in this process are given up.
     public func removeAll(urls: [String]) async throws {
         guard !urls.isEmpty else { return }
-        if home.digest([]) == nil { _ = try await writer.run { try $0.generation } }
+        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
         let digests = try Set(urls.map { try urlDigest($0) })
         try await change { [self] tables in
             giveUp { digests.contains($0.stored.url) }
@@ -410,7 +411,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// Removes all entries of an origin. Writers of this origin in this process are given up.
     public func removeAll(of origin: Origin) async throws {
-        if home.digest([]) == nil { _ = try await writer.run { try $0.generation } }
+        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
         let digest = try originDigest(origin)
         try await change { [self] tables in
             giveUp { $0.stored.origin == digest }
@@ -421,18 +422,22 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// Removes all entries of all processes. Writers that have not published are given up.
     public func removeAll() async throws {
         try await changeForPrivacy { tables in
-            try tables.raiseGeneration()
+            try tables.raiseAllGenerations()
             return try tables.removeAll()
         }
     }
 
-    /// Removes all entries of an account. If the database can't be changed, for example on a full disk, all entries are removed.
+    /// Removes all entries of an account, and gives up its writers in all processes. Other accounts keep their entries and their writers.
+    /// If the database can't be changed, for example on a full disk, all entries of all accounts are removed.
+    ///
+    /// - Throws: `FileWriteError` or `FileReadError` if the folder can't be used.
     public func forget(_ identity: CredentialIdentity) async throws {
-        if home.digest([]) == nil { _ = try await writer.run { try $0.generation } }
-        let partition = try identity.canonicalOctets.map { try partitionDigest($0) }
+        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        // Nothing of a volatile identity is stored.
+        guard let partition = try identity.canonicalOctets.map({ try partitionDigest($0) }) else { return }
         try await changeForPrivacy { tables in
-            try tables.raiseGeneration()
-            return try partition.map { try tables.removeAll(partition: $0) } ?? []
+            try tables.raiseGeneration(of: partition)
+            return try tables.removeAll(partition: partition)
         }
     }
 

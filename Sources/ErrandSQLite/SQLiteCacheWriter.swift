@@ -6,7 +6,7 @@ internal import Synchronization
 /// The writer of one entry on the disk.
 ///
 /// A body of at most 64 KiB stays in memory until it is published, and then becomes a part of the database. A longer body is written to a
-/// file as it comes. So is a short body if the bodies in memory are too many.
+/// file while the body arrives. If the bodies in memory have more than 2 MiB together, a short body is written to a file too.
 final class SQLiteCacheWriter: CacheWriter {
     /// The key of the entry, and the generation in which its response was requested.
     struct Key: Sendable {

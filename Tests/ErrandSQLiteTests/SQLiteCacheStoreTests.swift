@@ -99,9 +99,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
                 storedURL: "https://a.example/volatile", partition: .account(identity), content: nil, isDecoded: false)
             #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
             #expect(try await store.usage.entries == 0)
-            let generation = try await store.lookUp(key).generation
             try await store.forget(identity)
-            #expect(try await store.lookUp(key).generation != generation)
             #expect(!files.contain("/volatile") && !files.contain("the-secret-token"))
         }
     }
@@ -311,6 +309,38 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             #expect(try await writer.publish(Samples.head("m", bytes: 5), replacing: []) == nil)
             #expect(try await two.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) == nil)
             #expect(try await one.lookUp(key).entries.isEmpty)
+        }
+    }
+
+    @Test func theNumbersOfForgottenAccountsHaveALimit() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path)
+            let keys = ["first", "last", "never"].map { Samples.key("/a", account: $0) } + [Samples.key("/a")]
+            func generations() async throws -> [CacheGeneration] {
+                var generations: [CacheGeneration] = []
+                for key in keys { generations.append(try await store.lookUp(key).generation) }
+                return generations
+            }
+            let before = try await generations()
+            try await store.forget(CredentialIdentity(scheme: "sample", account: "first"))
+            try await store.writer.run { tables in
+                try tables.database.transaction {
+                    for number in 0..<CacheTables.forgottenLimit {
+                        try tables.raiseGeneration(of: withUnsafeBytes(of: number) { Array($0) })
+                    }
+                }
+            }
+            try await store.forget(CredentialIdentity(scheme: "sample", account: "last"))
+            let rows = try await store.writer.run { try $0.database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) } }
+            #expect(rows == [CacheTables.forgottenLimit])
+            let after = try await generations()
+            #expect(after[0] != before[0] && after[1] != before[1], "a forgotten account never has its old number")
+            #expect(after[2] != before[2], "an account without a row has the largest number of a removed row")
+            #expect(after[3] == before[3], "responses without an account have no sign-out")
+            for (key, generation) in zip(keys, after) {
+                #expect(
+                    try await store.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) != nil)
+            }
         }
     }
 

@@ -37,7 +37,7 @@ public protocol CacheStore: AccountBoundStore {
 
     // MARK: Reading
 
-    /// Returns all entries of a key, in any order, and the generation of the store.
+    /// Returns all entries of a key, in any order, and the generation of the key's partition.
     ///
     /// The entries of a volatile identity are found only by a store in memory.
     func lookUp(_ key: CacheKey) async throws -> CacheLookup
@@ -70,7 +70,7 @@ public protocol CacheStore: AccountBoundStore {
     ///   - expectedBytes: the number of bytes of the body; `nil` if the number is not known.
     ///   - generation: the generation that the look-up before the exchange has returned.
     /// - Returns: `nil` if the store does not keep such an entry:
-    ///   - the generation has changed
+    ///   - the generation of the key's partition has changed
     ///   - the head or the body is larger than the limit for one entry
     ///   - the identity of the key is volatile, and the store is not in memory alone
     func writer(
@@ -103,7 +103,7 @@ public protocol CacheStore: AccountBoundStore {
     /// entries.
     func removeAll(groups: [String], of origin: Origin) async throws
 
-    /// Removes all entries, and begins a new generation: all writers that have not published are given up.
+    /// Removes all entries, and begins a new generation of every partition: all writers that have not published are given up.
     func removeAll() async throws
 
     // MARK: Secrets
@@ -119,6 +119,9 @@ extension CacheStore {
     /// False.
     public var isImmediate: Bool { false }
 
+    /// Removes all entries of an origin that belong to one of the groups, in a time that grows with the number of all entries.
+    ///
+    /// - Throws: the errors of ``listing(limit:)`` and ``remove(_:)``.
     public func removeAll(groups: [String], of origin: Origin) async throws {
         let groups = Set(groups.map { OctetKey($0) })
         let chosen = try await listing(limit: .max).filter { listing in

@@ -2,25 +2,29 @@
 public struct CacheLookup: Sendable {
     /// The entries of the key.
     public let entries: [CacheEntry]
-    /// The generation of the store at the look-up.
+    /// The generation of the key's partition at the look-up.
     public let generation: CacheGeneration
 
     /// Creates a result.
     ///
     /// - Parameters:
     ///   - entries: the entries of the key.
-    ///   - generation: the generation of the store.
+    ///   - generation: the generation of the key's partition.
     public init(entries: [CacheEntry], generation: CacheGeneration) { (self.entries, self.generation) = (entries, generation) }
 }
 
-/// The generation of a store: the number of times that an account was forgotten, or the store was emptied.
+/// The generation of a partition: a number that changes when the partition's account is forgotten, and when the store is emptied.
 ///
-/// A response that was requested in an earlier generation is not stored, because its account may have signed out since.
+/// A response that was requested in an earlier generation is not stored, because its account has signed out since. A store may keep the
+/// numbers of a limited number of accounts. Then the number may also change for another account, and that account's unfinished responses
+/// are not stored. Responses without an account have a partition of their own, which no sign-out changes.
 public struct CacheGeneration: Sendable, Hashable {
     /// The number.
     public let rawValue: Int64
 
     /// Creates a generation.
+    ///
+    /// - Parameter rawValue: the number.
     public init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 

@@ -20,6 +20,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     private let state: Mutex<MemoryCacheTable>
     private let secrets: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))
     private let limits: MemoryCacheTable.Limits
+    /// The bytes of all caches over this store that wait to be written: always 0, because this store never waits.
     public let waitingBytes = CacheWaitingBytes()
 
     /// Creates an empty store.
@@ -50,6 +51,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
+    /// The number of entries, and their bytes. Never throws.
     public var usage: CacheUsage { get async throws { contents } }
 
     /// The bytes of entries that are not visible yet.
@@ -59,29 +61,37 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Reading
 
+    /// Returns the entries of a key, at most 16, and the generation of the key's account. Never throws.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup { state.withLock { $0.lookUp(key) } }
+    /// Returns the entries of a key, at most 16, and the generation of the key's account. Never `nil`.
     public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { state.withLock { $0.lookUp(key) } }
 
+    /// Returns the stored bytes of an entry as one chunk; `nil` if the entry was removed, or has fewer bytes. Never throws.
     public func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)? {
         immediateBody(of: id, offsets: offsets).map { ChunksBodySource([$0]) }
     }
 
+    /// Returns the stored bytes of an entry, without a copy; `nil` if the entry was removed, or has fewer bytes.
     public func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data? {
         guard let body = state.withLock({ $0.body(of: id) }), offsets.upperBound <= Int64(body.count) else { return nil }
         return offsets.lowerBound == 0 && offsets.upperBound == Int64(body.count)
             ? body : body[body.startIndex + Int(offsets.lowerBound)..<body.startIndex + Int(offsets.upperBound)]
     }
 
+    /// Returns at most `limit` entries with their URLs, the most recently used first. Never throws.
     public func listing(limit: Int) async throws -> [CacheListing] { state.withLock { $0.listing(limit: limit) } }
 
     // MARK: Writing
 
+    /// Begins a new entry; `nil` if the entry is too large, there is no room, or the generation has changed. Never throws.
     public func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         writer(key, head, expectedBytes, generation)
     }
 
+    /// Begins a new entry. ``ImmediateWriting/refused`` if the entry is too large, there is no room, or the generation has changed; never
+    /// ``ImmediateWriting/unsupported``.
     public func immediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateWriting {
@@ -96,35 +106,34 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
         return number.map { MemoryCacheWriter(self, number: $0) }
     }
 
+    /// Replaces the heads of entries. An entry whose head has grown beyond the limits is removed. Missing entries are ignored. Never
+    /// throws.
     public func update(_ heads: [CacheEntry]) async throws { state.withLock { $0.update(heads) } }
 
     // MARK: Removing
 
     // Removed entries are released after the lock, because the release of a large body takes time.
 
+    /// Removes entries, in constant time for each entry. Missing entries are ignored. Never throws.
     public func remove(_ ids: [CacheEntry.ID]) async throws { _ = state.withLock { $0.remove(ids) } }
+    /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Never throws.
     public func removeAll(urls: [String]) async throws { _ = state.withLock { $0.removeAll(urls: urls) } }
 
+    /// Removes all entries of an origin, and gives up its writers, in a time that grows with the number of all entries. Never throws.
     public func removeAll(of origin: Origin) async throws {
         _ = state.withLock { $0.removeAll { (try? HTTPURL($0.url))?.origin == origin } }
     }
 
+    /// Removes all entries of an account, and gives up its writers, in a time that grows with the number of all entries. Other accounts
+    /// keep their entries and their writers. Never throws.
+    ///
+    /// - Parameter identity: the identity of the account, durable or volatile. An identity without entries has no effect on others.
     public func forget(_ identity: CredentialIdentity) async throws {
-        _ = state.withLock { state in
-            state.beginGeneration()
-            return state.removeAll { key in
-                guard case .account(let other) = key.partition else { return false }
-                return other == identity || other.canonicalOctets.map { $0 == identity.canonicalOctets } ?? false
-            }
-        }
+        _ = state.withLock { $0.forget(identity) }
     }
 
-    public func removeAll() async throws {
-        _ = state.withLock { state in
-            state.beginGeneration()
-            return state.removeAll { _ in true }
-        }
-    }
+    /// Removes all entries, and gives up all writers, in a time that grows with the number of all entries. Never throws.
+    public func removeAll() async throws { _ = state.withLock { $0.removeAll() } }
 
     // MARK: Secrets
 

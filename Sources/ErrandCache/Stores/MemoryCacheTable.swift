@@ -44,7 +44,7 @@ struct MemoryCacheTable: Sendable {
     private var keysOfURL: [OctetKey: Set<CacheKey>] = [:]
     private var writers: [Int64: Unpublished] = [:]
     private var lastNumber: Int64 = 0
-    private var generation: Int64 = 0
+    private var generations = CacheGenerations()
     /// The bytes of visible entries.
     private(set) var bytes = 0
     /// The bytes for which entries that are not visible yet have room.
@@ -59,7 +59,7 @@ struct MemoryCacheTable: Sendable {
 
     mutating func lookUp(_ key: CacheKey) -> CacheLookup {
         let entries = buckets.updateIfPresent(key) { $0.entries } ?? []
-        return CacheLookup(entries: entries, generation: CacheGeneration(generation))
+        return CacheLookup(entries: entries, generation: CacheGeneration(generations.current(of: key.partition)))
     }
 
     func body(of id: CacheEntry.ID) -> Data? {
@@ -88,9 +88,9 @@ struct MemoryCacheTable: Sendable {
         var removed = Removed()
         let headBytes = Self.headBytes(head, key)
         let expected = expectedBytes ?? 0
-        guard generation.rawValue == self.generation, limits.entries > 0, expected <= Int64(limits.entryBytes - headBytes) else {
-            return (nil, removed)
-        }
+        guard generation.rawValue == generations.current(of: key.partition), limits.entries > 0,
+            expected <= Int64(limits.entryBytes - headBytes)
+        else { return (nil, removed) }
         guard makeRoom(headBytes + Int(expected), &removed) else { return (nil, removed) }
         lastNumber += 1
         writers[lastNumber] = Unpublished(key: key, reserved: headBytes + Int(expected), headBytes: headBytes)
@@ -213,7 +213,21 @@ struct MemoryCacheTable: Sendable {
         return removed
     }
 
-    mutating func beginGeneration() { generation += 1 }
+    /// Removes the entries of an account, and begins a new generation of its partition.
+    mutating func forget(_ identity: CredentialIdentity) -> Removed {
+        let account = CacheGenerations.Account(identity)
+        generations.forget(account)
+        return removeAll { key in
+            guard case .account(let other) = key.partition else { return false }
+            return CacheGenerations.Account(other) == account
+        }
+    }
+
+    /// Removes all entries, and begins a new generation of every partition.
+    mutating func removeAll() -> Removed {
+        generations.empty()
+        return removeAll { _ in true }
+    }
 
     /// Removes the entries of the least recently used key. Returns false if there are no entries.
     private mutating func evict(_ removed: inout Removed) -> Bool {

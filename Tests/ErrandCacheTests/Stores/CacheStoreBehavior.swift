@@ -263,6 +263,11 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             for key in keys + [key("/a")] { _ = try await add(to: store, key, head(), ["hello"]) }
             let before = try await store.lookUp(keys[0]).generation
             let open = try #require(try await writer(in: store, keys[0]))
+            var (others, generations): ([any CacheWriter], [CacheKey: CacheGeneration]) = ([], [:])
+            for key in [keys[1], key("/a")] {
+                others.append(try #require(try await writer(in: store, key)))
+                generations[key] = try await store.lookUp(key).generation
+            }
             // The parts besides the name of the account don't matter.
             try await store.forget(CredentialIdentity(scheme: "s", account: "one", "token 3"))
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
@@ -274,6 +279,12 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
                 Issue.record("a writer of an earlier generation")
             }
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
+            // Other accounts, and responses without an account, lose nothing that is not finished.
+            for (writer, key) in zip(others, [keys[1], key("/a")]) {
+                #expect(try await writer.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
+                let late = try await store.writer(for: key, head: head(), expectedBytes: nil, since: generations[key] ?? .init(-1))
+                #expect(try await late?.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
+            }
             // The account may sign in again.
             _ = try await add(to: store, keys[0], head(), ["hello"])
             #expect(try await store.lookUp(keys[0]).entries.count == 1)
@@ -281,9 +292,20 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
         CacheStoreBehavior("an emptied store has no entries, and its writers give up") { make in
             let store = try await make(Limits())
             _ = try await add(to: store, key("/a"), head(), ["hello"])
-            let open = try #require(try await writer(in: store, key("/b")))
+            let account = CredentialIdentity(scheme: "s", account: "one")
+            let keys = [key("/b"), CacheKey(url: url("/b"), partition: .account(account))]
+            // The account has a generation of its own.
+            try await store.forget(account)
+            var (open, generations): ([any CacheWriter], [CacheGeneration]) = ([], [])
+            for key in keys {
+                open.append(try #require(try await writer(in: store, key)))
+                generations.append(try await store.lookUp(key).generation)
+            }
             try await store.removeAll()
-            #expect((try? await open.publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
+            for (index, key) in keys.enumerated() {
+                #expect((try? await open[index].publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
+                #expect(try await store.writer(for: key, head: head(), expectedBytes: nil, since: generations[index]) == nil)
+            }
             #expect(try await store.usage.entries == 0)
             #expect(try await store.usage.bytes == 0)
         },
