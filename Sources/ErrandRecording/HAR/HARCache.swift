@@ -1,4 +1,4 @@
-public import ErrandCore
+internal import ErrandCore
 
 /// The use of a cache of the app for a request.
 public struct HARCache: Codable, Sendable, Hashable {
