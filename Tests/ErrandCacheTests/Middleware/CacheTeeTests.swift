@@ -281,6 +281,7 @@ import Testing
         clock.advance(by: .seconds(1))
         #expect(try await call.value.0 == "hello")
         #expect(cache.events.decisions.contains { $0.contains("did not answer") })
+        store.go(.lookUp)
         #expect(try await cache.get(request()).0 == "hello")
         #expect(store.calls(.lookUp) == 1, "the store is not asked again")
     }
