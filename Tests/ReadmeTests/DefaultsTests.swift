@@ -137,15 +137,6 @@ import Testing
         values["HedgePolicy.maxAttempts"] = number(HedgePolicy().maxAttempts)
         values["HedgePolicy.delay"] = "\(HedgePolicy().delay)"
         values["ConcurrencyLimit.adaptive()"] = "\(ConcurrencyLimit.adaptive())"
-        values["MemoryCacheStore.defaultLimitBytes"] = bytes(MemoryCacheStore.defaultLimitBytes)
-        values["MemoryCacheStore.defaultLimitEntries"] = number(MemoryCacheStore.defaultLimitEntries)
-        // The module is empty without its trait.
-        values["SQLiteCacheStore.defaultLimitBytes"] = try stated(
-            "256 MiB", in: "ErrandSQLite/SQLiteCacheStore.swift", by: "defaultLimitBytes: Int64 = 256 * 1024 * 1024")
-        values["SQLiteCacheStore.defaultLimitEntries"] = try stated(
-            "10,000", in: "ErrandSQLite/SQLiteCacheStore.swift", by: "defaultLimitEntries = 10_000")
-        values["CachePolicy.Heuristic.limit"] = CachePolicy.Heuristic.standard.limit.inWords
-        values["CacheWaitingBytes.defaultLimitBytes"] = bytes(CacheWaitingBytes.defaultLimitBytes)
         values["RateLimitMiddleware.maxServerWait"] = try stated(
             "1 h", in: "ErrandMiddleware/RateLimit/RateLimitMiddleware.swift", by: "maxServerWait: Duration = .seconds(3600)")
         values["CoalesceMiddleware.defaultViewLimitBytes"] = bytes(CoalesceMiddleware.defaultViewLimitBytes)
