@@ -118,7 +118,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         guard let mode = request.options.cache.resolved(.standard) else { return try await sendUncached(request, to: next) }
         guard let cached = runtime.cacheRequest(request, mode: mode) else { return try await next.send(request) }
         var lookup: CacheLookup?
-        if let key = cached.key, cached.isServable { lookup = try await runtime.lookUp(key, for: request) }
+        if let key = cached.key, cached.isStorable { lookup = try await runtime.lookUp(key, for: request) }
         while true {
             let entries = lookup?.entries ?? []
             switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {
