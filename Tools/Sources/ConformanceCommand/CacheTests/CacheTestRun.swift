@@ -30,7 +30,7 @@ struct CacheTestRun: Sendable {
 
     let base: String
     /// Puts a cache with an empty store around a transport.
-    let cached: @Sendable (HTTPStack) throws -> HTTPStack
+    let cached: @Sendable (HTTPStack) async throws -> HTTPStack
 
     /// Runs tests, and returns the outcome of each, and the tests in which a lost connection was turned into a response.
     func outcomes(of tests: [CacheTest]) async throws -> (outcomes: [String: Outcome], synthetic: [String]) {
@@ -58,7 +58,7 @@ struct CacheTestRun: Sendable {
         do {
             // A body with a wrong length leaves octets in a connection: no two tests share a connection.
             try await withTransport(NIOTransport()) { transport in
-                try await run(test, control, cached(HTTPStack(transport)).redirect(), isSynthetic)
+                try await run(test, control, try await cached(HTTPStack(transport)).redirect(), isSynthetic)
             }
             return (test.id, .passed, isSynthetic.load(ordering: .relaxed))
         } catch is CancellationError {

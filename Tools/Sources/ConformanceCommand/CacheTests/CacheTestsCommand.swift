@@ -54,14 +54,20 @@ struct CacheTestsCommand: AsyncParsableCommand {
     }
 
     /// Returns a closure that puts a cache with an empty store around a transport.
-    private func cache(in folder: URL) throws -> @Sendable (HTTPStack) throws -> HTTPStack {
+    private func cache(in folder: URL) throws -> @Sendable (HTTPStack) async throws -> HTTPStack {
         // A response of the server must reach the client, so only a lost connection is replaced by a stored response.
         let policy = CachePolicy(scope: mode == .shared ? .shared : .private, staleIfUnreachable: .seconds(86_400))
         switch store {
         case .memory: return { $0.cache(in: .memory, policy: policy) }
         case .disk:
             #if SQLite
-            return { $0.cache(in: SQLiteCacheStore(folder: folder.appendingPathComponent(UUID().uuidString).path), policy: policy) }
+            return { stack in
+                let store = SQLiteCacheStore(folder: folder.appendingPathComponent(UUID().uuidString).path)
+                // Creates the database, so that the times of the test begin afterwards.
+                _ = try await store.usage
+                _ = try await store.listing(limit: 0)
+                return stack.cache(in: store, policy: policy)
+            }
             #else
             throw ValidationError("--store disk: this program was built without the trait SQLite")
             #endif
