@@ -33,11 +33,12 @@ struct CacheFolderArguments: ParsableArguments {
 
     /// Runs `body` with the store, and ends the command with the right status.
     func run(_ body: (any CacheStore) async throws -> Void) async throws {
-        let store = try CacheFolder.store(at: folder) { Terminal.say("errand: warning: \($0)") }
+        try CacheFolder.checkBuild()
         // The store would create a missing folder.
         guard FileManager.default.fileExists(atPath: folder + "/responses.sqlite") else {
             throw ValidationError("there is no cache in '\(folder.shownSafely())'")
         }
+        let store = try CacheFolder.store(at: folder) { Terminal.say("errand: warning: \($0)") }
         do {
             try await body(store)
         } catch let error where error is ValidationError || error is ExitCode {

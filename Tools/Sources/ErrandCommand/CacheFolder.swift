@@ -46,14 +46,22 @@ struct CacheFolder {
         await cache.finish(within: .seconds(5))
     }
 
+    /// - Throws: `ValidationError` if this build has no store on the disk.
+    static func checkBuild() throws {
+        #if !SQLite
+        throw ValidationError("this build of errand has no cache. Build it with '--traits SQLite'")
+        #endif
+    }
+
     /// - Parameter notice: called with an event of the store, such as the removal of a damaged entry.
     /// - Throws: `ValidationError` for an empty path, and if this build has no store on the disk.
     static func store(at path: String, notice: @escaping @Sendable (String) -> Void) throws -> any CacheStore {
         guard !path.isEmpty else { throw ValidationError("the folder of the cache must be a path (is empty)") }
+        try checkBuild()
         #if SQLite
         return SQLiteCacheStore(folder: path, onEvent: { notice("\($0)") })
         #else
-        throw ValidationError("this build of errand has no cache. Build it with '--traits SQLite'")
+        return MemoryCacheStore()
         #endif
     }
 }
