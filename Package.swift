@@ -349,7 +349,7 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSession",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandTesting", "ErrandURLSession",
                 "ErrandURLSessionTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
@@ -360,7 +360,7 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSession",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandTesting", "ErrandURLSession",
                 "ErrandURLSessionTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),

@@ -72,6 +72,30 @@ public struct CacheMiddleware: HTTPMiddleware {
     /// The work in progress. Does not keep the owner of the work.
     var work: (revalidations: SingleFlight<CacheKey, Void>, writes: SingleFlight<Int, Void>) { (owner.revalidations, runtime.writes) }
 
+    /// Waits until all current writes to the store and all current requests in the background have ended. Call this function before a
+    /// program ends. Otherwise, a response could be missing from a store on the disk.
+    ///
+    /// If the task is cancelled, the wait continues.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait. Default: 10 s.
+    ///   - clock: measures the wait.
+    public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
+        let work = work
+        try? await runShielded {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    // A request in the background writes its response.
+                    try await work.revalidations.waitUntilIdle()
+                    try await work.writes.waitUntilIdle()
+                }
+                group.addTask { try await clock.sleep(for: limit.bounded) }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        }
+    }
+
     public var place: MiddlewarePlace { .cache }
     public var appliesToPreparedRequests: Bool { false }
     public var label: String { "cache(in: \(runtime.store.label), \(runtime.engine.policy))" }
@@ -94,7 +118,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         guard let mode = request.options.cache.resolved(.standard) else { return try await sendUncached(request, to: next) }
         guard let cached = runtime.cacheRequest(request, mode: mode) else { return try await next.send(request) }
         var lookup: CacheLookup?
-        if let key = cached.key, cached.isServable { lookup = try await runtime.lookUp(key, for: request) }
+        if let key = cached.key, cached.isStorable { lookup = try await runtime.lookUp(key, for: request) }
         while true {
             let entries = lookup?.entries ?? []
             switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {

@@ -55,6 +55,36 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(5))
     }
 
+    /// A program that ends would cancel the request in the background, and a write that has begun.
+    @Test(arguments: StoreKind.allCases) func theEndOfAProgramCanWaitForTheWork(_ kind: StoreKind) async throws {
+        let gate = TestSource([], end: nil), clock = ManualClock()
+        let origin = TestOrigin { request, number in
+            if number == 1 { return reply(to: request, Self.fields, source: TestSource(["one"])) }
+            while try await gate.next() != nil {}
+            return reply(to: request, Self.fields, source: TestSource(["two"]))
+        }
+        let time = TestTime()
+        func middleware(_ store: some CacheStore) -> CacheMiddleware { CacheMiddleware(in: store, policy: .standard, now: { time.now }) }
+        let cache = middleware(kind.store)
+        let stack = origin.wrapped(by: cache)
+        await cache.finish()
+        _ = try await stack.send(request()).body.collect()
+        await cache.finish()
+        time.advance(100)
+        #expect(try await stack.send(request()).metadata.cacheStatus?.isStale == true)
+        async let limited: Void = cache.finish(within: .seconds(5), clock: clock)
+        try await until { clock.sleeperCount > 0 }
+        clock.advance(by: .seconds(5))
+        await limited
+        #expect(cache.work.revalidations.count == 1)
+        async let ended: Void = cache.finish(clock: clock)
+        gate.end()
+        await ended
+        #expect(cache.work.revalidations.count == 0 && cache.work.writes.count == 0)
+        let response = try await stack.send(request())
+        #expect(try await response.body.collect() == Data("two".utf8) && response.metadata.cacheStatus?.isStale == false)
+    }
+
     @Test func aReaderThatIsCancelledDoesNotCancelTheRevalidation() async throws {
         let source = TestSource([], end: nil)
         let cache = CachedOrigin { request, number in

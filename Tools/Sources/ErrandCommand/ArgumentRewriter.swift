@@ -145,8 +145,8 @@ enum OptionTable {
         "show-error", "silent", "verbose", "version",
     ]
     static let longOptionsWithValues: Set<String> = [
-        "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cert", "client-auth", "client-id", "client-secret", "color",
-        "connect-timeout", "continue-at", "cookie", "cookie-jar", "count", "data", "data-ascii", "data-binary", "data-raw",
+        "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cache", "cert", "client-auth", "client-id", "client-secret",
+        "color", "connect-timeout", "continue-at", "cookie", "cookie-jar", "count", "data", "data-ascii", "data-binary", "data-raw",
         "data-urlencode", "device-url", "dump-header", "form", "har", "header", "hsts", "issuer", "json", "json-field", "key",
         "last-event-id", "max-header-bytes", "max-header-count", "max-reconnects", "max-redirs", "max-time", "netrc-file", "noproxy",
         "oauth2-bearer", "output", "port", "proxy", "proxy-user", "query", "range", "redirect-port", "referer", "request", "resolve",

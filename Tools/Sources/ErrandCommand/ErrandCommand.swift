@@ -39,7 +39,7 @@ struct ErrandCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             SendCommand.self, GetCommand.self, PostCommand.self, PutCommand.self, PatchCommand.self, DeleteCommand.self, HeadCommand.self,
-            EventsCommand.self, AuthCommand.self, ServeCommand.self, TourCommand.self,
+            EventsCommand.self, AuthCommand.self, CacheCommand.self, ServeCommand.self, TourCommand.self,
         ],
         defaultSubcommand: SendCommand.self)
 
@@ -101,7 +101,7 @@ struct ErrandCommand: AsyncParsableCommand {
         let usage = (subcommand.usage ?? "").replacing("\n", with: "\n       ")
         let names = [configuration.commandName ?? "", subcommand.commandName ?? ""]
         // The usage of a nested subcommand begins with its whole name.
-        let path = usage.prefix { $0 != "[" }.trimmingCharacters(in: .whitespaces)
+        let path = usage.prefix { $0 != "[" && $0 != "<" }.trimmingCharacters(in: .whitespaces)
         let name = path.split(separator: " ").count == 3 ? path : names[0] == names[1] ? names[0] : names.joined(separator: " ")
         return "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."
     }

@@ -40,6 +40,7 @@ final class Narration: EventSink, Sendable {
             switch event.kind {
             case .hstsDecision: Terminal.say("* HSTS: \(decision)")
             case .cookieDecision: Terminal.say("* cookies: \(decision)")
+            case .cacheDecision: Terminal.say("* cache: \(decision)")
             default: break
             }
         }

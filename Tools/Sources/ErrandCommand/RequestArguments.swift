@@ -182,6 +182,13 @@ struct ConnectionOptions: ParsableArguments {
     var hsts: String?
     @Option(
         help: ArgumentHelp(
+            """
+            Keeps responses in this folder, and uses stored responses instead of requests, by the rules of HTTP. Responses to requests with \
+            credentials are not kept. 'errand cache' shows the folder, and -v what the cache did.
+            """, valueName: "folder"))
+    var cache: String?
+    @Option(
+        help: ArgumentHelp(
             "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))
     var retry = 0
     @Option(

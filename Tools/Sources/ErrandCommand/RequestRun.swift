@@ -53,6 +53,7 @@ struct RequestRun {
         let transport = try arguments.transport()
         if let warning = arguments.insecureWarning, shown.showsMessages { Terminal.say("errand: \(warning)") }
         let wait = NetworkWait(arguments)
+        let cache = try CacheFolder(arguments)
         let narration = Narration(isShown: shown.verbose, waitNotice: wait?.notice) { number in
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
@@ -62,7 +63,8 @@ struct RequestRun {
                 await list?.load()
                 let cookies = CookieFiles(arguments)
                 cookies?.load()
-                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, list?.hosts, cookies?.jar)
+                await cache?.load()
+                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, cache, list?.hosts, cookies?.jar)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -75,6 +77,7 @@ struct RequestRun {
                 await Task {
                     await list?.save()
                     await cookies?.save()
+                    await cache?.finish()
                 }.value
                 return try result.get()
             }
@@ -117,8 +120,8 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSList?,
-        _ jar: CookieJar?
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ cache: CacheFolder?,
+        _ hosts: HSTSList?, _ jar: CookieJar?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -135,6 +138,7 @@ struct RequestRun {
             stack = wait.layer(on: stack)
             tokenStack = wait.layer(on: bottom).transformRequest { $0.options.eventSink = wait.notice }
         }
+        if let cache { stack = cache.layer(on: stack) }
         if arguments.content.compressed { stack = stack.decompress() }
         if let jar { stack = stack.wrapped(by: GivenCookies()).cookies(jar) }
         let tokens: TokenSource?
