@@ -27,7 +27,8 @@ struct ErrandCommand: AsyncParsableCommand {
               0     The status of the response is below 400.
               4     The status of the response is 4xx.
               5     The status of the response is 5xx.
-              6     There is no response, or only a part of it.
+              6     There is no response, or only a part of it, or the whole
+                    body in place of the part that -r asks for.
               23    The output can't be written.
               64    The arguments are invalid.
               129   The terminal was closed.

@@ -137,7 +137,7 @@ struct ContentOptions: ParsableArguments {
         guard cookieJar?.isEmpty != true else { throw ValidationError("--cookie-jar must be a file, or '-' (is empty)") }
         guard continueAt == nil else {
             throw ValidationError(
-                "--continue-at is not supported yet. To add the rest to a file of SIZE bytes, write errand -f -r SIZE- URL >> FILE")
+                "--continue-at is not supported yet: the command does not resume a download. Download the whole file again with -o FILE")
         }
         guard HTTPField.isValidValue(cookieText) else { throw ValidationError("--cookie must be one line of text, or a file") }
         if let range,

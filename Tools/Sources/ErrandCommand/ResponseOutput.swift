@@ -4,7 +4,19 @@ import Synchronization
 
 /// The body is not text, and a terminal would show it wrongly.
 struct BinaryBody: Error, CustomStringConvertible {
-    let description = "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal anyway"
+    /// Whether the body has a content coding that was not decoded.
+    var isCoded = false
+    var description: String {
+        isCoded
+            ? "the body is compressed and is not written to a terminal. Add --compressed, or write the body to a file with -o FILE"
+            : "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal anyway"
+    }
+}
+
+/// The server has sent the whole body in place of the part that the request asks for, and the output may already have the other parts.
+struct IgnoredRange: Error, CustomStringConvertible {
+    let description =
+        "the server has ignored the range (-r) and sends the whole body, so nothing is written. Write the whole body to a file with -o FILE"
 }
 
 /// Writes a response to a terminal (JSON indented and in color), to a pipe (the unchanged bytes), or to a file, which appears when the body
@@ -46,6 +58,10 @@ struct ResponseOutput {
             if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
             return
         }
+        if isRangeIgnored {
+            guard file != nil && !Self.isStandardOutput(file) || Terminal.outputIsTerminal else { throw IgnoredRange() }
+            if shown.showsMessages { Terminal.say("errand: warning: the server has ignored the range (-r) and sends the whole body") }
+        }
         let trailers = try await writeBody()
         if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
         let isFile = file != nil && !Self.isStandardOutput(file)
@@ -54,6 +70,13 @@ struct ResponseOutput {
         {
             Terminal.say(StatusLine.text(for: response))
         }
+    }
+
+    /// Whether the response has the whole body, although the request asks for a part. With `If-Range`, the whole body is valid.
+    private var isRangeIgnored: Bool {
+        let fields = response.request.headers
+        return response.status == .ok && response.request.method == .get && fields[.ifRange] == nil
+            && fields[.range].map { $0 != "bytes=0-" } == true
     }
 
     /// Writes the trailers after the body, to each place to which the head was written, as curl does. No empty line ends them.
