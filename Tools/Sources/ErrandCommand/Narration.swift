@@ -9,6 +9,7 @@ final class Narration: EventSink, Sendable {
         /// The request that waits for its connection.
         var pending: (@Sendable (_ version: HTTPVersion) -> String)?
         var openedConnections = 0
+        var steps = ExchangeSteps()
     }
 
     /// The last exchange.
@@ -31,11 +32,21 @@ final class Narration: EventSink, Sendable {
     /// The number of connections that were opened for the request, its redirects and its retries.
     var openedConnections: Int { state.withLock { $0.openedConnections } }
 
+    /// The steps of the last exchange.
+    ///
+    /// - Parameter start: the start of the call.
+    func steps(since start: ContinuousClock.Instant) -> ExchangeSteps {
+        var steps = state.withLock { $0.steps }
+        steps.start = start
+        return steps
+    }
+
     /// Keeps the text of a request until there is a connection for it, whose version of HTTP the text names.
     func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
+        state.withLock { $0.steps.record(event) }
         if isShown, let decision = event.decision {
             switch event.kind {
             case .hstsDecision: Terminal.say("* HSTS: \(decision)")
@@ -182,12 +193,14 @@ final class LastExchange: Sendable {
     /// The values of a call that failed.
     ///
     /// - Parameter request: the first request of the call.
-    func values(of request: Request, bytes: Int, elapsed: Duration, file: String?, openedConnections: Int, proxy: ProxyPolicy) -> WriteOut {
+    func values(
+        of request: Request, bytes: Int, elapsed: Duration, file: String?, openedConnections: Int, proxy: ProxyPolicy, steps: ExchangeSteps
+    ) -> WriteOut {
         let state = state.withLock { $0 }
         let last = state.request ?? request
         return WriteOut(
             request: last, head: state.head, httpVersion: state.httpVersion, redirects: max(0, state.hops - 1),
             retries: max(0, state.attempts - 1), bytes: bytes, elapsed: elapsed, file: file, openedConnections: openedConnections,
-            usesProxy: last.origin.flatMap { try? proxy.proxy(for: $0) } != nil)
+            usesProxy: last.origin.flatMap { try? proxy.proxy(for: $0) } != nil, steps: steps)
     }
 }

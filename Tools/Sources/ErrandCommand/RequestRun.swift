@@ -193,7 +193,7 @@ struct RequestRun {
                 try? write(
                     narration.last.values(
                         of: request, bytes: written.value, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
-                        openedConnections: narration.openedConnections, proxy: proxy))
+                        openedConnections: narration.openedConnections, proxy: proxy, steps: narration.steps(since: start)))
             }
             throw error
         }
@@ -202,7 +202,7 @@ struct RequestRun {
                 request: response.request, head: response.head, httpVersion: response.metadata.httpVersion,
                 redirects: response.metadata.redirects.count, retries: response.metadata.attempts.count, bytes: written.value,
                 elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
-                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil))
+                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil, steps: narration.steps(since: start)))
         switch response.status.code {
         case _ where shown.noFail: return 0
         case 400...499: return 4
