@@ -16,17 +16,21 @@ final class Narration: EventSink, Sendable {
     let last = LastExchange()
     private let state = Mutex(State())
     private let isShown: Bool
+    private let saysRetries: Bool
     private let waitNotice: NetworkWait.Notice?
     private let versionOfConnection: @Sendable (_ number: Int) -> HTTPVersion?
 
     /// - Parameters:
     ///   - isShown: whether connections, requests and responses are written.
+    ///   - saysRetries: whether each wait before a retry is written.
     ///   - waitNotice: reports the waits for a network; `nil` if requests do not wait.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
     init(
-        isShown: Bool, waitNotice: NetworkWait.Notice?, versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?
+        isShown: Bool, saysRetries: Bool, waitNotice: NetworkWait.Notice?,
+        versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?
     ) {
-        (self.isShown, self.waitNotice, self.versionOfConnection) = (isShown, waitNotice, versionOfConnection)
+        (self.isShown, self.saysRetries, self.waitNotice) = (isShown, saysRetries, waitNotice)
+        self.versionOfConnection = versionOfConnection
     }
 
     /// The number of connections that were opened for the request, its redirects and its retries.
@@ -47,6 +51,10 @@ final class Narration: EventSink, Sendable {
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
         state.withLock { $0.steps.record(event) }
+        if saysRetries, event.kind == .retryDecision, let decision = event.decision, decision.continues, let delay = decision.delay {
+            let seconds = (delay / .seconds(1) * 10).rounded() / 10
+            Terminal.say("errand: \(decision) after \(seconds.shortText) s")
+        }
         if isShown, let decision = event.decision {
             switch event.kind {
             case .hstsDecision: Terminal.say("* HSTS: \(decision)")

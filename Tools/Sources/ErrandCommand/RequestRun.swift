@@ -53,7 +53,8 @@ struct RequestRun {
         let transport = try arguments.transport()
         if let warning = arguments.insecureWarning, shown.showsMessages { Terminal.say("errand: \(warning)") }
         let wait = NetworkWait(arguments)
-        let narration = Narration(isShown: shown.verbose, waitNotice: wait?.notice) { number in
+        let saysRetries = arguments.connection.retry > 0 && shown.showsMessages && !shown.verbose
+        let narration = Narration(isShown: shown.verbose, saysRetries: saysRetries, waitNotice: wait?.notice) { number in
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
         let task = Task {
