@@ -189,6 +189,9 @@ struct RequestRun {
                 return response
             }
         } catch {
+            if written.value > 0, shown.showsMessages, let file, file != "-", !SpecialFile.exists(at: file) {
+                Terminal.say("errand: the body is incomplete, and nothing of it was kept in '\(file.shownSafely())'")
+            }
             // After Ctrl-C, curl writes no such text either. A pipe without a reader takes no text.
             if !(error is CancellationError), !(error is BrokenPipe) {
                 try? write(

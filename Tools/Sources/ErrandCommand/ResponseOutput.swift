@@ -65,6 +65,11 @@ struct ResponseOutput {
         let trailers = try await writeBody()
         if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
         let isFile = file != nil && !Self.isStandardOutput(file)
+        // In a script, an error page would take the place of a file without a word.
+        if !Terminal.errorIsTerminal, shown.showsMessages, isFile, isError, !shown.noFail {
+            let text = "errand: \(response.request): \(StatusLine.text(for: response))"
+            return Terminal.say("\(text). '\((file ?? "").shownSafely())' has the body of this response; with -f, no file is written")
+        }
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
             StatusLine.isRedirect(response) || (isFile ? isError : written.value == 0)
         {
