@@ -114,6 +114,12 @@ struct ResponseOutput {
         if let file, !Self.isStandardOutput(file) { return try await writeToFile(file) }
         let isJSON = response.headers[values: .contentType].first.flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
+        if refusesBinary, response.body.expectedLength != 0, let coding = response.headers[values: .contentEncoding].first,
+            !coding.isExactlyIgnoringCase("identity")
+        {
+            try await writeBinary(isCoded: true)
+            return nil
+        }
         if refusesBinary, Self.isBinary(response.headers[values: .contentType].first), response.body.expectedLength != 0 {
             try await writeBinary()
             return nil
@@ -144,8 +150,8 @@ struct ResponseOutput {
     }
 
     /// - Throws: ``BinaryBody``, unless there is no body.
-    private func writeBinary() async throws {
-        for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody() }
+    private func writeBinary(isCoded: Bool = false) async throws {
+        for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody(isCoded: isCoded) }
     }
 
     /// Whether a media type means data other than text. If the type does not decide, a byte of zero in the body does.
