@@ -259,7 +259,9 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A PEM file with the key of the client's certificate.", valueName: "file")) var key: String?
     @Flag(
         name: [.customShort("k"), .long],
-        help: "Does not check the certificate of the URL's host. Nothing then proves who the server is, and a warning says so.")
+        help: """
+            Does not check the certificate of the URL's host. Nothing then proves who the server is. For another machine, a warning says so.
+            """)
     var insecure = false
     @Option(
         name: .customLong("max-header-bytes"),
