@@ -54,7 +54,8 @@ struct RequestRun {
         if let warning = arguments.insecureWarning, shown.showsMessages { Terminal.say("errand: \(warning)") }
         let wait = NetworkWait(arguments)
         let cache = try CacheFolder(arguments)
-        let narration = Narration(isShown: shown.verbose, waitNotice: wait?.notice) { number in
+        let saysRetries = arguments.connection.retry > 0 && shown.showsMessages && !shown.verbose
+        let narration = Narration(isShown: shown.verbose, saysRetries: saysRetries, waitNotice: wait?.notice) { number in
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
         let task = Task {
@@ -93,6 +94,10 @@ struct RequestRun {
         } catch {
             if shown.showsMessages { Terminal.say("errand: \(FailureAdvice(arguments).line(for: error))") }
             code = error is FileWriteError || error is WriteError || error is BinaryBody ? 23 : 6
+        }
+        // At the end, because a program at the other end of a pipe may need some time to write.
+        if code < 128, shown.showsMessages, method == nil, !shown.head, let warning = UnreadInput.warning {
+            Terminal.say("errand: \(warning)")
         }
         throw ExitCode(code)
     }
@@ -191,12 +196,15 @@ struct RequestRun {
                 return response
             }
         } catch {
+            if written.value > 0, shown.showsMessages, let file, file != "-", !SpecialFile.exists(at: file) {
+                Terminal.say("errand: the body is incomplete, and nothing of it was kept in '\(file.shownSafely())'")
+            }
             // After Ctrl-C, curl writes no such text either. A pipe without a reader takes no text.
             if !(error is CancellationError), !(error is BrokenPipe) {
                 try? write(
                     narration.last.values(
                         of: request, bytes: written.value, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
-                        openedConnections: narration.openedConnections, proxy: proxy))
+                        openedConnections: narration.openedConnections, proxy: proxy, steps: narration.steps(since: start)))
             }
             throw error
         }
@@ -205,7 +213,7 @@ struct RequestRun {
                 request: response.request, head: response.head, httpVersion: response.metadata.httpVersion,
                 redirects: response.metadata.redirects.count, retries: response.metadata.attempts.count, bytes: written.value,
                 elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
-                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil))
+                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil, steps: narration.steps(since: start)))
         switch response.status.code {
         case _ where shown.noFail: return 0
         case 400...499: return 4
