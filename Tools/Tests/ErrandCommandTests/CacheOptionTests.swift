@@ -44,11 +44,10 @@ import Testing
     @Test func aStaleResponseIsConfirmed() async throws {
         try await withCache(Self.reply("Cache-Control: max-age=0", "ETag: \"1\"")) { folder, server in
             for _ in 0..<2 {
-                let run = try await CommandProcess.run("--cache", folder, server.url)
-                #expect(run.status == 0, "\(run.errors)")
+                let outcome = try await CommandProcess.run("--cache", folder, server.url)
+                #expect(outcome.status == 0, "\(outcome.errors)")
             }
-            let head = server.lastHead
-            #expect(head.contains { $0.lowercased() == "if-none-match: \"1\"" }, "\(head)")
+            #expect(server.lastHead.contains { $0.lowercased() == "if-none-match: \"1\"" }, "\(server.lastHead)")
         }
     }
 
