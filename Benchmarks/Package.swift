@@ -39,6 +39,13 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
+        // The jar and the public suffixes. `Benchmarks/cookies` compares them with Python's http.cookiejar and libpsl.
+        .executableTarget(
+            name: "CookieBenchmarks",
+            dependencies: [
+                "CAllocations", "SeamCases", .product(name: "ErrandAuth", package: "Errand"),
+                .product(name: "ErrandCore", package: "Errand"),
+            ]),
         // The C library and zlib by themselves, which the formats are compared with.
         .target(name: "CPeers", linkerSettings: [.linkedLibrary("z")]),
         .executableTarget(

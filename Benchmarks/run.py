@@ -21,6 +21,7 @@ import machine  # noqa: E402
 import peers  # noqa: E402
 import process  # noqa: E402
 import report  # noqa: E402
+import results_file  # noqa: E402
 import servers  # noqa: E402
 
 # The cases of 4 GiB have fewer rounds.
@@ -149,29 +150,10 @@ def measured(arguments):
     }
 
 
-def rendered(path):
-    """The text of RESULTS.md: from a file of results, and from the results of FormatBenchmarks in Results/formats.md."""
-    results = report.read(path)
-    with contextlib.suppress(ValueError):
-        results["file"] = str(path.resolve().relative_to(BENCHMARKS))
-    text = report.rendered(results)
-    formats = BENCHMARKS / "Results" / "formats.md"
-    if formats.exists():
-        text += "\n" + formats.read_text()
-    return text
-
-
-def render(path):
-    """Writes RESULTS.md."""
-    text = rendered(path)
-    (BENCHMARKS / "RESULTS.md").write_text(text)
-    return text
-
-
 def main():
     arguments = parse_arguments()
     if arguments.render:
-        print(render(Path(arguments.render)), end="")
+        print(results_file.update(Path(arguments.render)), end="")
         return
     results = measured(arguments)
     if arguments.results:
@@ -179,7 +161,7 @@ def main():
     if arguments.is_whole and not arguments.results:
         path = BENCHMARKS / "Results" / f"{results['made'][:10]}.json"
         report.write(results, path)
-        print(render(path), end="")
+        print(results_file.update(path), end="")
     else:
         print(report.rendered(results), end="")
 

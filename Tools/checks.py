@@ -13,18 +13,24 @@ fails.
 The rows `h2-rules-…` need the certificate of the stand, and no server of the stand. Tools/h2rules.py is a server that breaks one rule of HTTP/2 in
 each run. `errand get --http2 --cacert FILE URL` must end within 3 s, and send the right code to the server.
 
+The rows `redirect-to-http…` need the certificate and the nginx of the stand. The server that redirects from https to http is in this file.
+
 The rows of ALONE run the command in a network namespace without a network. If this machine has no namespaces, these rows are left out.
 
 The rows of BODIES need no server of the stand. Tools/bodies.py is an application that Hypercorn serves. Hypercorn is in the environment that
 `scripts/setup --checks` makes. If the command was built without a coding, the rows of this coding are "not built in". The traits Brotli and
 Zstandard build the codings in.
 """
+import contextlib
+import http.server
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import bodies
@@ -124,6 +130,9 @@ def rows(scratch):
     yield "empty-reply", n, [at(n, "/empty")], "status 6 .*connection lost"
     yield "redirect-loop", n, ["-L", at(n, "/loop")], "status 6 .*part of a loop"
     yield "redirect-to-https", n, ["-L"] + code + [at(n, "/redir")], r"\b2 200"
+    downgrade = "HTTPS_TO_HTTP"
+    yield "redirect-to-http", downgrade, ["-L"] + code + [at(downgrade)], "status 6 .*from https to http. Follow it with --allow-downgrade"
+    yield "redirect-to-http-allowed", downgrade, ["-L", "--allow-downgrade"] + code + [at(downgrade)], r"^status 0 .*1\.1 200"
     hosts = os.path.join(scratch, "hosts")
     with open(os.open(hosts, os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
         f.write('localhost "unlimited"\n')
@@ -336,6 +345,31 @@ def run(errand, arguments, variables={}, launcher=()):
     return f"status {ended.returncode} {text}"
 
 
+@contextlib.contextmanager
+def redirecting_to(url):
+    """Serves redirects to `url` over TLS, with the certificate of the stand. The value of the context is the URL of the server."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.send_response(302)
+            self.send_header("Location", url)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    folder = os.path.dirname(os.environ["CA"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{folder}/good.pem", f"{folder}/good.key")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"https://localhost:{server.server_port}/"
+        server.shutdown()
+
+
 def broken_rules(errand):
     """(name, verdict, line of the table of rules) for each rule that a server breaks."""
     ca = os.environ["CA"]
@@ -411,7 +445,9 @@ def main(scratch):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder, bodies.Server() as server:
+    with tempfile.TemporaryDirectory() as folder, bodies.Server() as server, contextlib.ExitStack() as context:
         os.environ["BODIES"] = server.url
+        if os.environ.get("CA") and os.environ.get("NGINX"):
+            os.environ["HTTPS_TO_HTTP"] = context.enter_context(redirecting_to(os.environ["NGINX"] + "/a.txt"))
         status = main(folder)
     sys.exit(status)

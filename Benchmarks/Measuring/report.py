@@ -100,6 +100,11 @@ def time_text(nanoseconds):
     return f"{nanoseconds / 1e9:.2f} s"
 
 
+def short_time(nanoseconds):
+    """A time with a unit from nanoseconds."""
+    return f"{nanoseconds:.0f} ns" if nanoseconds is not None and nanoseconds < 1000 else time_text(nanoseconds)
+
+
 def rate_text(wall_ns):
     return "—" if wall_ns is None else f"{1e9 / wall_ns:,.0f}"
 

@@ -88,12 +88,12 @@ private func http1Response(_ input: inout Input) {
     expect(results[0].bodies.reduce(0) { $0 + $1.count } <= bytes.count, "more bytes of bodies than there are")
 }
 
-/// What a splitter hands on, and which frames it finds.
+/// The bytes that a splitter passes on, and the frames that it finds.
 private struct Frames: Equatable {
     var headers: [FrameHeader] = []
     var excess: FrameAllowance.Excess?
     var verdict = SlowFieldScan.Verdict.quick
-    /// The places where what is handed on ends.
+    /// The positions where the passed bytes end.
     var ends: [Int] = []
     var passedBytes = 0
 

@@ -63,7 +63,7 @@ private struct Model: Decodable {
     var number: Float?
 }
 
-/// What Foundation's decoder makes of bytes that `JSONCoding` lets through to it.
+/// The result of Foundation's decoder for bytes that `JSONCoding` accepts.
 private func jsonDecode(_ input: inout Input) {
     let settings = input.byte()
     let dates: [JSONCoding.Dates] = [.iso8601, .secondsSince1970, .millisecondsSince1970, .secondsSince2001]

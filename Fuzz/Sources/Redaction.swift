@@ -67,7 +67,7 @@ private func redactJSON(_ input: inout Input) {
     var rest = path[...]
     let planted = planted(value, &rest)
     let whole = planted.bytes(isIndented: settings & 1 == 1)
-    // Deeper than the limit of a value, it is replaced all the same.
+    // Even below the depth limit of a value, the secret is replaced.
     let type = settings & 2 == 0 ? "application/json" : nil
     let redacted = redaction(whole, type)
     expect(!secretBeginning.isIn(redacted), "a secret in JSON is not replaced: \(whole.text)")
@@ -101,7 +101,7 @@ private func redactMultipart(_ input: inout Input) {
     var parts: [(name: String, content: [UInt8])] = []
     while !input.isEmpty, parts.count < 8 { parts.append((input.shortText(), input.shortBytes())) }
     let writer = MultipartWriter(boundary: boundary)
-    // What the writer refuses, or what is not one line of a delimiter to lenient readers.
+    // Values that the writer refuses, or that lenient readers do not read as one line of a delimiter.
     guard !parts.contains(where: { $0.content.contains(bytes: Array("--b".utf8)) }) else { return }
     parts.insert(("password", Array(secret.utf8)), at: place % (parts.count + 1))
     var body: [UInt8] = []
@@ -224,7 +224,7 @@ private func eventsHoldSecret(_ body: [UInt8]) -> Bool {
     return false
 }
 
-/// A secret that is registered is found, however it is escaped, and whatever surrounds it.
+/// A registered secret is found in every escaped form, and in every surrounding text.
 private func scrub(_ input: inout Input) {
     let settings = input.byte()
     let before = input.shortText()

@@ -34,7 +34,7 @@ private func percentEncoding(_ input: inout Input) {
     }
 }
 
-/// What is sent: it must not end a line or the target, and not name another host.
+/// The sent target must not contain the end of a line or of the target, and must not name another host.
 private func check(_ url: HTTPURL, of text: String) {
     expect(url.scheme == "http" || url.scheme == "https", "a scheme of \(url.scheme)")
     expect(!url.host.isEmpty && (1...65_535).contains(url.effectivePort), "no host, or no port")

@@ -30,7 +30,7 @@ public struct TransportService: Service {
     /// Waits for the graceful shutdown, lets the exchanges in progress end, and then shuts the transport down. If the task is
     /// cancelled, shuts the transport down immediately.
     public func run() async throws {
-        // Cancellation ends the wait with an error. In that case, the transport must be shut down too.
+        // Cancellation ends the wait with an error. If the wait is cancelled, the transport must be shut down too.
         try? await gracefulShutdown()
         try await transport.shutdown(drainingFor: drainingTime)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ErrandCore
 
-/// Text from the network is read and shown in time in proportion to its length.
+/// The time to read and to show text from the network is proportional to the length of the text.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct LinearWorkTests {
     struct Reader: Sendable, CustomTestStringConvertible {

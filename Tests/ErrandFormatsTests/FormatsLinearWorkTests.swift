@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandFormats
 
-/// Whatever a server sends, reading it takes time in proportion to its bytes.
+/// For every text of a server, the time to read is proportional to the number of bytes.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct FormatsLinearWorkTests {
     struct Parser: Sendable, CustomTestStringConvertible {
@@ -40,7 +40,7 @@ struct FormatsLinearWorkTests {
     private static let readMultipart: @Sendable (String) -> Void = { text in
         guard let boundary = MultipartBoundary("b") else { return }
         var reader = MultipartReader(boundary: boundary, headLimitBytes: .max, maxParts: .max)
-        // In small chunks: what is kept must not be searched again for each.
+        // The text comes in small chunks. The kept bytes must not be searched again for each chunk.
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             reader.append(rest.prefix(7))
@@ -182,7 +182,7 @@ struct FormatsLinearWorkTests {
         Parser("marks, sections", text: repeated("<![CDATA[]]>\u{301}a")) { text in
             Array(text.utf8).withUnsafeBytes { _ = MarkRun.isTooLong(in: $0, .xml) }
         },
-        // Each is refused, or compared in no time.
+        // Each text is refused, or compared quickly.
         Parser("JSON, marks in values", text: { "[\"a" + String(repeating: "\u{301}\u{316}", count: $0) + "\",\"b\"]" }) { text in
             if let json = try? JSONValue(parsing: text.utf8) { _ = json == ["x"] }
         },

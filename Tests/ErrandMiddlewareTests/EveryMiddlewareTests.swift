@@ -5,7 +5,7 @@ import Logging
 import TestSupport
 import Testing
 
-/// What holds for each middleware of the library, whatever it does.
+/// The rules for every middleware of the library.
 @Suite(.timeLimit(.minutes(5))) struct EveryMiddlewareTests {
     static let middleware: [MiddlewareUnderTest] = [
         MiddlewareUnderTest("server", changes: .addedFields, switchOff: { $0.options.server = .off }) {

@@ -49,7 +49,7 @@ import Testing
         for text in Self.texts(of: Self.configured[index]) { #expect(!text.contains(Self.secret), "\(text)") }
     }
 
-    /// While an exchange is in progress, too: some keep what they know of it.
+    /// The same holds while an exchange is in progress, because some middleware keep values of the exchange.
     @Test(arguments: EveryMiddlewareTests.middleware) func requestsOfAMiddlewareAreNotShown(_ subject: MiddlewareUnderTest) async throws {
         let isBelow = Watched(false)
         let continues = Watched(false)

@@ -145,14 +145,14 @@ import Testing
         for (stack, problem) in wrong { #expect(stack.orderProblems == [problem]) }
     }
 
-    /// A timeout inside `retry` limits each attempt, one outside limits the call: both are of use, also together.
+    /// A timeout inside `retry` limits each attempt, and a timeout outside limits the call. Both timeouts are useful, also together.
     @Test func aTimeoutIsAllowedOnBothSidesOfRetry() {
         let stack = StubTransport().timeout(.seconds(5)).retry().timeout(.seconds(30))
         #expect(stack.orderProblems == [] && stack.description.hasPrefix("timeout(30 s) > retry("))
         #expect(stack.description.hasSuffix(" > timeout(5 s) > StubTransport"))
     }
 
-    /// Where they look for no status, `validateStatus` inside makes a failure of one, which is a way to use it.
+    /// If these layers look for no status, an inner `validateStatus` is useful: it turns a status into a failure.
     @Test func validateStatusIsAllowedInsideLayersWithoutStatuses() {
         let stub = StubTransport()
         #expect(stub.validateStatus().fallback(to: stub).orderProblems == [])

@@ -10,7 +10,7 @@ import Testing
 import Logging
 #endif
 
-/// One way to set an option, and what its key has to say of that. Every key of Sources has a row: see ``OptionTableTests``.
+/// An option that is set in one way, and the expected properties of its key. Every key of Sources has a row: see ``OptionTableTests``.
 struct OptionRow: Sendable, CustomTestStringConvertible {
     enum Identity: Sendable {
         case ignored(because: String)
@@ -24,7 +24,7 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
     var crossesOrigins = true
     var requiredMiddleware: MiddlewarePlace?
     var requiredCapabilities: TransportCapabilities
-    /// Whether it changes what is sent, and coalescing looks at it by itself.
+    /// Whether the option changes the sent request, and `coalesce` compares the option itself.
     var isComparedByItself = false
     let set: @Sendable (inout RequestOptions) -> Void
 
@@ -39,7 +39,7 @@ struct OptionRow: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { key }
 
-    /// A request for a URL of which nobody asks anything but this.
+    /// A request with only this option.
     func request() throws -> Request {
         var request = try Request(.get, url: "https://a.example/x")
         set(&request.options)

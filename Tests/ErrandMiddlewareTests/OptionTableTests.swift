@@ -7,7 +7,7 @@ import Testing
 @testable import ErrandCore
 @testable import ErrandMiddleware
 
-/// Every option of every module, by ``OptionRow``: none is forgotten, and each says of itself what is true.
+/// Every option of every module has an ``OptionRow``, and the properties of each key are correct.
 @Suite(.timeLimit(.minutes(5))) struct OptionTableTests {
     private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Sources")
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func everyKeyInSourcesIsInTheTable() throws {
-        // The mark of the conformance suite stands for an option of somebody else's.
+        // The key `MarkKey` of the conformance suite represents an option of another library.
         let declared = try Self.declaredKeys().filter { $0 != "MarkKey" }
         #expect(declared.count > 30 && Set(declared).count == declared.count, "each key has a name of its own")
         #expect(Set(declared) == Set(OptionRow.all.map(\.key)), "an option of Sources needs a row in OptionTable.swift")
@@ -124,7 +124,7 @@ import Testing
         func shutdown() async throws {}
     }
 
-    /// What comes of a request in layers that stand inside `coalesce`: which exchanges, after which waits, and with which response.
+    /// Returns the exchanges of a request in the layers inside `coalesce`, with the waits and the response.
     private static func exchanges(of request: Request) async throws -> [String] {
         let passage = RecordingList<String>()
         var request = request

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What counts by origin counts these as one, however the head of a request writes them.
+/// Middleware with a state for each origin treats these origins as equal, however the head of a request writes them.
 @Suite(.timeLimit(.minutes(5))) struct OriginKeysTests {
     private static let authorities = ["a.example", "a.example:443", "A.example"]
     private let requests = Self.authorities.map { Request(head: HTTPRequest(method: .get, scheme: "https", authority: $0, path: "/x")) }

@@ -40,7 +40,7 @@ import Testing
         var random = SeededGenerator(seed: 50)
         var sent = 0
         while simulation.elapsed < .seconds(600) {
-            // Quiet times, and times with more than goes.
+            // Times with few requests, and times with more requests than the limit permits.
             let isBusy = Int.random(in: 0..<3, using: &random) > 0
             for _ in 0..<(isBusy ? Int.random(in: 1..<120, using: &random) : 1) {
                 sent += 1
@@ -65,7 +65,7 @@ import Testing
         let middleware = RateLimitMiddleware(.perSecond(50, burst: 10), clock: clock)
         let stack = HTTPStack(record).wrapped(by: middleware)
         let seconds = 60
-        // What is saved up goes to whoever comes first.
+        // The first requests get the saved grants.
         for _ in 0..<10 { simulation.begin { [origin] in _ = try await stack.send(try Request(.get, url: "\(origin)/first")) } }
         simulation.runUntilIdle()
         let callers = (0..<100).map { caller in
@@ -102,7 +102,7 @@ import Testing
         #expect(Set(record.counts.keys).count == 20, "nobody starves")
     }
 
-    /// Three callers at a time are more urgent than one that waits: it has its turn all the same.
+    /// Three callers at a time are more urgent than one waiting caller. This caller still has its turn.
     @Test func theLeastUrgentRequestIsSentUnderOverload() async throws {
         let simulation = Simulation()
         let record = RecordingArrivalSender(simulation.clock)

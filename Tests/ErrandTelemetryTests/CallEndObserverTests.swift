@@ -17,7 +17,7 @@ import Tracing
     private static let duration = "http.client.request.duration"
     private static let active = "http.client.active_requests"
 
-    /// What is sent back is buffered, or a stream.
+    /// The returned body is buffered, or is a stream.
     static let responses: [StubResponse] = [.status(.ok, text: "t0ps3cret"), .stream([Data("t0ps".utf8), Data("3cret".utf8)])]
 
     /// Takes three seconds.
@@ -357,7 +357,7 @@ import Tracing
         #expect(lines.all.last?.text.contains("https://a.example/x: 404 in ") == true)
     }
 
-    /// Within a chain, a redirect is as it should be.
+    /// Within a chain of redirects, a status 3xx is not an error.
     @Test func aFollowedRedirectIsNotReportedAsAnError() async throws {
         let (metrics, tracer, clock) = (RecordingMetrics(), RecordingTracer(), ManualClock())
         let stub = StubTransport(Stub(.get, "/x").responds(.redirect(to: "/y")), Stub(.get, "/y").responds(.status(.ok)))

@@ -3,7 +3,7 @@ import Errand
 import Foundation
 import _CryptoExtras
 
-// The samples of the article "Authentication", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Authentication", unchanged: `ReadmeTests` compares each sample with this file.
 
 func makeClient(password: String) throws -> APIClient {
     let stack = HTTPStack.default

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Compression", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Compression", unchanged: `ReadmeTests` compares each sample with this file.
 
 func readCompressedReport() async throws {
     let response = try await HTTPStack.default.send(Request(.get, url: "https://a.example/report"))

@@ -2,7 +2,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Cookies", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Cookies", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Bakery: Sendable {
     let jar: CookieJar

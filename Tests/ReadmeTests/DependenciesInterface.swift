@@ -1,5 +1,5 @@
-// What the article needs of a framework for dependencies, declared here alone: that framework is not among the packages of this
-// repository. The article's sample is type-checked against it, and has not run with the framework itself.
+// The declarations that the article needs from a framework for dependencies. The packages of this repository do not include the framework.
+// The article's sample is type-checked with these declarations, and has not run with the framework.
 
 nonisolated public protocol DependencyKey: Sendable {
     associatedtype Value: Sendable = Self

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "DynamicJSON", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "DynamicJSON", unchanged: `ReadmeTests` compares each sample with this file.
 
 func printUser(_ client: APIClient, id: Int) async throws {
     let json = try await client.json("/users/\(id, "id")")

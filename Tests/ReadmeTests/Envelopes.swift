@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Envelopes", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Envelopes", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct ShopEnvelope: ResponseEnvelope {
     var code: Int

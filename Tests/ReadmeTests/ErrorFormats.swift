@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Errors in standard formats", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Errors in standard formats", unchanged: `ReadmeTests` compares each sample with this file.
 
 func order(_ item: String, from client: APIClient, show: (String) -> Void) async throws {
     do {

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Errors for people", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Errors for people", unchanged: `ReadmeTests` compares each sample with this file.
 
 func message(for error: any Error) -> String? {
     if error.isCancellation { return nil }

@@ -1,6 +1,6 @@
 import Errand
 
-// The samples of the article "EventStreams", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "EventStreams", unchanged: `ReadmeTests` compares each sample with this file.
 
 func watchPrices(_ client: APIClient) async throws {
     for try await event in client.events("/prices", query: ["symbol": "AAPL"]) {

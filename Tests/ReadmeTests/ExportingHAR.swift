@@ -1,7 +1,7 @@
 import Errand
 import ErrandRecording
 
-// The samples of the article "ExportingHAR", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "ExportingHAR", unchanged: `ReadmeTests` compares each sample with this file.
 
 func exportSession(over network: HTTPStack, to path: String, _ work: (APIClient) async throws -> Void) async throws {
     try await network.exportHAR(to: path) { recorded in  // replaces the file

@@ -1,7 +1,7 @@
 import Errand
 import ErrandTesting
 
-// The samples of the article "From Alamofire and Moya", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "From Alamofire and Moya", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Account: Codable, Sendable, Equatable {
     var id: Int

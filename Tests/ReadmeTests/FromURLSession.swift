@@ -7,7 +7,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-// The samples of the article "From URLSession", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "From URLSession", unchanged: `ReadmeTests` compares each sample with this file.
 
 func note(at url: URL) async throws -> Note {
     let response = try await HTTPStack.default.validateStatus().send(Request(.get, url: url))

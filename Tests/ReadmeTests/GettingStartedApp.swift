@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Logging
 
-// The samples of the article "Getting started in an app", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Getting started in an app", unchanged: `ReadmeTests` compares each sample with this file.
 
 enum NoteEndpoints {
     static func page(_ number: Int) -> Endpoint<[Note]> { .get("/notes", query: ["page": number]) }

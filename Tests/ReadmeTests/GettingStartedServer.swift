@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Logging
 
-// The samples of the article "Getting started on a server", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Getting started on a server", unchanged: `ReadmeTests` compares each sample with this file.
 
 func makeTransport() throws -> NIOTransport {
     var configuration = NIOTransport.Configuration()

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "HTTP/2", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "HTTP/2", unchanged: `ReadmeTests` compares each sample with this file.
 
 func makeHTTP2Transport() throws -> NIOTransport {
     var configuration = NIOTransport.Configuration()

@@ -2,7 +2,7 @@ import Errand
 import Metrics
 import Synchronization
 
-// The samples of the article "MetricsPerEndpoint", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "MetricsPerEndpoint", unchanged: `ReadmeTests` compares each sample with this file.
 
 func measuredByEndpoint(_ network: HTTPStack, factory: any MetricsFactory) -> APIClient {
     APIClient(network.retry().metrics(factory: factory, attributes: .urlTemplate).server("https://api.example"))

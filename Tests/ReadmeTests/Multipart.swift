@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Forms with files", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Forms with files", unchanged: `ReadmeTests` compares each sample with this file.
 
 func uploadPhoto(at url: URL, named title: String, over client: APIClient) async throws {
     try await client.post("/photos", body: .multipart(["title": .text(title), "album": "Summer", "photo": .file(url)]))

@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Foundation
 
-// The samples of the article "A client of closures", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "A client of closures", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Note: Codable, Sendable, Equatable {
     var id: Int

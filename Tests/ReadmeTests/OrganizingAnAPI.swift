@@ -3,7 +3,7 @@ import ErrandTesting
 import Foundation
 import Testing
 
-// The samples of the article "Organizing an API", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Organizing an API", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Customer: Codable, Sendable, Equatable {
     var id: Int

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Formats of bodies", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Formats of bodies", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct DeviceProfile: Codable, Sendable, Equatable {
     var name: String

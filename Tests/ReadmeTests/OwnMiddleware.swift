@@ -4,7 +4,7 @@ import ErrandTesting
 import Foundation
 import Testing
 
-// The samples of the article "Write your own middleware", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Write your own middleware", unchanged: `ReadmeTests` compares each sample with this file.
 
 struct TenantMiddleware: HTTPMiddleware {
     let tenant: String

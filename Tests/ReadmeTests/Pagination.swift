@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Pagination", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Pagination", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct OrderPage: Decodable, Sendable {
     struct Order: Decodable, Sendable { var id: Int }

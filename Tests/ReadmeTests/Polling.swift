@@ -1,6 +1,6 @@
 import Errand
 
-// The samples of the article "Polling", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Polling", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Job: Decodable, Sendable {
     var state: String

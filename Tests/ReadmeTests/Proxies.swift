@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "Proxies", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Proxies", unchanged: `ReadmeTests` compares each sample with this file.
 
 func makeProxiedTransport(password: String) throws -> NIOTransport {
     var configuration = NIOTransport.Configuration()

@@ -1,6 +1,6 @@
 import Errand
 
-// The samples of the article "Redirects", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Redirects", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Paper: Codable, Sendable, Equatable {
     var title: String

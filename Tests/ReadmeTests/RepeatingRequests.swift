@@ -1,6 +1,6 @@
 import Errand
 
-// The samples of the article "RepeatingRequests", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "RepeatingRequests", unchanged: `ReadmeTests` compares each sample with this file.
 
 func makePatient(_ network: HTTPStack) -> APIClient {
     APIClient(network.retry().timeout(.seconds(30)).server("https://press.example"))

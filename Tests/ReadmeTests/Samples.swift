@@ -4,7 +4,7 @@ import ErrandTesting
 import Foundation
 import Logging
 
-// The samples of the README, to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the README, unchanged: `ReadmeTests` compares each sample with this file.
 
 // swift-format-ignore
 nonisolated struct Repository: Decodable, Sendable {    // nonisolated: for Xcode 26, see below

@@ -4,7 +4,7 @@ import ErrandTesting
 import Foundation
 import Testing
 
-// The samples of the article "SigningIn", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "SigningIn", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Credentials: Encodable, Sendable {
     var email: String

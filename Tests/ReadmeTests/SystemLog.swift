@@ -2,7 +2,7 @@
 import Errand
 import Logging
 
-// A sample of the article "What the console shows", to the letter: `ReadmeTests` holds each block of it against this file.
+// A sample of the article "What the console shows", unchanged: `ReadmeTests` compares each sample with this file.
 
 func systemLogger() -> Logger {
     Logger(label: "http") { SystemLogHandler(subsystem: "com.example.notes", category: $0) }

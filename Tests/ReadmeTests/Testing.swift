@@ -1,4 +1,4 @@
-// The samples of the article "Testing", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "Testing", unchanged: `ReadmeTests` compares each sample with this file.
 
 import Errand
 import ErrandTesting

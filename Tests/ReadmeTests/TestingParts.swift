@@ -4,7 +4,7 @@ import ErrandMockServer
 import ErrandTesting
 import Testing
 
-// More samples of the article "Testing", which need more than stubs. `ReadmeTests` holds each block of it against this file.
+// More samples of the article "Testing", which need more than stubs. `ReadmeTests` compares each sample with this file.
 
 #if MockServer
 @Test func aTicketIsCreatedOnce() async throws {

@@ -8,7 +8,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-// A sample of the article "Testing", to the letter: `ReadmeTests` holds each block of it against this file.
+// A sample of the article "Testing", unchanged: `ReadmeTests` compares each sample with this file.
 
 func ticket(_ id: Int, from session: URLSession) async throws -> Ticket {
     let url = try #require(URL(string: "https://desk.example/tickets/\(id)"))

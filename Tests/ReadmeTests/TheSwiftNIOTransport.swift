@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-// The samples of the article "The transport over SwiftNIO", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "The transport over SwiftNIO", unchanged: `ReadmeTests` compares each sample with this file.
 
 func makeNIOTransport() throws -> NIOTransport {
     var configuration = NIOTransport.Configuration()

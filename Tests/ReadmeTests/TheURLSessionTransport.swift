@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-// The samples of the article "The transport over URLSession", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "The transport over URLSession", unchanged: `ReadmeTests` compares each sample with this file.
 
 func readings(of device: URL, knownCertificate: Data, over stack: HTTPStack) async throws -> Data {
     var request = try Request(.get, url: device)

@@ -1,6 +1,6 @@
 import Errand
 
-// The samples of the article "ValidatingResponses", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "ValidatingResponses", unchanged: `ReadmeTests` compares each sample with this file.
 
 nonisolated struct Seat: Codable, Sendable, Equatable {
     var row: Int

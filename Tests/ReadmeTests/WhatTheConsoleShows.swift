@@ -1,7 +1,7 @@
 import Errand
 import Logging
 
-// The samples of the article "What the console shows", to the letter: `ReadmeTests` holds each block of it against this file.
+// The samples of the article "What the console shows", unchanged: `ReadmeTests` compares each sample with this file.
 
 func hidingCards(_ stack: HTTPStack) -> HTTPStack {
     let names = TransformMiddleware.request("sensitive names") { request in

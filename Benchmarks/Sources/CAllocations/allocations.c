@@ -2,6 +2,7 @@
 
 #if defined(__GLIBC__) || defined(__linux__)
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -42,6 +43,16 @@ void *aligned_alloc(size_t alignment, size_t size) {
 }
 
 long errand_allocation_count(void) { return atomic_load_explicit(&allocations, memory_order_relaxed); }
+
+long errand_live_bytes(void) {
+#if defined(__GLIBC__)
+    struct mallinfo2 counters = mallinfo2();
+    return (long)(counters.uordblks + counters.hblkhd);
+#else
+    return -1;
+#endif
+}
 #else
 long errand_allocation_count(void) { return -1; }
+long errand_live_bytes(void) { return -1; }
 #endif

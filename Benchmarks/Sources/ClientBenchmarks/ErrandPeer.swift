@@ -12,11 +12,11 @@ struct ErrandPeer: CallPeer {
     enum Entry: String {
         /// The transport alone: no boundary, no stack.
         case transport
-        /// A stack of the transport alone. Each call creates a request from text.
+        /// A stack that has only the transport. Each call creates a request from text.
         case stack
         /// The same under eight middleware.
         case stack8
-        /// A stack of the transport alone. All calls send one request that was created before.
+        /// A stack that has only the transport. All calls send one request that was created before.
         case prepared
         /// A typed client over a stack with `server`.
         case client

@@ -10,7 +10,7 @@ public enum Kind: String, CaseIterable, Sendable {
     case upload
 }
 
-/// What a client is measured against, and with.
+/// The server and the settings with which a client is measured.
 public struct Setting: Sendable {
     public let url: String
     /// The number of requests in progress at a time, and so of connections.

@@ -1,9 +1,9 @@
 import CAllocations
 
-/// What is measured: something of the library, and a peer that does the least of the same work.
+/// A measured function of the library, and a peer that does the smallest possible part of the same work.
 struct Measured: Sendable {
     let name: String
-    /// What the peer does, in a few words.
+    /// A short description of the peer's work.
     let peerName: String
     /// The bytes that one call of `run` reads or writes.
     let bytes: Int

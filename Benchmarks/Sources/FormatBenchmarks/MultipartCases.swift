@@ -18,7 +18,7 @@ enum MultipartCases {
             boundary: boundary)
     }
 
-    /// What is in memory is searched for the boundary and copied.
+    /// The bytes in memory are searched for the boundary, and copied.
     private static func writer(_ boundary: MultipartBoundary, budget: (Double, Double)) throws -> Measured {
         let form = form(boundary)
         let delimiter = Array("--\(boundary.text)".utf8)

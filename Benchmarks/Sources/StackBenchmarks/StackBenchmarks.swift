@@ -43,6 +43,7 @@ struct StackBenchmarks {
         let flow = try await measureFlow(over: bare, request, base)
         let observers = try await measureObservers(over: bare, request, base)
         let cookies = try await measureCookies()
+        let hostile = try await measureHostileCookies()
 
         print("\na body of 1,000 chunks, each after a turn of the executor: for each chunk\n")
         let streaming = HTTPStack(Streaming(enforcesDeadlines: true))
@@ -70,6 +71,8 @@ struct StackBenchmarks {
             the seam: stack.send \(seam.send.microseconds.rounded3) µs and \(seam.send.allocations.rounded3) allocations (budget 2), \
             APIClient.data \(seam.typed.microseconds.rounded3) µs and \(seam.typed.allocations.rounded3) (budget 8)
             cookies: a search without a cookie \(cookies.microseconds.rounded3) µs and \(cookies.allocations.rounded3) allocations (budget 0)
+            a million cookies of 10,000 hosts: \(hostile.seconds.rounded3) s, \(hostile.count) cookies (budget 3,000) and \(hostile.bytes) bytes \
+            (budget 8,000,000) are kept
             flow control, idle: \(flow.map { "\($0) \($1.microseconds.rounded3) µs" }.joined(separator: ", "))
             a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
@@ -79,7 +82,8 @@ struct StackBenchmarks {
             // `Benchmarks/check-instructions` compares the instructions of the same calls.
             guard eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
                 seam.send.allocations <= 2.01, seam.typed.allocations <= 8.01, observers.off.allocations < 0.01,
-                observers.all.allocations <= 30, cookies.allocations < 0.01
+                observers.all.allocations <= 30, cookies.allocations < 0.01,
+                hostile.isWithinBudget
             else {
                 print("over budget")
                 // An error that is thrown here would end the process before it has written its output.

@@ -78,7 +78,7 @@ public struct APIClient: Sendable {
         validated = stack.validatingStatus
     }
 
-    /// Creates a client that sends requests through a sender that is not a stack, such as a transport.
+    /// Creates a client whose requests are sent through a transport, or through another sender that is not a stack.
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests.

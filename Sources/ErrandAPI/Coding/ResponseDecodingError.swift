@@ -85,8 +85,8 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
             } ?? problem
     }
 
-    /// Returns a remark about a member of the body with a name similar to the missing key, and about the coding that would read this
-    /// member.
+    /// Returns a remark about a member of the body whose name is similar to the missing key. The remark names the coding that would read
+    /// this member.
     private static func remark(on found: String, for key: (any CodingKey)?, _ coding: JSONCoding) -> String {
         let text = "; the body has '\(found.shownSafely(limit: 80))'"
         if let read = ReadName.name(of: found, coding), read != found {

@@ -84,8 +84,8 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)
         } catch {
-            // The check must be made now. A later check would compare the position with the origin of the call. But a page of another
-            // origin may have named the origin of the call.
+            // If the origin of this page is not trusted, the forbidden position is dropped now. The page may have named a URL of the call's
+            // origin, and a later check would allow that URL.
             if originOfCall == nil { page.next = nil }
             return PageStep(page: page, failure: error)
         }

@@ -18,7 +18,7 @@ internal import ErrandFormats
 /// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` has the reason. A refused proof is
 /// never sent twice in a call. A call responds to at most 20 challenges.
 ///
-/// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. Otherwise, each origin
+/// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. If `origins` is `nil`, each origin
 /// that a request itself names gets the credentials. Without `origins`, these origins get no credentials:
 /// - the target of a redirect to another origin
 /// - the origin of an absolute URL, if the outer ``/ErrandMiddleware/ServerMiddleware`` has another origin

@@ -36,7 +36,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         /// The store could not load or save the token. ``AuthenticationError/underlying`` says why.
         public static let storeFailed = Code("storeFailed", "the token could not be loaded or saved")
         /// Another account has signed in since the request began. The request was not sent with the token of that account.
-        public static let accountChanged = Code("accountChanged", "another account has signed in meanwhile")
+        public static let accountChanged = Code("accountChanged", "another account has signed in since the request began")
         /// The function that refreshes or stores a token has requested the same token.
         public static let withinRefresh = Code("withinRefresh", "the function that refreshes or stores the token has requested this token")
 
@@ -84,7 +84,8 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
     /// The number of the code. If a request for the credentials failed, such as a refresh, the value is the number of that
-    /// failure. In that case, `localizedDescription` also describes that failure, for example: `Could not connect to the server.`
+    /// failure. `localizedDescription` then also describes the failure of the request for the credentials, for example:
+    /// `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }
         return switch code {

@@ -11,7 +11,7 @@ extension CookieJar {
     ///
     /// - Throws: ``CookieJarError`` with the code `loadFailed`; `CancellationError`.
     public func load() async throws {
-        guard let store, !state.withLock(\.table.isLoaded) else { return }
+        guard let store, !state.withLock(\.table.unwritten.isLoaded) else { return }
         try await flights.run(.load) { [self] in
             let stored: [Cookie]
             do {
@@ -21,7 +21,7 @@ extension CookieJar {
                 throw CookieJarError(.loadFailed, underlying: error)
             }
             state.withLock { state in
-                guard !state.table.isLoaded else { return }
+                guard !state.table.unwritten.isLoaded else { return }
                 state.table.merge(stored, clearedAt: state.clearedAt, at: now())
             }
         }
@@ -46,7 +46,7 @@ extension CookieJar {
     /// and tries again after the next change.
     public var saveFailure: CookieJarError? { state.withLock(\.saveFailure) }
 
-    /// Starts a write, unless a write runs, or the store has all changes.
+    /// Starts a write, unless another write runs, or the store already has all changes.
     func writeInBackground() {
         guard store != nil, let number = state.withLock({ $0.startWriting() }) else { return }
         flights.begin(.write(number)) { [self] in try await write(number) }
@@ -82,7 +82,7 @@ extension CookieJar {
 extension CookieJar.State {
     /// Returns the number of a new write; `nil` if a write runs, or the store has all changes.
     mutating func startWriting() -> Int? {
-        guard writer == nil, table.hasChanges else { return nil }
+        guard writer == nil, table.unwritten.isPending else { return nil }
         lastWriter += 1
         writer = lastWriter
         return writer
@@ -90,8 +90,8 @@ extension CookieJar.State {
 
     /// Returns the changes that the store lacks, and the date at which all cookies were removed. If there are no changes, ends the write
     /// and returns `nil`.
-    mutating func takeChanges() -> (CookieTable.Changes, clearedAt: HTTPDate?)? {
-        guard table.hasChanges else {
+    mutating func takeChanges() -> (UnwrittenChanges.Batch, clearedAt: HTTPDate?)? {
+        guard table.unwritten.isPending else {
             (writer, saveFailure) = (nil, nil)
             return nil
         }

@@ -170,12 +170,11 @@ public final class CookieJar: Sendable {
     /// Removes all cookies. Responses to requests that began earlier don't bring cookies back.
     public func removeAll() {
         state.withLock { state in
-            state.table.lastUse += 1
-            state.removalOfAll = state.table.lastUse
+            state.removalOfAll = state.table.countEvent()
             state.table.removeAll { _ in true }
             if store != nil {
                 state.clearedAt = now()
-                state.table.hasChanges = true
+                state.table.unwritten.isPending = true
             }
         }
         writeInBackground()
@@ -187,8 +186,7 @@ public final class CookieJar: Sendable {
 
     func removeAll(ofSite site: String) {
         state.withLock { state in
-            state.table.lastUse += 1
-            let use = state.table.lastUse
+            let use = state.table.countEvent()
             state.removalsOfSites.update(site, default: use) { $0 = use }
             state.table.removeAll(ofSite: site)
         }
@@ -229,26 +227,30 @@ extension CookieJar {
     /// The selection of a request that carries no cookie of the jar.
     var emptySelection: Selection { Selection(use: state.withLock(\.table.lastUse)) }
 
-    /// Returns the cookies that a request carries; `nil` if the store must be loaded first. Allocates nothing for a request without a
-    /// cookie.
-    func selection(for request: CookieRequest) -> Selection? {
+    /// Returns the cookies that a request carries; `nil` if the store must be loaded first. A request with a `Cookie` field of the app
+    /// carries no cookie of the jar. Allocates nothing for a request without a cookie.
+    func selection(for request: Request) -> Selection? {
         state.withLock { state in
-            guard state.table.isLoaded else { return nil }
+            guard state.table.unwritten.isLoaded else { return nil }
             var selection = Selection(use: state.table.lastUse)
-            let found = state.table.matches(request, at: now)
-            if found.isEmpty { return selection }
-            var bytes = 0
-            for index in found {
-                if let cookie = state.table[index] { bytes += CookieFieldWriter.bytes(of: cookie.name, cookie.value) }
-            }
-            var writer = CookieFieldWriter(limitBytes: limits.fieldBytes, expectedBytes: bytes)
-            for index in found {
-                guard let cookie = state.table[index], writer.append(cookie.name, cookie.value) else { continue }
-                state.table.use(index)
-            }
-            (selection.octets, selection.sent, selection.leftOut) = (writer.octets, writer.count, found.count - writer.count)
+            guard state.table.count > 0 else { return selection }
+            // The rest of the request is read only if there are cookies of the host.
+            let domains = request.knownHost.map { state.table.domains(including: $0) }
+            guard domains?.isEmpty != true, let target = CookieRequest(request) else { return selection }
+            let found = state.table.matches(target, of: domains ?? state.table.domains(including: target.origin.host), at: now)
+            guard !found.isEmpty, !request.hasCookie else { return selection }
+            write(found, of: &state.table, to: &selection)
             return selection
         }
+    }
+
+    /// Writes the field of a request.
+    private func write(_ found: [Int], of table: inout CookieTable, to selection: inout Selection) {
+        var bytes = 0
+        for index in found { bytes += table.fieldBytes(index) }
+        var writer = CookieFieldWriter(limitBytes: limits.fieldBytes, expectedBytes: bytes)
+        for index in found where table.write(index, to: &writer) { table.use(index) }
+        (selection.octets, selection.sent, selection.leftOut) = (writer.octets, writer.count, found.count - writer.count)
     }
 
     /// Stores the cookies of a response.

@@ -51,12 +51,23 @@ enum CookiePolicy {
         if !cookie.isHostOnly, PublicSuffixes.contains(cookie.domain) { throw refusal(.publicSuffix) }
     }
 
-    /// Returns whether the attributes `Secure` and `SameSite`, the path and the expiry of a cookie allow the request to carry the cookie.
-    /// The caller compares the host.
-    static func allows(_ cookie: Cookie, in request: CookieRequest, at now: () -> HTTPDate) -> Bool {
-        guard isWithin(request.path, path: cookie.path), isAllowed(cookie.sameSite, in: request) else { return false }
+    /// The attributes of a cookie that decide which requests carry the cookie. Copying this value changes no reference count.
+    struct Conditions: Sendable {
+        let isSecure: Bool
+        let sameSite: Cookie.SameSite?
+        let expires: HTTPDate?
+
+        init(_ cookie: Cookie) { (isSecure, sameSite, expires) = (cookie.isSecure, cookie.sameSite, cookie.expires) }
+
+        /// Whether the cookie has expired. A cookie of the session never expires.
+        func hasExpired(at now: HTTPDate) -> Bool { expires.map { $0 <= now } ?? false }
+    }
+
+    /// Returns whether the attributes `Secure` and `SameSite` of a cookie allow the request to carry the cookie. The caller compares the
+    /// host, the path and the expiry.
+    static func allows(_ cookie: Conditions, in request: CookieRequest) -> Bool {
         if cookie.isSecure, !request.isSecure { return false }
-        return cookie.expires == nil || !cookie.hasExpired(at: now())
+        return isAllowed(cookie.sameSite, in: request)
     }
 
     private static func isAllowed(_ sameSite: Cookie.SameSite?, in request: CookieRequest) -> Bool {

@@ -20,11 +20,14 @@ struct CookieRequest: Sendable {
     let site: Site
     /// Whether the method is safe.
     let isSafe: Bool
+    /// Whether the scheme is `https`, or the host is this machine itself.
+    let isSecure: Bool
 
     init(origin: Origin, path: Substring, site: Site = .same, isSafe: Bool = true) {
         self.origin = origin
         self.path = path.utf8.first == UInt8(ascii: "/") ? path : "/"
         (self.site, self.isSafe) = (site, isSafe)
+        isSecure = origin.scheme.isExactly("https") || origin.isLoopback
     }
 
     init(_ url: HTTPURL) { self.init(origin: url.origin, path: url.path[...]) }
@@ -59,8 +62,5 @@ struct CookieRequest: Sendable {
 
     /// Returns the registrable domain of a host. If the host has no such domain, returns the host.
     static func siteName(of host: String) -> String { PublicSuffixes.registrableDomain(of: host) ?? host }
-
-    /// Whether the scheme is `https`, or the host is this machine itself.
-    var isSecure: Bool { origin.scheme.isExactly("https") || origin.isLoopback }
 }
 #endif

@@ -60,27 +60,20 @@ public struct CookiesMiddleware: HTTPMiddleware {
     /// - Throws: ``CookieJarError`` if the store of the jar can't be read; ``/ErrandCore/TransportError`` if the deadline passes while
     ///   the store is read; the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard let jar = request.options.cookies.resolved(jar), let target = CookieRequest(request) else {
-            return try await next.send(request)
-        }
-        let selection = request.hasCookie ? jar.emptySelection : try await self.selection(of: jar, for: target, request)
+        guard let jar = request.options.cookies.resolved(jar) else { return try await next.send(request) }
+        // Usually, the cookies are loaded. Waiting costs more than the search.
+        let known = jar.selection(for: request)
+        let selection = if let known { known } else { try await self.loadedSelection(of: jar, for: request) }
         if selection.leftOut > 0 { request.report(.cookieDecision, decision: .init(continues: true, selection.words)) }
-        let response: Response
-        if selection.octets.isEmpty {
-            response = try await next.send(request)
-        } else {
-            var carrying = request
-            // Setting the value by the name would split it into several fields.
-            carrying.head.headerFields.append(HTTPField(name: .cookie, value: selection.octets))
-            response = try await next.send(carrying)
-        }
-        if response.head.changesCookies { receive(response, of: target, request, jar, since: selection.use) }
+        // Without a cookie, the request is not copied.
+        let response = try await selection.octets.isEmpty ? next.send(request) : next.send(carrying(selection, request))
+        if response.head.changesCookies { receive(response, of: request, jar, since: selection.use) }
         return response
     }
 
-    /// Returns the cookies of a request. The first call loads the store of the jar.
-    private func selection(of jar: CookieJar, for target: CookieRequest, _ request: Request) async throws -> CookieJar.Selection {
-        if let found = jar.selection(for: target) { return found }
+    /// Returns the cookies of a request, after loading the store of the jar.
+    private func loadedSelection(of jar: CookieJar, for request: Request) async throws -> CookieJar.Selection {
+        guard !request.hasCookie, CookieRequest(request) != nil else { return jar.emptySelection }
         do {
             try await request.withinDeadline(.queue, delivery: .notSent, "while waiting for the cookies", discard: { _ in }) {
                 try await jar.load()
@@ -89,11 +82,21 @@ public struct CookiesMiddleware: HTTPMiddleware {
             error.request = request
             throw error
         }
-        return jar.selection(for: target) ?? jar.emptySelection
+        return jar.selection(for: request) ?? jar.emptySelection
     }
 
-    private func receive(_ response: Response, of target: CookieRequest, _ request: Request, _ jar: CookieJar, since use: UInt64) {
-        guard response.head.status.code >= 200, response.metadata.cacheStatus?.isHit != true else { return }
+    /// Returns the request with the field of the cookies.
+    private func carrying(_ selection: CookieJar.Selection, _ request: Request) -> Request {
+        var carrying = request
+        // Setting the value by the name would split it into several fields.
+        carrying.head.headerFields.append(HTTPField(name: .cookie, value: selection.octets))
+        return carrying
+    }
+
+    private func receive(_ response: Response, of request: Request, _ jar: CookieJar, since use: UInt64) {
+        guard response.head.status.code >= 200, response.metadata.cacheStatus?.isHit != true, let target = CookieRequest(request) else {
+            return
+        }
         let fields = response.head.headerFields
         if target.origin.scheme.isExactly("https"), ClearSiteData.includesCookies(fields[values: .clearSiteData]) {
             jar.removeAll(ofSite: CookieRequest.siteName(of: target.origin.host))
@@ -119,18 +122,17 @@ extension HTTPField.Name {
 
 extension Request {
     /// Whether the app has set a `Cookie` field.
-    fileprivate var hasCookie: Bool {
-        head.headerFields.contains { $0.name.canonicalName.utf8.count == 6 && $0.name == .cookie }
-    }
+    var hasCookie: Bool { head.headerFields.contains(.cookie) }
 }
 
 extension HTTPResponse {
     /// Whether the response has a field that sets or removes cookies.
     fileprivate var changesCookies: Bool {
-        headerFields.contains { field in
-            switch field.name.canonicalName.utf8.count {
-            case 10: field.name == .setCookie
-            case 15: field.name == .clearSiteData
+        // By index, because the elements of a sequence are copied.
+        headerFields.indices.contains { index in
+            switch headerFields[index].name.canonicalName.utf8.count {
+            case 10: headerFields[index].name == .setCookie
+            case 15: headerFields[index].name == .clearSiteData
             default: false
             }
         }

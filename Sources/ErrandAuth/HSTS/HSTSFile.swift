@@ -12,8 +12,8 @@ internal import ErrandFormats
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The time for which a removed or expired host stays in the file. Within this time, other processes that have an older
-    /// note of the host write their notes.
+    /// The time for which a removed or expired host stays in the file. Another process may still have an older note of the host. If that
+    /// process writes the file within this time, the older note does not bring the host back.
     static let removalMemory = Duration.seconds(3600)
 
     private static let title = """

@@ -37,7 +37,7 @@ struct HSTSTable: Sendable {
     /// Records a note. Returns whether the store needs the note.
     ///
     /// Most responses of a host repeat the same policy. The store needs such a repetition only if a tenth of the lifetime, or a day, has
-    /// passed since the last stored note. Otherwise each response would write the file.
+    /// passed since the last stored note. If the store needed every repetition, each response would write the file.
     mutating func note(_ host: HSTSHost) -> Bool {
         let name = host.name
         let known = entries[name]

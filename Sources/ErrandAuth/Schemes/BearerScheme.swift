@@ -65,7 +65,7 @@ public struct BearerScheme: AuthenticationScheme {
                 headers: [.authorization: "Bearer " + (try checkedFieldValue(token, "a token", isOneWord: true))],
                 identity: .of(account, scheme: "bearer", token))
         case .source(let source):
-            // A field that the app has set is sent unchanged. Then neither a token nor a refresh is needed.
+            // A field that the app has set is sent unchanged. A request with this field needs neither a token nor a refresh.
             if source.isRefreshing || request.head.headerFields.contains(.authorization) { return nil }
             return try proof(try await source.issue(by: request.deadline, for: request), source)
         }

@@ -133,8 +133,8 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// The protection of the request. If the server offers `auth`, the quality is `auth`, because few servers support `auth-int`
-    /// well. If the server offers only `auth-int`, the quality is `auth-int`.
+    /// The quality of protection (`qop`) that the response to the challenge has. If the server offers `auth`, the quality is `auth`,
+    /// because few servers support `auth-int` well. If the server offers only `auth-int`, the quality is `auth-int`.
     var quality: Quality { offersAuth ? .auth : offersAuthInt ? .authInt : .none }
 
     /// Returns the value of `Authorization` or `Proxy-Authorization`.

@@ -27,7 +27,7 @@ public struct PasswordScheme: AuthenticationScheme {
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - user: the name of the user, without control characters, and for Basic without a colon. Otherwise, each request that
+    ///   - user: the name of the user, without control characters, and for Basic without a colon. With any other name, each request that
     ///     carries the user fails with ``AuthenticationError``.
     ///   - password: the password, without control characters.
     ///   - account: the name under which stores keep the account's data; see

@@ -22,7 +22,8 @@ extension ProxyAuthenticator {
     /// Create one authenticator for each proxy, not one for each request: only copies of an authenticator share the counts of the nonces.
     ///
     /// - Parameters:
-    ///   - user: the name of the user, without control characters. Otherwise, the request fails with ``TransportError/Code/proxy``.
+    ///   - user: the name of the user, without control characters. With any other name, the request fails with
+    ///     ``TransportError/Code/proxy``.
     ///   - password: the password.
     ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and has never offered Digest in any form.
     ///     Default: `false`. Basic can't carry a user with a colon or control characters: then the request fails as if there were

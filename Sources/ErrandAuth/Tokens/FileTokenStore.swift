@@ -20,7 +20,7 @@ internal import ErrandCore
 /// can't be written, no refresh is sent, and the old refresh token stays valid. At the end of the refresh, `PATH.part` is removed.
 /// If a process is killed before the end, `PATH.part` remains, and the next refresh uses `PATH.part`.
 public struct FileTokenStore: TokenStore, CustomStringConvertible {
-    /// The maximum time for which a refresh waits for the refreshes of other processes. One refresh takes less time.
+    /// The maximum time for which a refresh waits for the refreshes of other processes. A single refresh takes less time than this maximum.
     private static let patience: Duration = .seconds(120)
     /// The maximum time for which a write waits for the writes of other processes.
     private static let writePatience: Duration = .seconds(30)

@@ -46,8 +46,8 @@ struct TokenMachine: Sendable {
     let obtainsWithoutToken: Bool
 
     private(set) var token: AccessToken?
-    /// Whether the token had expired when it was obtained. Then the token's date or this machine's clock is wrong, and the token is
-    /// used until a server refuses it.
+    /// Whether the token had expired when it was obtained. If true, the token's date or this machine's clock is wrong, and the token is
+    /// used until a server refuses the token.
     private var hasWrongDate = false
     /// The number of the account, which changes with each sign-in and each sign-out. Work that began for another account has no
     /// effect.
@@ -129,8 +129,8 @@ struct TokenMachine: Sendable {
     /// Records a refresh that failed.
     ///
     /// - Parameter isFinal: whether no further refresh can succeed.
-    /// - Returns: whether the account was signed out. False if the token has not expired and no server has refused the token. Such
-    ///   a token is used until it expires.
+    /// - Returns: whether the account was signed out. A token that has not expired and was not refused stays in use until it expires: the
+    ///   result is then false.
     mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) -> Bool {
         guard account == self.account else { return false }
         refreshes += 1

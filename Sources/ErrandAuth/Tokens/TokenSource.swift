@@ -24,7 +24,7 @@ internal import Synchronization
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with the same error
 ///   if the server refuses the token.
-/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. Then
+/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. After that,
 ///   nobody is signed in.
 /// - If the expiry date of a new token is already in the past, that date or the clock of this machine is wrong. The token is
 ///   used until a server refuses it.
@@ -332,8 +332,8 @@ public final class TokenSource: Sendable {
     // MARK: Observers
 
     /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so
-    /// that any number of observers can read the changes. For the token before the first change, read ``current`` after you have
-    /// got the sequence.
+    /// that any number of observers can read the changes. To get the token before the first change, get the sequence first, and then read
+    /// ``current``.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.add() }

@@ -21,7 +21,7 @@ public import ErrandCore
 /// - The request already had an `Accept-Encoding` or a `Range`.
 /// - A coding of the response is not supported.
 /// - The status is 206.
-/// - The response has no body: in response to HEAD, with status 204 or 304, or with a length of 0.
+/// - The response has no body: it is a response to HEAD, has the status 204 or 304, or has the length 0.
 ///
 /// An event stream of a client sends `Accept-Encoding: identity`. If the server compresses the stream nevertheless, the stream is
 /// decoded.

@@ -4,7 +4,7 @@ internal import Synchronization
 struct BufferedBytes: Sendable {
     let data: Data
     let trailers: HTTPFields?
-    /// The observers, innermost first, each with the bytes for the observer.
+    /// The observers, innermost first, and the bytes that each observer gets.
     let taps: [BodyTap]
     /// The state of reading; `nil` for an empty body without trailers or observers.
     private let use: Use?

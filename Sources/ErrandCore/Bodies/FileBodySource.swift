@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A source of the bytes of a file, or of a part of a file. The source reads 128 KiB at a time, and keeps no more bytes in memory.
+/// A source of the bytes of a file, or of a part of a file. The source reads 128 KiB at a time, and keeps at most 128 KiB in memory.
 ///
 /// The source does not read on Swift's cooperative threads. If the reader is cancelled while the disk delays a read, the reader
 /// gets `CancellationError` immediately. The read continues to its end. If the source was abandoned, the file is closed at the
@@ -38,7 +38,7 @@ final class FileBodySource: BodySource {
         try Task.checkCancellation()
         guard !chunk.isEmpty else {
             // The length was declared to the server. If the file has become shorter, the declared bytes can't be sent.
-            throw FileReadError.changed(path, reason: "it has become shorter since the request was made")
+            throw FileReadError.changed(path, reason: "the file has become shorter since the request was made")
         }
         state.withLock { $0.offset += Int64(chunk.count) }
         return chunk

@@ -22,7 +22,7 @@ extension RequestBody {
         let source = try await openChecked()
         defer { source.abandon() }
         while let chunk = try await source.next() { try await write(chunk) }
-        // A sequence such as `AsyncStream` also ends when its reader is cancelled. Then the body is not complete.
+        // A sequence such as `AsyncStream` also ends when its reader is cancelled. After a cancellation, the body is not complete.
         try Task.checkCancellation()
         return source.trailers
     }

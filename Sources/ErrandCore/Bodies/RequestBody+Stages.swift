@@ -19,8 +19,8 @@ extension RequestBody {
         return transformedWhileSent(by: transform, length: length)
     }
 
-    /// Returns a body whose bytes pass through `transform` while the body is sent. Bytes in memory are also transformed only then. In
-    /// contrast, ``transformed(by:length:)`` transforms bytes in memory immediately.
+    /// Returns a body whose bytes pass through `transform` while the body is sent. Even bytes in memory are transformed only while the body
+    /// is sent. In contrast, ``transformed(by:length:)`` transforms bytes in memory immediately.
     package func transformedWhileSent(by transform: some BodyTransform, length: Int64? = nil) -> RequestBody {
         replacingSource(length: length, replay: replay.canRestart ? .restartable : .oneShot) { source, _ in
             StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.transform(transform)], observer: nil)

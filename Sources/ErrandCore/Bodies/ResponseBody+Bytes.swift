@@ -29,7 +29,7 @@ extension ResponseBody {
             private static let windowBytes = 32 * 1024
 
             private var body: ResponseBody.Iterator
-            /// The bytes of the current chunk after the window.
+            /// The bytes of the current chunk that follow the window.
             private var rest = Data()
             @usableFromInline var window: [UInt8] = []
             @usableFromInline var position = 0

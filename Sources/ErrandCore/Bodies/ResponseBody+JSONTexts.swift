@@ -43,7 +43,7 @@ extension ResponseBody {
     ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
     ///     This function does not use the coding of a client; `response.jsonSequence(as:)` does.
     ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
-    ///   - onInvalid: called with the error of each text that is not a `Value`. Such texts are then skipped. `nil`, the default:
+    ///   - onInvalid: called with the error of each text that is not a `Value`. After the call, the text is skipped. `nil`, the default:
     ///     the iterator throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,

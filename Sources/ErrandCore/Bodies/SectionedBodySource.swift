@@ -97,7 +97,7 @@ private final class SectionedBodySource: BodySource {
     private func checkLength(of body: RequestBody, path: String) async throws {
         let length = try await BlockingWork.runUntilCancelled { try ReadOnlyFile.lengthBytes(path: path) }
         guard length == body.length else {
-            throw FileReadError.changed(path, reason: "its length has changed since the request was made")
+            throw FileReadError.changed(path, reason: "the length of the file has changed since the request was made")
         }
     }
 

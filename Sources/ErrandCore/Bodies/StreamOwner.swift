@@ -7,7 +7,7 @@ final class StreamOwner: Sendable {
         var isClaimed = false
         var isGivenUp = false
         var trailers: HTTPFields?
-        /// The newest owner in a series of replacements; `nil` if this body was not replaced and replaces no body.
+        /// The newest owner in a series of replacements; `nil` if this body is not part of such a series.
         var latest: Latest?
 
         var phase: Phase { isGivenUp ? .givenUp : source == nil ? .over : .open }

@@ -79,7 +79,7 @@ final class ProgressMeter: Sendable {
 
     /// Returns `interval`, and stops the process if `interval` is negative.
     ///
-    /// Call this function where the app passes the interval, because the meter of a request begins later.
+    /// Call this function where the app passes the interval, because the meter of a request is created later.
     static func checked(_ interval: Duration) -> Duration {
         precondition(interval >= .zero, "interval must be at least zero (is \(interval.inWords))")
         return interval

@@ -285,7 +285,7 @@ extension JSONCoding.Dates {
             text = try container.decode(String.self)
         } catch DecodingError.typeMismatch(let type, let context) {
             guard let number = try? container.decode(Double.self) else { throw DecodingError.typeMismatch(type, context) }
-            let problem = "not \(form ?? name), but a number; JSONCoding(dates: \(formOfNumber(number))) reads it"
+            let problem = "not \(form ?? name), but a number; JSONCoding(dates: \(formOfNumber(number))) reads such numbers"
             throw DecodingError.dataCorrupted(.init(codingPath: container.codingPath, debugDescription: problem))
         }
         func refused(_ problem: String, _ error: (any Error)?) -> DecodingError {

@@ -166,7 +166,8 @@ private final class PairStorage {
 
     func failNested(at path: [any CodingKey]) {
         let name = path.map(\.stringValue).joined(separator: ".")
-        fail("'\(name)' is nested: queries and forms hold plain values and arrays of them; flatten it, or send it as JSON", at: path)
+        let rule = "queries and forms hold plain values and arrays of plain values"
+        fail("'\(name)' is nested: \(rule); flatten the value, or send the value as JSON", at: path)
     }
 }
 

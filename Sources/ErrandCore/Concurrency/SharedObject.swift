@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// An object that its users share. The object is created at its first use, and is released with its last user.
+/// An object that its users share. The object is created at its first use, and is released when no user needs it any more.
 package final class SharedObject<Object: AnyObject & Sendable>: Sendable {
     private struct Reference: Sendable {
         weak var object: Object?

@@ -70,7 +70,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         let waiter = newNumber()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // The caller joins and stores its continuation in one step. Between two steps, the run could end without this caller.
+                // The caller joins and stores its continuation in one step. If there were two steps, the run could end between the steps,
+                // and the caller would wait forever.
                 let newFlight = join(continuation, as: waiter, key, mustFinish: mustFinish)
                 if Task.isCancelled { leave(waiter, of: key) }  // the handler may run before the caller has joined
                 if let newFlight { start(work, flight: newFlight, of: key) }
@@ -101,7 +102,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Begins a run. If `isNeeded` returns false when the run is registered, the run is cancelled.
     ///
     /// If another task no longer needs the run, the task changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``.
-    /// That call does not find a run that is not registered yet.
+    /// That call misses a run that is registered later.
     package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
         begin(key, work)
         if !isNeeded() { cancelAll { $0 == key } }

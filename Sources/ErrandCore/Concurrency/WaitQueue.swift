@@ -104,7 +104,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return popOldest()
     }
 
-    /// Removes and returns the waiter, among all lanes, that has waited longest.
+    /// Removes and returns the waiter that has waited longest, whatever its lane is.
     public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
     /// Returns the waiter that has waited longest, without removing it.

@@ -31,13 +31,13 @@ public protocol CallObserver: Sendable {
     associatedtype Mark: Sendable = Void
 
     /// The sink for the events of the call, in addition to the sink that the request already has. With `nil`, the default, the
-    /// observer needs no events. Read once, before the request is sent.
+    /// observer needs no events. The property is read once, before the request is sent.
     var eventSink: (any EventSink)? { get }
 
     /// Records the current moment.
     ///
-    /// Called when the exchange ends, and when the reader of the response is done. The later moment is the end of the call. If
-    /// nothing was decoded, the end of the exchange is the end of the call.
+    /// Called when the exchange ends, and when the reader of the response has finished. The later moment is the end of the call. If nothing
+    /// was decoded, the end of the exchange is the end of the call.
     func mark() -> Mark
 
     /// Receives the head of the response. Not called if the call throws.

@@ -115,8 +115,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// The phases of the exchange and their durations: `queue`, `dns`, `connect` and `tls`, then `send`, `wait` and `receive`. The
     /// exchange ended in the last phase of the list.
     ///
-    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. Then `queue` is the
-    /// rest of the time before the request is sent. This rest includes:
+    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. With these phases, `queue` is
+    /// the rest of the time before the request is sent. This rest includes:
     /// - the wait for a place among the connections
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt
@@ -131,7 +131,8 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases.append((name, until - since))
             since = until
         }
-        // If the transport does not report a connection, the head was sent as soon as a connection was available.
+        // If the transport does not report a connection, the time of the head is used: the head is sent as soon as a connection is
+        // available.
         let ready = connected ?? requestHeadSent
         let waits = isReused == true || failedInQueue
         let first = waits ? "queue" : "connect"
@@ -142,7 +143,8 @@ public struct ExchangeTimings: Sendable, Hashable {
             add(first, ready)
         }
         if ready == nil, !phases.isEmpty { return phases }
-        // A response may begin before the whole request is sent. In that case, the rest of the sending does not delay the call.
+        // A response may begin before the whole request is sent. If the response begins early, the rest of the sending does not delay the
+        // call.
         add("send", [requestSent, responseHead].compactMap { $0 }.min())
         add("wait", responseHead)
         let last = responseHead != nil ? "receive" : requestSent != nil ? "wait" : ready != nil ? "send" : first

@@ -75,7 +75,7 @@ public struct ExchangeEvent: Sendable {
         public static let dnsStart = Kind("dnsStart")
         /// The lookup has ended: it succeeded, failed, or was given up.
         public static let dnsEnd = Kind("dnsEnd")
-        /// Opening a connection begins: TCP to one or several addresses, or a Unix domain socket.
+        /// Opening a connection begins, to one or several addresses over TCP, or to a Unix domain socket.
         public static let connectStart = Kind("connectStart")
         /// Opening the connection has ended: an address has accepted, or the attempt failed or was given up.
         public static let connectEnd = Kind("connectEnd")
@@ -98,8 +98,8 @@ public struct ExchangeEvent: Sendable {
         public static let responseHead = Kind("responseHead")
         /// A piece of the response's body was received, whether or not it was read: ``ExchangeEvent/bytes`` is the sum so far.
         public static let responseBytesReceived = Kind("responseBytesReceived")
-        /// The instants of the steps that were not reported before: ``ExchangeEvent/timings``. At most once for each exchange,
-        /// directly before ``end``.
+        /// The instants of the steps that were not reported before: ``ExchangeEvent/timings``. The event is reported at most once for each
+        /// exchange, directly before ``end``.
         public static let timings = Kind("timings")
         /// The exchange was completed, has failed or was abandoned. The last event of each exchange.
         public static let end = Kind("end")

@@ -2,7 +2,8 @@ extension ExchangeEvent {
     /// The instants of an exchange's steps, for a transport that reports all instants together at the end of the exchange
     /// (``ExchangeEvent/Kind/timings``).
     ///
-    /// An instant is `nil` if the step was not needed or its instant is not known. The steps happen in the order of the properties.
+    /// An instant is `nil` if the step was not needed, or if the transport does not know the instant. The steps happen in the order of the
+    /// properties.
     public struct Timings: Sendable, Hashable {
         /// The instant when the lookup of the host began.
         public var dnsStart: ContinuousClock.Instant?

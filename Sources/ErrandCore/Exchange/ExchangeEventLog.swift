@@ -67,8 +67,8 @@ public final class ExchangeEventLog: Sendable {
 
     /// Records that a step of connecting begins, and that the step in progress ends.
     ///
-    /// If the exchange already has a connection, nothing is recorded. In that case, another connection became free before the new
-    /// connection was open.
+    /// If the exchange already has a connection, nothing is recorded. An exchange has a connection at this point if another connection
+    /// became free before the new connection was open.
     ///
     /// - Parameter step: the step that begins; `nil` if the attempt to connect is over.
     public func enter(_ step: ConnectStep?) {
@@ -84,7 +84,7 @@ public final class ExchangeEventLog: Sendable {
     /// Ends the exchange, and begins another exchange with a new number, because the transport sends the request again over another
     /// connection.
     ///
-    /// - Parameter failure: why the first exchange has ended.
+    /// - Parameter failure: the error with which the first exchange has ended.
     public func beginAgain(after failure: any Error) {
         serial.record { progress in
             guard !progress.hasEnded else { return (nil, nil) }

@@ -49,7 +49,7 @@ final class ObservedCall: CallObservation {
     /// The end of a call, for its observer. The type is noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
-        /// The mark that the observer made when the exchange ended earlier; `nil` if the call ends now.
+        /// If the exchange ended before the call, the observer's mark from the end of the exchange; otherwise `nil`.
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
@@ -69,7 +69,7 @@ final class ObservedCall: CallObservation {
         var exchange: EndedExchange?
         /// The observer's mark at the end of the exchange, if reading ends later.
         var exchangeMark: (any Sendable)?
-        /// The end of reading; `nil` while the end of the call waits for a reader.
+        /// The outcome of reading the response; `nil` while the call waits for the reader of the response.
         var reading: CallEnd.Outcome?
         var isOver = false
 

@@ -32,7 +32,7 @@ struct SerialSink<Progress: Sendable>: ~Copyable {
             if let last, instant < last { event?.instant = last } else { last = instant }
         }
 
-        /// Returns whether an event is the first 104 of its exchange. Call this function once for each event.
+        /// Returns whether an event is the first response with the status 104 of its exchange. Call this function once for each event.
         mutating func isFirstResumption(_ event: ExchangeEvent) -> Bool {
             guard event.kind == .informationalResponse, event.response?.status.code == 104 else { return false }
             return resumable.insert(event.exchange ?? -1).inserted

@@ -56,7 +56,7 @@ extension Error {
     /// - a failed refresh of a token, even if the response to the refresh had the status 503
     /// - a refusal by a layer of the client (``TemporaryRefusal``)
     ///
-    /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In your own retry, check both:
+    /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In your own retry, check both properties:
     ///
     /// ```swift
     /// } catch where error.isTransient && request.mayBeSentAgain(after: error) {
@@ -101,7 +101,7 @@ extension Error {
     ///
     /// True for:
     /// - an error for which ``isUnauthorized`` is true
-    /// - a request that was not sent because nobody is signed in
+    /// - a request that was not sent, because nobody is signed in
     /// - a token that the server refuses to refresh
     ///
     /// False if a token could not be refreshed for a temporary reason, such as a lost network.

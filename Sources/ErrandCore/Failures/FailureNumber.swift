@@ -195,7 +195,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let tokenStore = FailureNumber(4005)
     /// Another account has signed in since the request began.
     public static let accountChanged = FailureNumber(4006)
-    /// The code that refreshes a token has requested that token.
+    /// The code that refreshes a token has sent a request that needs the refreshed token.
     public static let withinRefresh = FailureNumber(4007)
     /// The credentials can't be sent.
     public static let invalidCredentials = FailureNumber(4008)

@@ -68,7 +68,7 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 ///
 /// After the failure, no partial file and no temporary file remain, and an existing file is unchanged. There is one exception. If
 /// the operation is `synchronize the folder of`, the new file is complete and in place, but a loss of power may undo the new
-/// name. In this case, the description says that the file is complete.
+/// name. The description of such a failure says that the file is complete.
 public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 

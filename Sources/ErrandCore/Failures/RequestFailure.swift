@@ -28,8 +28,8 @@
 public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
     /// The request, with the changes that layers made before the failure; `nil` if a body failed and its request is not known.
     ///
-    /// A layer sets the request to restore the deadline and the event sink that the request had in the outer layers. If a body
-    /// fails, the request keeps the deadline and the event sink of its exchange.
+    /// A layer sets this property to restore the deadline and the event sink that the request had in the outer layers. If a body fails, the
+    /// request keeps the deadline and the event sink of its exchange.
     var request: Request? { get set }
     /// The phase of the exchange in which the call failed.
     var phase: ExchangePhase { get }

@@ -10,8 +10,8 @@
 ///
 /// The options are checked once, when a call enters its outermost ``HTTPStack``. The transports of this library also check the
 /// capabilities for a request that is sent without a stack. An option that is `.off` requires no middleware and no capability. If a
-/// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Such a stack
-/// itself never throws this error.
+/// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Therefore, such a
+/// stack never throws this error.
 public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {

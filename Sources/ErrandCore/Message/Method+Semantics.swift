@@ -1,7 +1,6 @@
 extension HTTPRequest.Method {
-    /// Whether sending a request with this method several times has the same effect as sending it once
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY:
-    /// [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
+    /// Whether sending a request with this method several times has the same effect as sending the request once ([RFC 9110, section
+    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2); QUERY: [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
     public var isIdempotent: Bool {
         switch self {
         case .get, .head, .options, .trace, .put, .delete, .query: true

@@ -71,7 +71,7 @@ extension RequestOptions {
         set { call.redirectsAreFollowed = newValue }
     }
 
-    /// Whether no layer may follow a redirect, because the request has secrets for the first server alone.
+    /// Whether no layer may follow a redirect, because the request has secrets only for the first server.
     public var forbidsRedirects: Bool {
         get { call.forbidsRedirects }
         set { call.forbidsRedirects = newValue }

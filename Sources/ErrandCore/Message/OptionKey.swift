@@ -44,7 +44,7 @@ public protocol OptionKey: SendableMetatype {
     /// The capabilities of the transport that the option requires; no capabilities by default.
     ///
     /// A request that sets the option fails with ``UnsupportedOptionError`` if the transport of the outermost stack lacks one of
-    /// these capabilities. A value that requires no middleware (see ``requiredMiddleware``) requires no capability either.
+    /// these capabilities. If a value requires no middleware (see ``requiredMiddleware``), the value requires no capability either.
     static var requiredCapabilities: TransportCapabilities { get }
 }
 

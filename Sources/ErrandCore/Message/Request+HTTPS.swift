@@ -11,7 +11,7 @@ package struct HTTPSChange: Sendable {
     package var hosts: (any HTTPSDemands)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?
-    /// Whether the present target was changed. False after the request has moved to another target.
+    /// Whether the change applies to the present target of the request. False after the request has moved to another target.
     package var isOfThisTarget = false
 
     package init(hosts: (any HTTPSDemands)? = nil) { self.hosts = hosts }
@@ -63,8 +63,8 @@ extension Request {
     }
 
     /// Changes this request to `https` if an inner layer has changed the request on its way to the server. A layer that follows redirects
-    /// must call this function. Otherwise, a redirect to the same host would look like a redirect to another origin, and the credentials
-    /// would be removed.
+    /// must call this function. Without this call, a redirect to the same host would look like a redirect to another origin, and the
+    /// credentials would be removed.
     ///
     /// - Parameter sent: the request of the response: ``Response/request``.
     public mutating func adoptHTTPS(of sent: Request) {

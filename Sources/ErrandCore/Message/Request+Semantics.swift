@@ -23,8 +23,8 @@ extension Request {
     /// Whether the request has the field `Idempotency-Key`.
     public var hasIdempotencyKey: Bool { head.headerFields[.idempotencyKey] != nil }
 
-    /// Whether sending this request twice has the same effect as sending it once: the method is idempotent
-    /// ([RFC 9110, section 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
+    /// Whether sending this request twice has the same effect as sending the request once: the method is idempotent ([RFC 9110, section
+    /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the request has the field `Idempotency-Key`.
     ///
     /// ``RequestBody/replay`` says whether the body can be sent again.
     public var mayBeSentAgain: Bool { method.mayBeSentAgain(hasKey: hasIdempotencyKey) }

@@ -19,7 +19,7 @@ public struct RequestOptions: Sendable {
     public var eventSink: (any EventSink)? { didSet { callStamp &+= 1 } }
     /// The counter of the changes of the call state, the event sink and the deadline.
     var callStamp: UInt32 = 0
-    /// Whether ``sensitivity`` was set in a call, and the observers in the outer layers have no report of the names yet.
+    /// Whether ``sensitivity`` was set in a call, and the names were not yet reported to the observers in the outer layers.
     fileprivate(set) var hasUnreportedNames = false
 
     /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
@@ -157,7 +157,7 @@ extension RequestOptions {
 extension Request {
     /// Reports the names that were declared as sensitive to the observers in the outer layers. Each name is reported once.
     ///
-    /// A stack calls this function when the request enters a layer. A layer that fails before that calls the function itself. Setting
+    /// A stack calls this function when the request enters a layer. If a layer fails earlier, the layer calls this function itself. Setting
     /// ``RequestOptions/sensitivity`` reports nothing, because the request may be a copy that is never sent.
     package mutating func reportSensitiveNames() {
         guard options.hasUnreportedNames else { return }

@@ -51,7 +51,7 @@ package struct RequestTarget: Sendable {
     /// Returns whether two texts have equal octets.
     ///
     /// - Parameter checked: the checked text, in ASCII.
-    private static func areSame(_ text: String, _ checked: String) -> Bool {
+    fileprivate static func areSame(_ text: String, _ checked: String) -> Bool {
         // Swift may report texts of unequal lengths as equal, because some characters equal an ASCII letter: the Kelvin sign equals
         // K.
         text.utf8.count == checked.utf8.count && text == checked
@@ -81,7 +81,8 @@ package struct RequestTarget: Sendable {
 
     /// Returns the path before the first question mark of `text`, and the query after the question mark.
     package static func parts(of text: String) -> (path: Substring, query: Substring?) {
-        guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (text[...], nil) }
+        guard let offset = text.withUTF8Bytes({ $0.firstIndex(of: UInt8(ascii: "?")) }) else { return (text[...], nil) }
+        let mark = text.utf8.index(text.startIndex, offsetBy: offset)
         return (text[..<mark], text[text.utf8.index(after: mark)...])
     }
 
@@ -144,6 +145,13 @@ extension Request {
     package var target: RequestTarget? {
         guard let known = knownTarget, known.isTarget(of: head) else { return nil }
         return known
+    }
+
+    /// The host of the parsed target, if the head still has the target's authority; `nil` otherwise. The scheme and the path are not
+    /// compared, so that reading the host is cheaper than reading ``target``.
+    package var knownHost: String? {
+        guard let origin = knownTarget?.origin, RequestTarget.areSame(head.authority ?? "", origin.authority) else { return nil }
+        return origin.host
     }
 
     /// Returns the checked path and query of a request that has no origin yet.

@@ -24,7 +24,7 @@ final class BlockingWork: Sendable {
         state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "\(label).\($0)") }))
     }
 
-    /// Returns the result of `work`. Cancellation does not interrupt the work: keep it short.
+    /// Returns the result of `work`. Cancellation does not interrupt the work: keep the work short.
     static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             shared.add { continuation.resume(with: Result(catching: work)) }

@@ -22,7 +22,7 @@ internal import Musl
 /// The path has the interface kinds of the routes that connections use. Linux does not report the kind of a hardware device. For a device,
 /// the kind comes from the hardware type and the name. Only a cellular network counts as expensive, and no network counts as constrained.
 ///
-/// The state is read at most ten times in one second. After a quiet time, a change is reported immediately. Otherwise, a change is reported
+/// The state is read at most ten times in one second. After a quiet time, a change is reported immediately. Any other change is reported
 /// within 100 ms. A change that lasts less than 100 ms may not be reported. If the kernel drops notifications, the state is read again.
 ///
 /// The monitor belongs to the network namespace of the thread that creates the monitor. The monitor has two sockets, which are closed when

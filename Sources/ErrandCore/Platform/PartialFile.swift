@@ -131,7 +131,7 @@ final class PartialFile: Sendable {
     /// - Throws: `FileWriteError`. If the function throws, the bytes may or may not be on the disk.
     func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
 
-    /// Forces the name of the file to the disk, after the file was created or renamed.
+    /// Forces the folder of a new or renamed file to the disk. After the call, the name of the file is on the disk.
     ///
     /// - Throws: `FileWriteError`.
     static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {

@@ -120,7 +120,7 @@ package enum PrivateFile {
                 guard waited() < limit else { return nil }
                 try await clock.sleep(for: .milliseconds(20))
             }
-            // The previous holder may have removed the file. In that case, other callers may lock a new file.
+            // The previous holder may have removed the file. After the removal, other callers may lock a new file.
             if lock.isAtItsPath { return lock }
             lock.release()
         }

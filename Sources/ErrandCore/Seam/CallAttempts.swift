@@ -157,11 +157,11 @@ extension Result where Success == Response, Failure == any Error {
 extension Response {
     /// Releases a response that the call does not return, before the next request of the same call.
     ///
-    /// If the body declares a length of at most 16 KiB and arrives within `limit`, its connection can be used again. Otherwise
-    /// the body is abandoned.
+    /// If the body declares a length of at most 16 KiB and arrives within `limit`, its connection can be used again. Any other body is
+    /// abandoned.
     ///
     /// - Parameters:
-    ///   - limit: the time for reading the body. Default: ``releaseLimit``.
+    ///   - limit: the longest time for reading the body. Default: ``releaseLimit``.
     ///   - clock: the clock that measures the time.
     /// - Throws: only `CancellationError`.
     public func release(within limit: Duration = releaseLimit, on clock: any Clock<Duration> = ContinuousClock()) async throws {

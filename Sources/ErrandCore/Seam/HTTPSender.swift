@@ -1,4 +1,4 @@
-/// A type that sends a request and returns its response: a transport, a stack, or a middleware with the sender that it wraps.
+/// A type that sends a request and returns its response: a transport, a stack, or a middleware together with the wrapped sender.
 public protocol HTTPSender: Sendable {
     /// Sends `request`, and returns when the head of the response has arrived. The body is not yet read.
     ///

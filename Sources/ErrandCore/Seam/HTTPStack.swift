@@ -1,4 +1,4 @@
-/// A transport with middleware around it. Every modifier returns a stack, and a client sends its requests through a stack.
+/// A transport, and the middleware around the transport. Every modifier returns a stack, and a client sends its requests through a stack.
 ///
 /// ```swift
 /// let stack: HTTPStack = transport.retry(.standard).timeout(.seconds(30)).server("https://api.example")

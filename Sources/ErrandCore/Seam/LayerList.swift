@@ -181,8 +181,8 @@ struct LayerEntry: Sendable {
     }
 }
 
-/// A position in the order of a stack that sorts its layers. The rank depends on one layer alone. Of two layers, the layer with the smaller
-/// rank is outside.
+/// A position in the order of a stack that sorts its layers. The rank of a layer does not depend on the other layers. Of two layers, the
+/// layer with the smaller rank is outside.
 struct LayerRank: Comparable {
     private let position: Int
 
@@ -190,7 +190,7 @@ struct LayerRank: Comparable {
     private static let positions = Dictionary(
         uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
 
-    /// The rank of a layer without a place and without rules about places of the canonical order.
+    /// The rank of a layer that has no place in the canonical order, and whose rules name no such place.
     static let unplaced = LayerRank(at: .unplaced) ?? LayerRank(position: 0)
 
     private init(position: Int) { self.position = position }

@@ -1,7 +1,7 @@
 /// A value that hides its stored properties from `dump`, from debuggers and from other users of mirrors.
 ///
 /// A mirror shows only ``shownFields``. By default, the mirror shows the text of `String(reflecting:)` if the type has a description.
-/// Otherwise, the mirror shows nothing.
+/// If the type has no description, the mirror shows nothing.
 package protocol HidesStorage: CustomReflectable {
     /// The fields that a mirror shows.
     var shownFields: KeyValuePairs<String, Any> { get }

@@ -23,7 +23,7 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     /// The judgment of the system.
     public let verdict: Verdict
 
-    /// Creates a value. For transports, and for tests of closures.
+    /// Creates a value. This initializer is for transports, and for tests of closures.
     public init(host: String, port: Int, certificates: [Data], verdict: Verdict) {
         (self.host, self.port, self.certificates, self.verdict) = (host, port, certificates, verdict)
     }
@@ -44,7 +44,8 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
 public enum TrustDecision: Sendable, Hashable {
     /// The system and the settings of the transport decide, as for a request without this closure.
     case systemVerdict
-    /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible.**
+    /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible for the identity
+    /// of the server.**
     ///
     /// Pins of the transport still apply. If the certificates are not trusted, the pins are compared only with the server's own
     /// certificate, because the signatures of the chain are not verified.

@@ -15,9 +15,8 @@
 /// In later phases, `delivery` is `unknown`. With any other transport, `delivery` is always `unknown`, because the request may be sent at
 /// the moment when the limit is exceeded.
 public struct PhaseTimeouts: Sendable {
-    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a
-    /// transport, both are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue`` and
-    /// ``connect``.
+    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a transport,
+    /// waiting and connecting are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue`` and ``connect``.
     public var queue: Duration?
     /// The limit for resolving the host, connecting, and the TLS handshake.
     public var connect: Duration?

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// A watch over the phase of an exchange and the start of that phase. The sources are the transport's events, and the transport's reads
-/// of the body.
+/// A watch over the phase of an exchange and the start of that phase. The watch knows the phase from the transport's events and from the
+/// transport's reads of the body.
 final class PhaseWatch: EventSink {
     private struct State {
         var phase = ExchangePhase.queue

@@ -15,7 +15,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
         return try await request.restoringCall { [request] in try await sendAttempt(request) }
     }
 
-    /// Returns whether the request has no profile and no limits. A deadline that the transport itself enforces is allowed.
+    /// Returns false if the request has a profile or limits. A deadline that the transport itself enforces is allowed.
     private func isPlain(_ request: Request) -> Bool {
         let options = request.options
         guard options.call.profilePosition == nil, !options.hasLimits else { return false }

@@ -18,7 +18,7 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     public static let streamingDownload = TransportCapabilities(rawValue: 1 << 2)
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
     /// flag, the stack can't distinguish connecting from waiting for the response. The limit ``PhaseTimeouts/firstByte`` then applies to
-    /// both.
+    /// both phases together.
     public static let phaseEvents = TransportCapabilities(rawValue: 1 << 3)
     /// The transport reports each informational response (1xx) as ``ExchangeEvent/Kind/informationalResponse``, before the final response
     /// ([RFC 9110, section 15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).

@@ -15,7 +15,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         /// The problem, described without any part of the text. This description is shown if the text may contain credentials, because
         /// ``problem`` may show a part of the text.
         private let plain: String?
-        /// Whether the app built the address incorrectly. In that case, a person can't correct the mistake.
+        /// Whether the app built the address incorrectly. If true, a person can't correct the mistake.
         fileprivate private(set) var isMistakeOfTheApp: Bool
 
         init(_ problem: String, remedy: String? = nil, plain: String? = nil, isMistakeOfTheApp: Bool = false) {

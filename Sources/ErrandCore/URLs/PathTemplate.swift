@@ -173,7 +173,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
         }
     }
 
-    /// Returns whether a segment is one dot or two dots. `%2e` is treated as a dot, because other software decodes it (RFC 3986,
+    /// Returns whether a segment is one dot or two dots. `%2e` is treated as a dot, because other software decodes `%2e` (RFC 3986,
     /// 6.2.2.2).
     private static func isDotSegment(_ segment: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         var (rest, dots) = (segment, 0)

@@ -43,7 +43,7 @@ struct PlainURL {
 
         if index < text.count, text[index] == colon {
             let digits = text[(index + 1)...].prefix { $0.isASCIIDigit }
-            // A port with leading zeros must be changed, so this parser does not accept it.
+            // A port with leading zeros must be changed, so this parser does not accept such a port.
             guard digits.first != UInt8(ascii: "0"), let number = Int(portDigits: digits) else { return nil }
             port = number
             index = digits.endIndex

@@ -16,9 +16,9 @@ public protocol QueryValue: Sendable {
     var queryValues: [String] { get }
 }
 
-/// The text as it is.
+/// The unchanged text.
 extension String: QueryValue { public var queryValues: [String] { [self] } }
-/// The text as it is.
+/// The unchanged text.
 extension Substring: QueryValue { public var queryValues: [String] { [String(self)] } }
 /// Decimal digits.
 extension Int: QueryValue { public var queryValues: [String] { [String(self)] } }

@@ -83,7 +83,7 @@ extension JSONValue {
             return
         }
         let isLast = tokens.count == 1
-        // A collection is changed without a copy only if there is no other reference to the collection.
+        // If there is another reference to a collection, a change copies the collection. Therefore, this value gives up its own reference.
         if var members = objectValue {
             self = .null
             defer { self = .object(members) }

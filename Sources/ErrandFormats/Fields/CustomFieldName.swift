@@ -26,7 +26,7 @@ extension HTTPFields {
     /// Not available, because a field name is not a `String`. Write `headers[.custom("X-Tenant")]`.
     @available(
         *, unavailable,
-        message: "write headers[.custom(\"X-Tenant\")]; a name that comes from data is set by try headers.set(name, value)"
+        message: "write headers[.custom(\"X-Tenant\")]; if the name comes from data, call try headers.set(name, value)"
     )
     public subscript(name: String) -> String? {
         get { HTTPField.Name(name).flatMap { self[$0] } }

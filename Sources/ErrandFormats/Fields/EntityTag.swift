@@ -12,11 +12,10 @@
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The way in which two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
-        /// The tags are the same, and neither tag is weak. The representations then have the same octets. This comparison is
-        /// for ranges and `If-Match`.
+        /// The tags have the same octets, and neither tag is weak. The representations then have the same octets. This comparison is for
+        /// ranges and `If-Match`.
         case strong
-        /// The tags are the same, and one or both of them may be weak. The representations are then equivalent. For
-        /// `If-None-Match`.
+        /// The tags have the same octets. One tag or both tags may be weak. The representations are then equivalent. For `If-None-Match`.
         case weak
     }
 

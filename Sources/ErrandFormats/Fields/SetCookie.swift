@@ -174,7 +174,11 @@ extension UnsafeBufferPointer<UInt8> {
     fileprivate var text: String { String(decoding: self, as: UTF8.self) }
 
     /// Returns the end of the piece that begins at `start`: the index of the next semicolon, or the end of the octets.
-    fileprivate func end(ofPieceAt start: Int) -> Int { self[start...].firstIndex(of: UInt8(ascii: ";")) ?? count }
+    fileprivate func end(ofPieceAt start: Int) -> Int {
+        var index = start
+        while index < count, self[index] != UInt8(ascii: ";") { index += 1 }
+        return index
+    }
 
     /// Returns whether the octets are `name`. The comparison ignores case.
     fileprivate func isName(_ name: String) -> Bool {

@@ -71,7 +71,7 @@ package enum PercentEncoding {
     }
 
     /// Returns the first byte of `text` that is invalid, and its offset. A valid byte is in `allowed` or is a part of a complete
-    /// escape (`%41`). Returns `nil` if there is no such byte.
+    /// escape (`%41`). Returns `nil` if every byte is valid.
     package static func firstInvalidByte(
         in text: some StringProtocol, allowing allowed: URLCharacterSet
     ) -> (byte: UInt8, offset: Int)? {

@@ -25,13 +25,13 @@ public import ErrandCore
 /// - a call whose own timeout passes within 1 s (``CircuitBreakerPolicy/callTimeoutThreshold``)
 ///
 /// A call's own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set the threshold to
-/// the time that a healthy server needs. Otherwise, callers with short deadlines can open the circuit for all callers.
+/// the time that a healthy server needs. With a shorter threshold, callers with short deadlines can open the circuit for all callers.
 ///
 /// **Per request:** with `request.options.circuitBreaker = .off`, the request bypasses the breaker and is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {
     private let breaker: CircuitBreaker
 
-    /// Creates the middleware. Several stacks can use the same breaker. Such stacks share its circuits.
+    /// Creates the middleware. If several stacks use the same breaker, the stacks share the circuits of the breaker.
     public init(_ breaker: CircuitBreaker) { self.breaker = breaker }
 
     public var place: MiddlewarePlace { .circuitBreaker }

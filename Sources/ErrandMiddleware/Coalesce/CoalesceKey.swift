@@ -78,10 +78,10 @@ extension CoalesceMiddleware {
         /// The choice as text, for example `all fields but x-client-time`.
         public let description: String
 
-        /// All fields except those in ``perRequest``. The default.
+        /// All fields except the fields in ``perRequest``. The default.
         public static let all = all(except: [])
 
-        /// Returns all fields except `names` and those in ``perRequest``.
+        /// Returns all fields except the fields in `names` and in ``perRequest``.
         public static func all(except names: [HTTPField.Name]) -> Fields {
             Fields(
                 choice: .allBut(Set(perRequest + names)),

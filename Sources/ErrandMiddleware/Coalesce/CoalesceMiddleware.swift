@@ -17,7 +17,7 @@ internal import Synchronization
 /// a body in memory, and no `Upgrade`. Two requests are equal if all of these are equal:
 ///
 /// - method, URL and body;
-/// - the fields, including fallback fields and always including credentials: see ``Fields``;
+/// - the fields, with the fallback fields, and in every case with the credentials: see ``Fields``;
 /// - the value that `additionalKey` returns;
 /// - the options: each key defines how its values are compared (``/ErrandCore/OptionKey/identity(of:)``). Both requests must have
 ///   equal values for these options: declared secret names, phase and attempt limits, delay, hedging, redirects, your own options, and

@@ -79,8 +79,8 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own deadline
-        // Each member ends its own call. An outer `validateStatus` may need the error of the back end. In that case, each
-        // member also reads that error.
+        // Each member ends its own call. An outer `validateStatus` may need the error of the back end. If so, each member also reads the
+        // error of the back end.
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request

@@ -76,14 +76,15 @@ struct SharedExchangeState: Sendable {
     private var ended: ExchangeLifetime.Outcome?
     private var reads = 0
     private var isReading = false
-    /// The end of the body, with the trailers.
+    /// The trailers of a complete body, or the error that ended the body; `nil` before the end.
     private var bodyEnd: Result<HTTPFields?, any Error>?
     /// The evicted members that have not received their error yet.
     private var slowMembers: Set<Int> = []
 
     // MARK: Members
 
-    /// Adds a member. Returns `nil` if the exchange is closed, or if the caller must not wait and there is no response yet.
+    /// Adds a member. Returns `nil` if the exchange is closed. Also returns `nil` if there is no response yet, and the caller must not
+    /// wait.
     mutating func join(mayWait: Bool) -> Int? {
         guard isOpen, mayWait || result != nil else { return nil }
         nextMember += 1

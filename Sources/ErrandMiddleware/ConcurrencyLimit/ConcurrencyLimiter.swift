@@ -46,7 +46,7 @@ final class ConcurrencyLimiter: Sendable {
             .queue, delivery: .notSent, discard: { self.release(key, .cancelled) }, operation: { try await self.wait(key, for: request) })
     }
 
-    /// Changes the state of a key in place. The time to copy a queue would grow with its length.
+    /// Changes the state of a key in place. A copy of the queue would take time proportional to the queue's length.
     private func within<Result: Sendable>(_ key: RequestScope.Key, _ body: (inout Queue) -> Result) -> Result {
         queues.withLock { queues in
             let (result, isIdle) = queues.update(key, default: Queue(limit: Double(limit.initial))) { queue in

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. Hedging applies to safe methods with a body that
 /// can be sent again, and without an upgrade. Other requests are only passed on. Each attempt after the first attempt takes a token of a
-/// ``RetryBudget``. If the budget is empty, no request is hedged. Otherwise a slow, overloaded server would get twice the load.
+/// ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server would get twice the load.
 ///
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
 /// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.

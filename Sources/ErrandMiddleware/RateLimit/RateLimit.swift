@@ -2,9 +2,9 @@ internal import ErrandCore
 
 /// The number of requests that may be sent in any window of a given length, and the number of requests in a burst.
 ///
-/// After a pause, `burst` requests may be sent without a wait. Then one request may be sent in each period of `window / count`. No
-/// window has more than `count` requests. For example, with 50 requests in a second and a burst of 10, the first second has 50
-/// requests, not 60.
+/// After a pause, `burst` requests may be sent without a wait. After the burst, one request may be sent in each period of `window / count`.
+/// No window has more than `count` requests. For example, with 50 requests in a second and a burst of 10, the first second has 50 requests,
+/// not 60.
 ///
 /// ```swift
 /// RateLimit(100, per: .seconds(10), burst: 20)

@@ -69,9 +69,9 @@ extension RateLimiter {
         }
     }
 
-    /// Decides which waiter gets a grant. If a waiter is more urgent than the leader, this waiter gets the grant. Otherwise, the leader
-    /// gets the grant. If the leader gets the grant, the next waiter becomes the leader. Every tenth grant goes to the waiter that has
-    /// queued longest.
+    /// Decides which waiter gets a grant. If a waiter is more urgent than the leader, this waiter gets the grant. If no waiter is more
+    /// urgent, the leader gets the grant. If the leader gets the grant, the next waiter becomes the leader. Every tenth grant goes to the
+    /// waiter that has queued longest.
     private func settle(_ grant: RateLimitGrant, _ key: String, _ call: Call) -> (Waiter?, QueueOutcome) {
         within(key) { queue in
             queue.grantsSinceOldest += 1

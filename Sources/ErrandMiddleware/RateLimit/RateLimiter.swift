@@ -63,8 +63,8 @@ final class RateLimiter: Sendable {
     func acquire(_ key: String, for request: Request) async throws -> Permit {
         try Task.checkCancellation()
         let (isFree, isProbe) = try admit(key, request)
-        // If no request is queued, and the store gives a grant immediately, the request needs neither a race with the deadline nor
-        // the queue.
+        // If no request is queued, and the store gives a grant immediately, the request does not wait. The queue and the deadline are not
+        // used.
         if let immediate, isFree, case .granted(let grant) = immediate.take(key, limit: settings.limit) {
             return Permit(grant: grant, isProbe: isProbe)
         }

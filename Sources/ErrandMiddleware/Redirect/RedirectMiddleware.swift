@@ -15,7 +15,7 @@ public import ErrandCore
 /// decide again for each hop. The request's deadline applies to all hops together.
 ///
 /// The response's `request` is the last request, and `metadata.redirects` lists the hops. The body of a redirect is not used. If the body
-/// declares at most 16 KiB and arrives within 100 ms, the connection can be reused. Otherwise the body is abandoned.
+/// declares at most 16 KiB and arrives within 100 ms, the connection can be reused. Any other body is abandoned.
 ///
 /// **Per request:** with `request.options.redirect = .off`, the redirect itself is returned. With `.use(policy)`, another
 /// policy applies.
@@ -41,7 +41,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             .outside(.cache, because: "a redirected response would be stored under the first URL"),
             .outside(.cookies, because: "cookies that a redirect sets would be lost"),
             .outside(.authenticate, because: "credentials would not be chosen again for the next origin"),
-            .once(because: "the inner redirect would follow every redirect before the outer redirect"),
+            .once(because: "the inner layer would follow every redirect, and the outer layer would see none"),
         ]
     }
 

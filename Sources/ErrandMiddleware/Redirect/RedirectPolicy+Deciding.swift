@@ -19,7 +19,7 @@ extension RedirectPolicy {
         /// Whether the redirect leads to another origin (scheme, host or port).
         public var crossesOrigin: Bool { from.origin != to.origin }
 
-        /// Creates a redirect. Use it in tests of your own decision.
+        /// Creates a redirect. Use this initializer in tests of your own decision.
         ///
         /// - Parameters:
         ///   - response: the head of the redirect.
@@ -43,7 +43,7 @@ extension RedirectPolicy {
 
         let kind: Kind
 
-        /// Send the request of the policy: ``Hop/next``.
+        /// Send the request that the policy has prepared: ``Hop/next``.
         public static let standard = Choice(kind: .standard)
         /// Return the redirect as the response of the call. If `validateStatus` is an outer layer, it refuses the status.
         public static let stop = Choice(kind: .stop)
@@ -105,7 +105,7 @@ extension RedirectPolicy {
     /// The closure must be quick, because the body and the connection of the redirect are held while the closure runs. Requests
     /// with two policies of this function never share an exchange (`coalesce`), unless both policies are copies of one policy.
     ///
-    /// - Parameter decide: the closure that decides. It replaces an earlier closure of this policy.
+    /// - Parameter decide: the closure that decides. The closure replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Hop) -> Choice) -> RedirectPolicy {
         var policy = self
         policy.decider = Decider(decide)

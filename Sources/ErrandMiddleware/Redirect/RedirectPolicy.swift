@@ -19,7 +19,7 @@ internal import ErrandFormats
 ///
 /// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
 /// the response. If the layer `hsts` knows that the host of the target demands https, the scheme becomes https before the origins are
-/// compared. Then the redirect stays on https, and is not refused.
+/// compared. Such a redirect stays on https, and is not refused.
 ///
 /// Redirects that lead in a loop end the call early: a call sends one request (one method and URL) at most twice. A response with
 /// `Set-Cookie` restarts this count, because a page that needs a cookie often redirects to itself.
@@ -59,7 +59,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
 
     /// The next step after a response.
     public enum Decision: Sendable {
-        /// Return the response. It is not a redirect, or the caller must handle the redirect.
+        /// Return the response. The response is not a redirect, or the caller must handle the redirect.
         case returnResponse
         /// Send this request.
         case follow(Request)

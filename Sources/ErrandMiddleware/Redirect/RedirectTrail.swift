@@ -107,7 +107,7 @@ struct RedirectTrail {
 
     /// Removes the values that must not reach another origin, and the sensitive query items that the app has added.
     ///
-    /// - Parameter standard: the request of the policy, whose query comes from the server.
+    /// - Parameter standard: the request that the policy has prepared, whose query comes from the server.
     private static func removeSecrets(of request: inout Request, unlessIn standard: Request) {
         request.removeOriginBoundValues()
         let sensitivity = request.options.sensitivity

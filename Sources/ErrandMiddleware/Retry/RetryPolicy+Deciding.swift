@@ -19,7 +19,7 @@ extension RetryPolicy {
             if case .failure(let error) = result { error } else { nil }
         }
 
-        /// Creates a finished attempt. Use it in tests of your own decision.
+        /// Creates a finished attempt. Use this initializer in tests of your own decision.
         ///
         /// - Parameters:
         ///   - request: the request, as it was when the attempt began.
@@ -80,7 +80,7 @@ extension RetryPolicy {
     ///
     /// If `retry` is outside `validateStatus`, the closure gets a `StatusError` for an unwanted status.
     ///
-    /// - Parameter decide: the closure that decides. It replaces an earlier closure of this policy.
+    /// - Parameter decide: the closure that decides. The closure replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Attempt) -> Choice) -> RetryPolicy {
         var policy = self
         policy.choose = decide

@@ -174,7 +174,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
     }
 
     /// - Parameters:
-    ///   - wait: the wait that replaces the backoff and `Retry-After`. With `nil`, both are used.
+    ///   - wait: the wait that replaces the backoff and `Retry-After`. With `nil`, the backoff and `Retry-After` determine the wait.
     ///   - floor: the shortest wait.
     func waiting(
         _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double

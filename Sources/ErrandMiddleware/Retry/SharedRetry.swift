@@ -56,7 +56,7 @@ extension ResponseMetadata {
 }
 
 extension RequestOptions {
-    /// The shared decision. It is stored in the options of the failure's request, because a failure has no metadata.
+    /// The shared decision. The decision is stored in the options of the failure's request, because a failure has no metadata.
     var sharedRetry: SharedRetry? {
         get { self[SharedRetryOptionKey.self] }
         set { self[SharedRetryOptionKey.self] = newValue }

@@ -36,11 +36,11 @@ public import ErrandCore
 public struct ServerMiddleware: HTTPMiddleware {
     private enum Base: Sendable {
         case url(Result<HTTPURL, InvalidURLError>)
-        /// A host without a scheme. It is stored as a URL with `https`, and as a URL with `http` for requests that name the
-        /// scheme `http`.
+        /// A host without a scheme. The host is stored as a URL with `https`, and as a URL with `http` for requests that name the scheme
+        /// `http`.
         case host(https: Result<HTTPURL, InvalidURLError>, http: Result<HTTPURL, InvalidURLError>)
         case scheme(Result<String, InvalidURLError>)
-        /// A base URL. Only its path and its query are used.
+        /// A base URL. Only the path and the query of the URL are used.
         case path(String, Result<HTTPURL, InvalidURLError>)
         case none
     }
@@ -59,10 +59,10 @@ public struct ServerMiddleware: HTTPMiddleware {
     /// Creates a server from text that is a base URL or only a host.
     ///
     /// - Parameters:
-    ///   - url: an `http` or `https` URL without credentials and without a fragment. It can also be a host, with or without a port
+    ///   - url: an `http` or `https` URL without credentials and without a fragment. The text can also be a host, with or without a port
     ///     (`api.example:8443`). A host without a scheme means `https`, unless the request names a scheme
-    ///     (``init(scheme:headers:query:)``). If the URL is invalid, each request fails. The initializer does not trap, because the
-    ///     text often comes from a configuration. To check a URL immediately, use `HTTPURL(_:)`.
+    ///     (``init(scheme:headers:query:)``). If the URL is invalid, each request fails. The initializer does not trap, because the text
+    ///     often comes from a configuration. To check a URL immediately, use `HTTPURL(_:)`.
     ///   - headers: default fields, each added if the request has no field of that name.
     ///   - query: default items, placed between the query of the base URL and the query of the request.
     public init(_ url: String, headers: HTTPFields = HTTPFields(), query: URLQuery = URLQuery()) {

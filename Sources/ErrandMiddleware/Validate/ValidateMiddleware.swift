@@ -134,7 +134,7 @@ extension RequestOptions {
         set { self[ValidationKey.self] = newValue }
     }
 
-    /// Validators for this request. They are applied before the validators of the stack. Default: none. The option requires a
+    /// Validators for this request. These validators are applied before the validators of the stack. Default: none. The option requires a
     /// ``ValidateMiddleware`` in the stack.
     public var validators: [ResponseValidator] {
         get { self[ValidatorsKey.self] }

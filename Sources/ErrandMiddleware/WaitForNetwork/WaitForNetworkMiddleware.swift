@@ -121,10 +121,10 @@ extension Request {
 }
 
 extension TransportError {
-    /// Whether a missing network is a possible cause. A proxy may be on this machine, and needs no network then.
+    /// Whether a missing network is a possible cause. A proxy on this machine needs no network.
     fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
 
-    /// This failure with the code `notConnected`, because the device has no network.
+    /// A copy of this failure with the code `notConnected`, for a device without a network.
     fileprivate var withoutNetwork: TransportError {
         var error = self
         error.code = .notConnected

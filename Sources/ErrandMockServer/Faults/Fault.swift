@@ -12,11 +12,12 @@ public import ErrandCore
 /// - ``stall``: nothing more is read or sent. The connection stays open until the client closes the connection or the server stops.
 /// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
 /// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
-///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. Then the connection is closed.
+///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. After the fault, the connection is
+///   closed.
 /// - ``wrongContentLength``: the head declares more bytes than are sent. The server closes the connection after half of the
 ///   body. At the point after the body, the server closes the connection after the whole body.
-/// - ``garbage``: octets that are not HTTP are sent. Then nothing more is read or sent, as with ``stall``. Before the head, the
-///   octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
+/// - ``garbage``: octets that are not HTTP are sent. After these octets, nothing more is read or sent, as with ``stall``. Before the head,
+///   the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
 ///   `Content-Length`, the octets follow the message.
 /// - ``slowDrip``: the rest of the response is sent slowly. At the points before the head, the rest of the request is also read
 ///   slowly.
@@ -72,7 +73,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Sends the given octets instead of HTTP.
     public static func garbage(_ octets: Data) -> Fault { Fault(kind: .garbage(octets), description: "garbage") }
 
-    /// Sends and reads slowly: `bytes` at a time, with a pause before each piece. In addition, the operating system reads bytes of
+    /// Sends and reads slowly: in pieces of `bytes` bytes, with a pause before each piece. In addition, the operating system reads bytes of
     /// a request into its receive buffer.
     ///
     /// - Parameters:

@@ -44,8 +44,8 @@ public struct MockResponse: Sendable {
         public static func source(_ open: @escaping @Sendable () async throws -> any BodySource) -> Body { Body(kind: .source(open)) }
         /// The request's body as it is received, with its trailers.
         public static let echo = Body(kind: .echo)
-        /// The octets of a whole message, including its head. The server sends the octets unchanged. Then the connection is
-        /// closed. Use this body only with HTTP/1.1, because the octets break an HTTP/2 connection.
+        /// The octets of a whole message, including its head. The server sends the octets unchanged. After the octets, the server closes
+        /// the connection. Use this body only with HTTP/1.1, because the octets break an HTTP/2 connection.
         public static func raw(_ octets: Data) -> Body { Body(kind: .raw(octets)) }
     }
 
@@ -121,7 +121,7 @@ public struct MockResponse: Sendable {
 
     /// Responds with a value as JSON, with its `Content-Type`.
     ///
-    /// If the value can't be encoded, the test is wrong. Then the response has the status 500 and the error as its text.
+    /// If the value can't be encoded, the test is wrong. The response to such a value has the status 500 and the error as its text.
     ///
     /// - Parameter coding: the rules for encoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``,
     ///   with dates in ISO 8601.

@@ -1,7 +1,7 @@
 #if SWIFT_NIO
 internal import NIOCore
 
-/// Records the address that a channel connects to, and the error if the connection attempt fails. Then the handler leaves the
+/// Records the address that a channel connects to, and the error if the connection attempt fails. After the attempt, the handler leaves the
 /// pipeline.
 final class AddressWatch: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = ByteBuffer

@@ -131,7 +131,7 @@ struct Connector: Sendable {
             }
     }
 
-    /// Waits for a channel, and then until the channel can take an exchange.
+    /// Waits for a channel, and waits until the channel can start an exchange.
     private func follow(
         _ attempt: ConnectAttempt, _ route: Route, _ ready: EventLoopPromise<Connection>, connect: () -> EventLoopFuture<any Channel>
     ) {

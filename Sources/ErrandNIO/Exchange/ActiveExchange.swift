@@ -153,7 +153,7 @@ struct ActiveExchange {
 
     // MARK: - Another protocol
 
-    /// Changes to another protocol. The deadline and the limits end, because they apply to HTTP alone.
+    /// Changes to another protocol. The deadline and the limits end, because these limits apply only to HTTP.
     mutating func upgrade(_ head: Head, _ input: ExchangeBodySource, _ output: UpgradedOutput) {
         (deadline, limit) = (nil, nil)
         (self.head, stream, upload) = (head, input, .upgraded(output))

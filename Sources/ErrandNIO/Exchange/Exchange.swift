@@ -56,7 +56,7 @@ final class Exchange: Sendable {
     private let firstRoute: Route
     /// Whether the server requires HTTP/1.1 although HTTP/2 was possible.
     private let needsHTTP1 = Atomic(false)
-    /// Whether the server has refused the request's `Expect`. Then further attempts omit the field.
+    /// Whether the server has refused the request's `Expect`. If true, further attempts omit the field.
     private let isWithoutExpect = Atomic(false)
     /// The owner of the transport. The owner lives as long as the transport's exchanges.
     let owner: TransportOwner
@@ -198,8 +198,8 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Whether the request can be sent once more. This is possible if its body can be sent again, and if the caller has not
-    /// given up the exchange.
+    /// Whether the request can be sent once more. This is possible if the body of the request can be sent again, and if the caller still
+    /// waits for the response.
     var canRepeat: Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }

@@ -100,7 +100,7 @@ final class ExchangeBodySource: ReadyBodySource {
 
     /// Ends the exchange, and drops the queued data.
     ///
-    /// - Parameter error: the reason of the end; `nil` if the rest of the body is not needed.
+    /// - Parameter error: the reason for the end; `nil` if the rest of the body is not needed.
     private func end(because error: (any Error)?) {
         let reason = error ?? CancellationError()
         let (end, isOver) = state.withLock { state in

@@ -64,7 +64,8 @@ extension HTTPHandler {
         if exchange.events != nil { activeExchange(of: attempt)?.reportSent() }
     }
 
-    /// Waits until the channel has sent the last byte of the request. Then the wait for the response begins.
+    /// Reports that the channel has sent the last byte of the request, when the channel has sent this byte. The wait for the response
+    /// begins at this moment.
     ///
     /// If the response is complete before the last byte is sent, the exchange ends without the event `requestSent`.
     ///

@@ -119,7 +119,7 @@ struct HTTP1Machine: Sendable {
 
     /// Records that bytes were received.
     ///
-    /// - Returns: false if no bytes were expected. Then the connection must be closed.
+    /// - Returns: false if no bytes were expected. The caller must then close the connection.
     mutating func receiveBytes() -> Bool {
         switch state {
         case .busy(.waiting, _): return false
@@ -178,7 +178,7 @@ struct HTTP1Machine: Sendable {
 
     /// Records that the server accepted the change of the protocol (101).
     ///
-    /// - Returns: false if the request is not complete. Then the server can't have accepted the change.
+    /// - Returns: false if the request is not complete. A server can't accept the change before the request is complete.
     mutating func upgrade() -> Bool {
         guard case .busy(.sent, .head) = state else { return false }
         isDraining = true

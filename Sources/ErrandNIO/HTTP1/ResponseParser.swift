@@ -87,8 +87,8 @@ struct ResponseParser {
     /// Whether a byte of the current response was seen.
     private(set) var hasBegun = false
     /// Whether another HTTP parser may find the end of the current response at a different byte. Such a difference is possible if a
-    /// line of the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. Then
-    /// the connection is not reused.
+    /// line of the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. After
+    /// such a response, the connection is not reused.
     private(set) var isDoubtful = false
     #if DEBUG
     /// The number of all bytes that were searched for a line end: a measure of the work.

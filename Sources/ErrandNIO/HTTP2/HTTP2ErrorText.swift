@@ -32,7 +32,7 @@ enum HTTP2ErrorText {
             "the server opened a stream, which only the client does (RFC 9113, section 5.1.1)"
         case is NIOHTTP2Errors.BadStreamStateTransition: "the server sent a frame that the state of its stream does not allow"
         case is NIOHTTP2Errors.MissingPreface: "the server did not begin with SETTINGS"
-        case is NIOHTTP2Errors.TrailersWithoutEndStream: "the response has fields after its head, but does not end with these fields"
+        case is NIOHTTP2Errors.TrailersWithoutEndStream: "the response has trailer fields, but its stream does not end after these fields"
         case let error as any NIOHTTP2Error: "the server broke a rule (\(type(of: error)))"
         default: FailureText.of(error)
         }

@@ -361,7 +361,8 @@ struct HTTP2Machine: Sendable {
 
     /// Ends the wait for the response to a ping, because the server has responded, or because the time has passed.
     ///
-    /// - Returns: the number of streams that were held until now, and whether the server has been silent since the ping was sent.
+    /// - Returns: the number of reset streams that counted toward the limit until now, and whether the server has been silent since the
+    ///   ping was sent.
     mutating func endProbe() -> (heldStreams: Int, isSilent: Bool) { probe.end(framesReceived) }
 
     /// Returns whether the server has sent nothing since an exchange began.

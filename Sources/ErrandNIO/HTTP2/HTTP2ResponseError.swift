@@ -44,7 +44,7 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
         case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final response"
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
         case .dataBeforeHead: "the body or the end of the stream comes before the head of the response"
-        case .fieldsInBody: "the response has fields after its head, but does not end with these fields"
+        case .fieldsInBody: "the response has trailer fields, but its stream does not end after these fields"
         case .bodyTooLong: "the body is longer than the response's head allows"
         case .bodyTooShort(let missing): "the stream ended \(missing) bytes before the end of the body that Content-Length declares"
         case .streamError(let text): text

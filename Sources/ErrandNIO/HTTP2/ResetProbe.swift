@@ -12,13 +12,13 @@ struct ResetProbe: Sendable {
     enum Action: Sendable, Equatable {
         /// The stream is free immediately.
         case none
-        /// The stream is held until the response to the ping in flight.
+        /// The stream counts toward the limit until the response to the ping in flight.
         case hold
-        /// The stream is held, and a ping is sent.
+        /// A ping is sent. The stream counts toward the limit until the response to this ping.
         case ping
     }
 
-    /// The number of streams that were reset and are held.
+    /// The number of streams that were reset and still count toward the limit.
     private(set) var heldStreams = 0
     private var isAllowed = true
     /// The number of frames received before the ping was sent.
@@ -42,7 +42,7 @@ struct ResetProbe: Sendable {
 
     /// Ends the wait for the response to a ping, because the response was received, or because the time has passed.
     ///
-    /// - Returns: the number of streams that were held, and whether no frame was received since the ping was sent.
+    /// - Returns: the number of reset streams that counted toward the limit, and whether no frame was received since the ping was sent.
     mutating func end(_ frames: Int) -> (heldStreams: Int, isSilent: Bool) {
         defer { heldStreams = 0 }
         return (heldStreams, heldStreams > 0 && frames == self.frames)

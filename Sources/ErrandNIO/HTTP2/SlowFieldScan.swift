@@ -53,8 +53,8 @@ struct SlowFieldScan: Sendable {
     /// The number of bytes of the name that match `:status`; `nil` after a byte that does not match.
     private var nameMatch: Int? = 0
     private var foreignBytes = 0
-    /// Whether each entry of the dynamic table is named `:status`, beginning with the oldest entry. The real table may no longer
-    /// contain the oldest entries.
+    /// For each entry of the dynamic table, from the oldest to the newest: whether the entry is named `:status`. The real table may no
+    /// longer contain the oldest entries.
     private var table: [Bool] = []
 
     /// Reads a part of a section of fields. After a verdict other than ``Verdict/quick``, the scan must not be used again.

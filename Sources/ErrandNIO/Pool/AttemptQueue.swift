@@ -28,8 +28,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The number of attempts without a ticket.
     private var preconnects = 0
     /// The number of exchanges that the next connection is expected to take at a time, at least 1. This is the number of exchanges that the
-    /// last connection took. `nil` before the first connection, if the number is unknown. In that case, one attempt is made, and its
-    /// connection shows how many further attempts are needed.
+    /// last connection took. `nil` before the first connection, if the number is unknown. If the number is unknown, one attempt is made,
+    /// and the connection of this attempt shows how many further attempts are needed.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?

@@ -53,12 +53,12 @@ final class Connection: Sendable {
 
     /// Ends an exchange, if this connection still has the exchange.
     ///
-    /// - Parameter error: the reason of the end; `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason for the end; `nil` if the rest of the response is not needed.
     func end(_ exchange: Exchange, because error: (any Error)?) { onLoop { $0.end(exchange, because: error) } }
 
     /// Ends an attempt, if the attempt is in progress.
     ///
-    /// - Parameter error: the reason of the end; `nil` if the rest of the response is not needed.
+    /// - Parameter error: the reason for the end; `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
 
     /// Receives more of a response, because its reader can take more data.

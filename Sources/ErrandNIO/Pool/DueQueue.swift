@@ -5,7 +5,7 @@
 /// for unneeded elements is necessary. An insertion takes logarithmic time.
 struct DueQueue<Instant: Comparable & Sendable, Element: Sendable>: Sendable {
     private var heap: [(due: Instant, element: Element)] = []
-    /// The count at which the heap is rebuilt without the elements that are no longer needed.
+    /// If the heap has this number of elements, the heap is rebuilt, and the elements that are no longer needed are dropped.
     private var fullCount = 64
 
     var count: Int { heap.count }

@@ -8,8 +8,8 @@ extension Pool {
     /// attempt occupies.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
-    /// Adds the reason of the wait to the failure of an exchange that was queued too long. The reason is a step of connecting,
-    /// or a full pool.
+    /// Adds the reason for the wait to the failure of an exchange that was queued too long. The reason is a step of connecting, or a full
+    /// pool.
     func explained(_ error: TransportError, _ reason: WaitReason) -> TransportError {
         var failure = error
         switch reason.wait {

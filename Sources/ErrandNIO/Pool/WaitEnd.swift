@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import NIOCore
 
-/// The end of an exchange's wait for a connection: its deadline, or the limit for queueing or connecting.
+/// The end of an exchange's wait for a connection: the deadline of the exchange, or the limit for queueing or connecting.
 struct WaitEnd: Sendable {
     let ticket: Pool.Ticket
     /// Whether a connection was being opened for the exchange when this wait began. If the value is false, the exchange waits for a

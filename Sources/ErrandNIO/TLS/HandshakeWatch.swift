@@ -5,7 +5,8 @@ internal import NIOSSL
 internal import NIOTLS
 
 /// Waits for the end of a TLS handshake, as the next handler after NIOSSL's handler. Compares the host and the pins, and describes a
-/// failure in words. Then the handler leaves the pipeline. Until then, the next handlers don't see that the handshake is complete.
+/// failure in words. After the handshake, the handler leaves the pipeline. Until then, the next handlers don't see that the handshake is
+/// complete.
 final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 

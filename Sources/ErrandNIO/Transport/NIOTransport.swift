@@ -30,9 +30,9 @@ internal import Synchronization
 /// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), the request is sent once more over a connection of HTTP/1.1. Further requests to
 /// the origin use HTTP/1.1 as long as that connection is open.
 ///
-/// For a new origin, the transport opens one connection first, and all requests wait for this connection. Over TLS, the server may choose
-/// HTTP/2. Then the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened immediately. The
-/// transport remembers the choices of the last 1024 origins.
+/// For a new origin, the transport opens one connection first, and all requests wait for this connection. If the server chooses HTTP/2
+/// during the TLS handshake, the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened
+/// immediately. The transport remembers the choices of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
     /// A task executor for each event loop. On such an executor, a call needs no change of threads.

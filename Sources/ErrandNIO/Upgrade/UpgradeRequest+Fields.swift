@@ -12,7 +12,8 @@ extension UpgradeRequest {
         return isProtocol ? nil : "the name of the protocol must be a token, with or without '/' and a version"
     }
 
-    /// Returns a head that asks for this protocol. Its own options of `Connection` are kept, and its own `Upgrade` is replaced.
+    /// Returns a head that asks for this protocol. The head keeps the request's options of `Connection`, and replaces the request's
+    /// `Upgrade`.
     func added(to head: HTTPRequest) -> HTTPRequest {
         var head = head
         head.headerFields[.upgrade] = protocolName

@@ -13,7 +13,7 @@ extension HTTPSender {
     /// throws. To replay exchanges in tests, use a ``Recording`` with the mode ``Recording/Mode/once``.
     ///
     /// **Place:** the stack that `body` gets has a ``RecordMiddleware``. If this stack sorts its layers, the middleware has its usual
-    /// place. Otherwise, the middleware is outermost. If `body` adds a `retry`, each attempt is a separate entry.
+    /// place. In any other stack, the middleware is outermost. If `body` adds a `retry`, each attempt is a separate entry.
     ///
     /// Read the bodies of the responses within `body`. A response body that is still being read when `body` returns is truncated in the
     /// file.

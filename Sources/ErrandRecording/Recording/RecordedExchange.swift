@@ -257,7 +257,8 @@ extension TransportError {
 }
 
 extension Request {
-    /// The names of all secrets in this exchange. The never-index flag is not in the file, so the names of flagged fields are added.
+    /// The names of all secrets in this exchange. The file can't store which fields have the never-index flag. Therefore, the names of
+    /// these fields are added.
     var wholeSensitivity: Sensitivity {
         var sensitivity = options.sensitivity
         sensitivity.formUnion(Sensitivity(fields: head.headerFields.filter(sensitivity.isSensitive).map(\.name)))

@@ -21,7 +21,7 @@ struct RequestKey: Sendable {
     /// - Parameter isBodyKnown: whether `request` has its complete body.
     init(_ request: HARRequest, matcher: RecordingMatcher, sensitivity: Sensitivity, isBodyKnown: Bool = true) {
         var request = request
-        // A body that is not compared need not be read and redacted.
+        // If the matcher ignores bodies, the body is not searched for secrets.
         if matcher.body == .ignored { request.postData = nil }
         request.url = String(Substring(request.url.utf8.prefix { $0 != UInt8(ascii: "#") }))
         request.url = (try? HTTPURL(request.url).description) ?? request.url

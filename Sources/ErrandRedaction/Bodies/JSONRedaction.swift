@@ -7,8 +7,8 @@ package import ErrandFormats
 /// `true`, `false` and the empty string stay unchanged. Names are compared with their escapes resolved.
 ///
 /// Text that is truncated or malformed is redacted up to the problem. One placeholder replaces the text from the problem to the
-/// end. After a secret value, a comma, a bracket or the end must follow. Otherwise, one placeholder replaces the text from this
-/// value to the end.
+/// end. After a secret value, a comma, a bracket or the end must follow. If anything else follows, one placeholder replaces the text from
+/// this value to the end.
 ///
 /// Redaction takes linear time and constant stack. `rewrite` is called on the same stack. Therefore a `rewrite` that reads JSON
 /// within a string must limit the nesting by ``nestedTextLimit``.

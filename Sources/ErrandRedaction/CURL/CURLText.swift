@@ -33,7 +33,7 @@ extension Request {
     /// For a HEAD request with a body, `curl` waits for a response body that never arrives.
     ///
     /// - Parameters:
-    ///   - pretty: whether each option has its own line. Otherwise, the text is one line, unless the value of a field has a control
+    ///   - pretty: whether each option has its own line. If false, the text is one line, unless the value of a field has a control
     ///     character.
     ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
     ///   - bodyLimitBytes: the maximum length of a body in the text, at least 0. Default: 64 KiB. A byte that is not text takes up
@@ -126,7 +126,7 @@ private struct CURLText {
         return "-X " + (isPlain ? name : Shell.quoted(name))
     }
 
-    /// Returns the URL. Throws an error for a request that the transport's boundary refuses.
+    /// Returns the URL. Throws an error if the target is invalid for a transport.
     private func url() throws(InvalidURLError) -> String {
         let target = request.head.path ?? ""
         guard let authority = request.head.authority, !authority.isEmpty, let scheme = request.head.scheme else {

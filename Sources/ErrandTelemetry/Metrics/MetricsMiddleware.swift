@@ -23,9 +23,8 @@ public import Metrics
 /// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
 /// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
 /// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`).
-/// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds, for transports that report their connections when they
-///   close. Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared this metric
-///   stable.
+/// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds. Only for transports that report each closed connection.
+///   Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared this metric stable.
 ///
 /// All metrics have `server.address` (an IPv6 address without brackets) and `server.port`. All except the two metrics of connections have
 /// `http.request.method` (`_OTHER` for an unknown method). For optional attributes, see ``Attributes-swift.struct``.

@@ -89,7 +89,7 @@ public struct TortureError: NumberedFailure, CustomStringConvertible {
     public let what: String
     /// The error of the run, or of the check after the run; `nil` if neither threw an error.
     public let underlying: (any Error)?
-    /// Whether the problem belongs to one run. If false, the problem concerns all runs together, and the description names no job.
+    /// Whether the problem concerns only one run. If false, the problem concerns all runs together, and the description names no job.
     var isOfOneRun = true
 
     public var description: String { isOfOneRun ? "cancelled \(moment) job \(jobNumber): \(what)" : what }

@@ -12,7 +12,7 @@ struct SessionFailure {
 
     private var position: ExchangePosition { exchange.position }
 
-    /// Whether no earlier connection of the task can have carried the request. Then the fault of a connection proves that nothing was sent.
+    /// Whether no earlier connection of the task can have carried the request. If true, a failed connection proves that nothing was sent.
     private var hasSentNothing: Bool {
         if exchange.hasSentBytes || exchange.head != nil { return false }
         // Without a body, the session reports no bytes, even if an earlier connection has carried the request.

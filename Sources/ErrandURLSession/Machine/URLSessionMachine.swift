@@ -189,7 +189,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         state = .receiving(Receiving(missingBytes: received.wireLength, isDecoded: received.isDecoded))
         var actions = recordHeadSent()
         if rules.requestLength == 0 { actions += recordUploadEnd() }
-        // The request needs no other connection. The rules of the transport still apply to the connection.
+        // The request already has a response, and needs no other connection. The other connections obey only the rules of the transport.
         actions += trust.takeQuestions().map { .reply($0.challenge, TrustReply($0.assessment.decision)) }
         return actions + [.recordHead(received.head), .deliverHead(received, to: waiter)]
     }

@@ -17,7 +17,7 @@ final class SessionDelegate: NSObject, URLSessionDataDelegate {
 
     private func key(_ task: Int) -> ExchangeTable.Key { ExchangeTable.Key(delegate: ObjectIdentifier(self), task: task) }
 
-    /// Returns false if the transport was shut down. Then the exchange is not added.
+    /// Adds an exchange. Returns false, and adds nothing, if the transport was shut down.
     func add(_ exchange: SessionExchange, for task: Int) -> Bool { exchanges.add(exchange, for: key(task)) }
     func remove(_ task: Int) { exchanges.remove(key(task)) }
     private func exchange(of task: URLSessionTask) -> SessionExchange? { exchanges[key(task.taskIdentifier)] }

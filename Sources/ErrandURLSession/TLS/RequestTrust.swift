@@ -26,12 +26,12 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
 
     init(about server: Origin?) { self.server = server }
 
-    /// Whether a response can't belong to the request, because the request has not accepted any certificate of the server.
+    /// Whether the request has not accepted any certificate of the server yet. A response before that can't belong to the request.
     var isMissing: Bool { server != nil && !hasPassed }
 
     /// Returns the next step after the transport has judged a server.
     mutating func assess(_ assessment: ServerAssessment, for challenge: Challenge) -> Step {
-        // The session may also report the certificates of a proxy. If a pin refuses the server, the request can't accept the server.
+        // The session may also report the certificates of a proxy. If a pin refuses the server, the closure of the request is not called.
         guard let server, assessment.acceptance != nil,
             Origin(ofChallengeBy: assessment.trust.host, port: assessment.trust.port) == server
         else { return .decided(assessment.decision) }

@@ -3,7 +3,7 @@ internal import ErrandCore
 /// The judgment of a transport's rules about the certificates of a server.
 struct ServerAssessment: Sendable {
     let trust: ServerTrust
-    /// The decision of the transport alone.
+    /// The decision of the transport, without a decision of the request.
     let decision: ServerTrustPolicy.Decision
     /// Returns the decision if the request accepts the server. `nil` if a pin refuses the server. No request can change this refusal.
     let acceptance: (@Sendable () -> ServerTrustPolicy.Decision)?

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The certificates that the system gives with a server's challenge.
 protocol TrustEvaluation {
-    /// Validates the chain, its dates and the name of the host. Returns the reason of a refusal; `nil` if the server is trusted.
+    /// Validates the chain, its dates and the name of the host. Returns the reason for a refusal; `nil` if the server is trusted.
     ///
     /// - Parameter roots: the certificates of additional trusted authorities, in DER.
     func refusal(trusting roots: [Data]) -> String?

@@ -18,7 +18,7 @@ final class ExchangeTable: Sendable {
     var count: Int { state.withLock(\.exchanges.count) }
     subscript(_ key: Key) -> SessionExchange? { state.withLock { $0.exchanges[key] } }
 
-    /// Returns false after ``close()``. Then the exchange is not added.
+    /// Adds an exchange. After ``close()``, returns false, and adds nothing.
     func add(_ exchange: SessionExchange, for key: Key) -> Bool {
         state.withLock { state in
             if !state.isClosed { state.exchanges[key] = exchange }

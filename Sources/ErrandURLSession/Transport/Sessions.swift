@@ -53,7 +53,7 @@ final class Sessions: Sendable {
         (self.tls, self.configure) = (tls, configure)
     }
 
-    /// Returns settings without the session's features that this library's middleware replaces.
+    /// Returns settings that switch some features of the session off. The middleware of this library replaces these features.
     static func settings(_ base: URLSessionConfiguration, tls: SessionTLS = .system, idleTimeout: Duration?) -> URLSessionConfiguration {
         let settings = base.copy() as? URLSessionConfiguration ?? .ephemeral
         settings.urlCache = nil
@@ -133,7 +133,7 @@ final class Sessions: Sendable {
 
     /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
     ///
-    /// - Throws: `CancellationError`. Then the task is cancelled as soon as the task has been created.
+    /// - Throws: `CancellationError` if the caller is cancelled. The task is then cancelled as soon as the task has been created.
     private func task(
         for urlRequest: URLRequest, of request: Request, inOwnSession: Bool
     ) async throws -> (Open, URLSessionDataTask)? {

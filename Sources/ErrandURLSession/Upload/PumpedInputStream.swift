@@ -1,8 +1,8 @@
 #if canImport(FoundationNetworking) && !ERRAND_APPLE_CHECK
 internal import Foundation
 
-/// A stream whose bytes a task writes to a buffer. On Linux, the session reads the stream on its own queue, and blocks the
-/// queue meanwhile.
+/// A stream whose bytes a task writes to a buffer. On Linux, the session reads the stream on its own queue, and blocks the queue during the
+/// read.
 final class PumpedInputStream: InputStream {
     private let buffer: UploadBuffer
     private let onEnd: @Sendable () -> Void

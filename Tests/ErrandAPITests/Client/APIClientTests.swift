@@ -149,7 +149,7 @@ private enum Users {
         #expect(failure.description.hasPrefix("GET https://a.example/v1/users: cannot decode "))
         #expect(failure.description.hasSuffix(" cannot decode [User] at [1].id: expected an Int, found a string (status 200)"))
         #expect(!"\(failure)\(failure.localizedDescription)".contains("s3cret"))
-        // The beginning of the body is for developers alone.
+        // Only the text for developers has the beginning of the body.
         #expect(String(reflecting: failure).hasSuffix(#"; body: [{"id":1,"name":"Ada"},{"id":"s3cret","name":"Bob"}] …"#))
     }
 
@@ -284,7 +284,7 @@ private enum Users {
         #expect(!String(reflecting: own).contains("s3cret") && stub.requests.isEmpty)
     }
 
-    /// The boundary is known to the form alone: a server would find no part by another one.
+    /// Only the form knows its boundary. With another boundary, a server would find no part.
     @Test(arguments: ["multipart/form-data", "multipart/form-data; boundary=abc", "application/json"])
     func aFormWithACustomContentTypeIsRefused(type: String) async throws {
         let (client, stub) = client(Stub().responds(.status(.noContent)))

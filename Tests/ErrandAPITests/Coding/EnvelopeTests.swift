@@ -69,7 +69,7 @@ import Testing
             #expect("\(error!)".hasPrefix("GET https://a.example/x: cannot decode EnvelopeTests.User: the envelope has no '"), "\(error!)")
             #expect("\(error!)".hasSuffix("; make the output optional if this is not a failure (status 200)"), "\(error!)")
         }
-        // No body at all, as with 204.
+        // The response has no body, as with 204.
         let empty = client(StubTransport(Stub().responds(.status(.noContent))))
         #expect(try await empty.get("/x", as: User?.self) == nil)
         try await empty.delete("/x")
@@ -140,7 +140,7 @@ import Testing
             #expect(error?.code == 40_012 && error?.response?.status == .ok && error?.request?.url?.path == "/x", "\(call)")
         }
         #expect(!FileManager.default.fileExists(atPath: file.path))
-        // Other data is whole, of any length and type.
+        // Other data is returned completely, whatever its length and type are.
         let long: JSONValue = ["code": 40_012, "data": .string(String(repeating: "x", count: 200_000))]
         for (json, type) in [(long, "application/json"), (balanceTooLow, "text/plain"), (["code": 0, "data": [1]], "application/json")] {
             let body = Data("\(json)".utf8)
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test func theRefusedResponseOfAnotherRequestIsNotMapped() async throws {
-        // Like a middleware that signs in.
+        // The layer acts like a middleware that signs in.
         let detour = ClosureMiddleware { _, next in
             let response = try await next.send(Request(.get, url: "https://other.example/token"))
             throw try await StatusError(reading: response)
@@ -257,7 +257,7 @@ import Testing
         #expect(error?.details.name[0] == "too short" && error.map { "\($0)" }?.contains("short") == false)
     }
 
-    /// What is beside the data, such as a cursor, is a part of an output that asks for it.
+    /// An output can also ask for members beside the data, such as a cursor.
     @Test func anErrorHasTheWaitThatTheServerAsksFor() async throws {
         let stub = StubTransport(
             Stub().responds(
@@ -287,7 +287,7 @@ import Testing
         #expect(error?.code == 40_012 && error?.status == .ok)
         let whole = try await client(stub(json)).json(call)
         #expect(whole.next_cursor == "c2")
-        // The cursor leads through a list.
+        // The cursor of each page leads to the next page.
         let pages = StubTransport(
             Stub().query("cursor", "c2").responds(.json(["code": 0, "data": []] as JSONValue)), Stub().responds(.json(json)))
         var names: [String] = []

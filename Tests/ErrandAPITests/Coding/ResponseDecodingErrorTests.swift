@@ -30,7 +30,7 @@ private struct User: Decodable, Sendable {
         return APIClient(stub.server("https://a.example"))
     }
 
-    /// What stands after the type, without the status.
+    /// Returns the part of the description after the type, without the status.
     private func problem<Output: Decodable & Sendable>(
         _ type: Output.Type, in body: String, status: HTTPResponse.Status = .ok, contentType: String? = "application/json"
     ) async throws -> String {
@@ -64,7 +64,7 @@ private struct User: Decodable, Sendable {
         }
     }
 
-    /// The body of an event is JSON, whatever the type of the response.
+    /// The body of an event is JSON for every media type of the response.
     @Test func aDebuggerShowsTheEventWithoutSecrets() async throws {
         let stream = "data: {\"id\":\"seven\",\"token\":\"s3cret\"}\n\n"
         let client = client(.data(Data(stream.utf8), headers: [.contentType: "text/event-stream"]))
@@ -161,8 +161,9 @@ private struct User: Decodable, Sendable {
         let expected = "User at joined: not an ISO 8601 date, such as 2026-11-21T12:36:00Z"
         #expect(try await problem(User.self, in: #"{"id":1,"joined":"s3cret"}"#) == expected)
         let date = "User at joined: not a date of the form iso8601, but a number; JSONCoding(dates:"
-        #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "\(date) .secondsSince1970) reads it")
-        #expect(try await problem(User.self, in: #"{"id":1,"joined":1795264560000}"#) == "\(date) .millisecondsSince1970) reads it")
+        #expect(try await problem(User.self, in: #"{"id":1,"joined":7}"#) == "\(date) .secondsSince1970) reads such numbers")
+        let milliseconds = #"{"id":1,"joined":1795264560000}"#
+        #expect(try await problem(User.self, in: milliseconds) == "\(date) .millisecondsSince1970) reads such numbers")
         #expect(try await problem(User.self, in: #"{"id":1,"joined":true}"#) == "User at joined: expected a String, found a Boolean")
     }
 
@@ -326,7 +327,7 @@ private struct User: Decodable, Sendable {
         #expect(failure.underlying is DecodingError)
     }
 
-    /// A type that takes any key: the key of the failure is text of the body.
+    /// A type that takes any key. The key in the failure is therefore text of the body.
     private struct AnyMembers: Decodable {
         struct Key: CodingKey {
             let stringValue: String

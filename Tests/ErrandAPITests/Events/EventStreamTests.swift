@@ -23,7 +23,7 @@ import Testing
         .stream(chunks.map { Data($0.utf8) }, headers: fields, failure: failure)
     }
 
-    /// A stream of these chunks, after which nothing comes.
+    /// A stream of these chunks. After the chunks, the stream stays open and sends nothing.
     private func silentStream(_ chunks: String...) -> StubResponse {
         let head = HTTPResponse(status: .ok, headerFields: fields)
         var steps: [@Sendable () async throws -> Data] = []
@@ -53,7 +53,7 @@ import Testing
         client.events(endpoint, policy: policy, clock: clock, random: { 0.5 }, onState: states.record)
     }
 
-    /// All events. Time passes when nothing else is left to do.
+    /// All events. The time advances when all tasks wait.
     private func all(_ events: EventStream) async throws -> [ServerSentEvent] {
         let reader = simulation.begin {
             var all: [ServerSentEvent] = []
@@ -345,7 +345,7 @@ import Testing
         #expect(stub.requests.count == 4 && start.duration(to: clock.now) >= .seconds(50))
     }
 
-    /// A server that starts again behind a balancer, or a proxy that has lost its server.
+    /// The response of a load balancer whose server starts again, or of a proxy that has lost its server.
     @Test(arguments: [TransportError.Code.tls, .proxy]) func aConnectionErrorAfterASuccessIsRetried(code: TransportError.Code) async throws
     {
         let failure = TransportError(code, phase: .connect, request: nil, delivery: .notSent)
@@ -356,7 +356,7 @@ import Testing
         #expect(error?.code == code && first.requests.count == 1)
     }
 
-    /// The server asks for an hour, and the deadline is in ten seconds: nobody waits for it.
+    /// The server asks for a wait of an hour, and the deadline is in ten seconds. Therefore the stream fails immediately.
     @Test func aWaitThatWouldPassTheDeadlineIsNotStarted() async throws {
         let (client, stub) = client(stream("retry: 3600000\n\n"))
         var request = try Request(.get, "/prices")
@@ -520,7 +520,8 @@ import Testing
         #expect(await problem("nonsense") == "\(start) is not valid JSON: an invalid value at byte 0 (status 200)")
         #expect(
             await problem("[DONE]")
-                == "\(start), which may end the stream: pass it as terminator, is not valid JSON: an invalid value at byte 1 (status 200)")
+                == "\(start) (to end the stream here, pass it as terminator) is not valid JSON: an invalid value at byte 1 "
+                + "(status 200)")
     }
 
     /// A proxy that compresses holds events back.
@@ -556,7 +557,7 @@ import Testing
     }
 
     /// A terminator is compared by its octets, of which a hostile event may have many.
-    /// No server takes a longer field: the stream would never begin again.
+    /// No server takes a longer field. With such a field, the stream would never begin again.
     @Test(arguments: [(8192, true), (8193, false)]) func anEventIDOverTheLimitIsNotSent(count: Int, isSent: Bool) async throws {
         let id = String(repeating: "7", count: count)
         let (client, stub) = client(stream("id: \(id)\ndata: a\n\n"), gone)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Lists in pages, however their next page is found.
+/// Lists in pages, for every way to find the next page.
 @Suite(.timeLimit(.minutes(5))) struct PagesTests {
     struct Items: Codable, Sendable, Equatable {
         var items: [Int]
@@ -26,7 +26,7 @@ import Testing
 
     // MARK: Ways to the next page
 
-    /// An empty page is not the end if there is another one.
+    /// An empty page is not the end of the list if there is another page.
     @Test func aCursorRequestsTheNextPage() async throws {
         let stub = StubTransport(
             Stub().responds(
@@ -101,7 +101,7 @@ import Testing
         #expect(error?.message.hasPrefix("the Link field is longer than 8192 bytes") == true)
     }
 
-    /// Where the next link is the one that can't be read, the list does not end without a word.
+    /// If the link to the next page can't be read, the list ends with an error.
     @Test(arguments: [
         (
             #"</items?page=1>; rel="first", /items?page=2; rel="next""#,
@@ -117,7 +117,7 @@ import Testing
         let error = await #expect(throws: PaginationError.self) { try await pages.next() }
         #expect(error?.code == .invalidURL && error?.message.hasSuffix("the end of the list is not known") == true)
         #expect(error?.message.hasPrefix(cause) == true, "\(error!)")
-        // Another relation that is there is no reason to fail.
+        // A link with another relation is not an error.
         let other = StubTransport(Stub().responds(.json([1], headers: [.custom("Link"): value + ", <?p=2>; rel=next"]), .json([2])))
         guard !value.hasSuffix("</c>;rel=next"), !value.contains("</items?page=2;") else { return }
         #expect(try await all(client(other).pages(Endpoint<[Int]>.get("/items"), next: .link()).elements { $0 }) == [1, 2])
@@ -195,7 +195,7 @@ import Testing
         #expect(targets(stub) == ["/v1/items?page=5", "/v1/items?page=6", "/v1/items?page=7"])
     }
 
-    /// A number that can't be counted further is not the end of the list.
+    /// A number that can't be increased is not the end of the list.
     @Test func aPageNumberBeyondTheRangeIsAnError() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         let call = Endpoint<Items>.get("/items", query: ["page": Int.max])
@@ -203,7 +203,7 @@ import Testing
         #expect(error?.code == .tooManyPages && stub.requests.count == 1)
     }
 
-    /// Behind a redirect that drops the query, too.
+    /// The same holds after a redirect that drops the query.
     @Test func pageNumbersContinueAfterARedirect() async throws {
         let stub = StubTransport(
             Stub().query("page", "2").responds(.status(.found, headers: [.location: "/two"])),
@@ -219,7 +219,7 @@ import Testing
         #expect(try await all(client(stub).pages(Endpoint<[Int]>.get("/items"), next: .link())).count == 1)
     }
 
-    /// Preconditions and a range are of the first page.
+    /// Preconditions and a range apply only to the first page.
     @Test func conditionalFieldsAreSentForTheFirstPageOnly() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1], next: "/v1/items/2")), .json(Items(items: [2]))))
         let call = Endpoint<Items>.get("/items", headers: [.ifNoneMatch: #""1""#, .range: "bytes=0-9"])
@@ -239,7 +239,7 @@ import Testing
         #expect(!text.contains("4711") && text.contains("200, PagesTests.Items, to GET https://a.example/v1/items?size=2"), "\(text)")
     }
 
-    /// What was saved by one version of the app is read by the next.
+    /// The next version of the app can read a position that an earlier version has saved.
     @Test(
         arguments: [
             (.first, #"{"query":{}}"#), (.query(["page": "2"]), #"{"query":{"page":"2"}}"#),
@@ -335,7 +335,8 @@ import Testing
         }
     }
 
-    /// Neither a page at a listed origin gets the credentials of the call, nor one behind a redirect.
+    /// A page at a listed origin does not get the credentials of the call. A page after a redirect to another origin does not get them
+    /// either.
     @Test func credentialsStayAtTheirOrigin() async throws {
         let call = Endpoint<Items>.get("/items", headers: [.authorization: "Bearer s3cret", .acceptLanguage: "de"])
         let isAtB = { @Sendable (request: RecordedRequest) in request.request.url?.host.description == "b.example" }
@@ -405,7 +406,7 @@ import Testing
         #expect(try await pages.next() == nil && stub.requests.count == 2)
     }
 
-    /// One page at a time, as a screen reads them.
+    /// Reads one page at a time, as a screen does.
     @Test func onePageIsRead() async throws {
         let stub = StubTransport(
             Stub().query("cursor", "a").responds(.json(Items(items: [2]))), Stub().responds(.json(Items(items: [1], next: "a"))))
@@ -416,7 +417,7 @@ import Testing
         await #expect(throws: PaginationError.self) {
             try await client(stub).page(list, next: .cursor(\.next), at: .url("https://b.example/"))
         }
-        // A page is not lost because the next one must not be requested: to request that one is the error.
+        // If the next page must not be requested, the current page is still returned. Only the request of the next page throws the error.
         let foreign = StubTransport(Stub().responds(.json(Items(items: [1], next: "https://b.example/2"))))
         let page = try await client(foreign).page(list, next: .url(\.next))
         #expect(page.value.items == [1] && page.next == .url("https://b.example/2"))
@@ -494,7 +495,7 @@ import Testing
         #expect(try await task.value == [1] && stub.requests.count == 1)
     }
 
-    /// Never more than one page is ahead, and none before the first is asked for.
+    /// At most one page is requested in advance, and no page is requested before the first page is asked for.
     @Test func onePageIsPrefetched() async throws {
         let stub = StubTransport(Stub().responds(.json(Items(items: [1]))))
         var pages = client(stub).pages(list, next: .number { _ in true }, policy: PaginationPolicy(prefetches: true)).makeAsyncIterator()
@@ -507,7 +508,7 @@ import Testing
         }
     }
 
-    /// The page ahead belongs to the iterator, and ends with it.
+    /// The request of the next page belongs to the iterator, and ends when the iterator is released.
     @Test func aReleasedIteratorCancelsItsPrefetch() async throws {
         let (begun, ended) = (Signal(), Signal())
         let wasCancelled = Watched(false)

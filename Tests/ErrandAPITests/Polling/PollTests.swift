@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandAPI
 
-/// What polling requests next: the machine alone, without a clock and without a server.
+/// The next request of a polling. The tests use only the machine, without a clock and without a server.
 @Suite struct PollTests {
     private var call: Request
     private let conditions: [HTTPField.Name] = [.ifMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
@@ -45,7 +45,7 @@ import Testing
         #expect(poll.count == 1)
     }
 
-    /// Whether polling goes on after a first failure of a GET, a first one of a POST, and a later one.
+    /// Whether polling continues after the first failure of a GET, after the first failure of a POST, and after a later failure.
     @Test(
         arguments: [
             (408, true, false, true), (425, true, false, true), (429, true, false, true), (500, true, false, true),
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// A request of which nothing was sent can't have begun anything.
+    /// If no byte of a request was sent, the server can't have begun the work.
     @Test(arguments: [(Delivery.notSent, true), (.unknown, false), (.sent, false)])
     func anUnsentPOSTIsRepeated(delivery: Delivery, expected: Bool) {
         var poll = Poll(method: .post)
@@ -87,7 +87,7 @@ import Testing
         for expected in [true, true, false] { #expect(poll.recordFailure(error, policy, isLate: false) == expected) }
     }
 
-    /// Credentials of the call go to its own origin, also after another one.
+    /// Credentials of the call go to its own origin, also after a request to another origin.
     @Test func credentialsAreSentAgainAtTheirOrigin() throws {
         var poll = Poll(method: .get)
         let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
@@ -101,7 +101,8 @@ import Testing
         }
     }
 
-    /// Each request without a Location begins at the call again: one that was redirected does not take the credentials from the next ones.
+    /// Each request without a Location begins again with the request of the call. Therefore the next requests still have the credentials
+    /// after a redirected request.
     @Test func aRedirectOfOneRequestDoesNotAffectTheNextRequest() throws {
         var poll = Poll(method: .get)
         let policy = PollingPolicy(allowedOrigins: ["https://b.example"])
@@ -123,7 +124,7 @@ import Testing
         #expect(next.options.idempotencyKey == nil && next.headers[.custom("Idempotency-Key")] == nil)
     }
 
-    /// An origin behind a redirect, which nobody has allowed, does not choose what is requested with the credentials.
+    /// If a redirect leads to an origin that is not allowed, that origin does not choose a URL that is requested with the credentials.
     @Test func anOriginAfterARedirectCannotUseTheCredentials() throws {
         var poll = Poll(method: .get)
         try poll.recordResponse(head(202, [.location: "/x"]), request: try poll.request(from: call), .standard)

@@ -19,7 +19,7 @@ import Testing
 
     private func client(_ stub: StubTransport) -> APIClient { APIClient(stub.server("https://a.example/v1")) }
 
-    /// Polls with a clock that goes on by itself, and without jitter. Returns the state, and the seconds.
+    /// Polls without jitter, and with a clock that advances when all tasks wait. Returns the state, and the seconds.
     private func poll(
         _ stub: StubTransport, _ endpoint: Endpoint<Job>? = nil, policy: PollingPolicy = PollingPolicy(jitter: .none, timeout: nil)
     ) async throws -> (state: String, seconds: Double) {
@@ -62,7 +62,7 @@ import Testing
         #expect(states == ["running", "done"])
     }
 
-    /// A server that asks for no wait is not asked without a pause.
+    /// If a server asks for no wait, there is still a pause before the next request.
     @Test func aServerWithoutAWaitGetsTheBackoff() async throws {
         let stub = StubTransport(
             Stub().responds(
@@ -85,7 +85,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    /// The head of a 202 says where the work is seen, whatever becomes of its body.
+    /// The head of a 202 has the URL of the work, even if the body of the 202 fails.
     @Test(arguments: [true, false]) func theBodyOfAcceptedWorkDoesNotMatter(isSilent: Bool) async throws {
         let bodies = Mutex<[ScriptedBodySource]>([])
         let accepted = StubResponse.streaming { _, _ in
@@ -115,7 +115,7 @@ import Testing
         #expect(stub.requests.allSatisfy { $0.headers[.acceptLanguage] == "de" })
     }
 
-    /// A request that never ends is limited by the timeout of the whole.
+    /// The timeout of the whole call also limits a request that never ends.
     @Test(arguments: [HTTPRequest.Method.get, .post]) func theTimeoutLimitsEachRequest(_ method: HTTPRequest.Method) async throws {
         let stub = StubTransport(Stub().responds(.never))
         let start = clock.now
@@ -128,7 +128,7 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(60))
     }
 
-    /// Without a condition, the first response that is not 202 ends it.
+    /// Without a condition, the first response with a status other than 202 ends the polling.
     @Test func acceptedWorkEndsWithItsResult() async throws {
         let stub = StubTransport(Stub().responds(.status(.accepted), .status(.accepted), running()))
         let response = try await simulation.complete {
@@ -176,7 +176,7 @@ import Testing
         var failure: ServiceError? { code == 0 ? nil : ServiceError(.init(code), message: "refused") }
     }
 
-    /// Where the body of a response says what came of a call, the status 202 does not hide it.
+    /// If the body of a response has the result of a call, the status 202 does not hide the result.
     @Test func anErrorInTheEnvelopeOfAnAcceptedCallEndsThePolling() async throws {
         let data: JSONValue = ["code": 0, "data": ["state": "done"]]
         func poll(_ first: StubResponse) async throws -> (String, Int) {
@@ -227,7 +227,7 @@ import Testing
         #expect(error?.code == .connectionLost && broken.requests.count == 3)
     }
 
-    /// What has begun work may have begun it: it is not made again.
+    /// A request that may have begun the work is not made again.
     @Test func aFirstRequestThatIsNotIdempotentIsMadeOnce() async throws {
         let lost = TransportError(.connectionLost, phase: .response, request: nil, delivery: .unknown)
         let stub = StubTransport(Stub().responds(.failure(lost)))
@@ -255,7 +255,7 @@ import Testing
         await #expect(throws: ResponseDecodingError.self) { try await self.client(text).poll(job, clock: clock) }
     }
 
-    /// Waits that no clock can count end nothing.
+    /// A wait that no clock can count does not end the polling.
     @Test(arguments: [Duration.seconds(Int64.max), Duration(attoseconds: .max), .zero - .seconds(Int64.max)])
     func longWaitsAreBounded(wait: Duration) {
         for jitter in [Backoff.Jitter.none, .full] {
@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    /// A `Retry-After` that does not count leaves the backoff.
+    /// If `maxRetryAfter` is zero or negative, `Retry-After` is ignored, and the backoff decides the wait.
     @Test(arguments: [Duration.zero, .seconds(-1)]) func aMaxRetryAfterOfZeroLeavesTheBackoff(wait: Duration) async throws {
         var policy = PollingPolicy(jitter: .none, timeout: nil)
         policy.maxRetryAfter = wait

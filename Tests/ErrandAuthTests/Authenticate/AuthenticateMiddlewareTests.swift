@@ -13,7 +13,7 @@ import Testing
         try Request(body.isEmpty ? .get : .post, url: url, body: body)
     }
 
-    /// A server that lets in who has the field, and asks everybody else.
+    /// A server that accepts requests with the field, and sends a challenge to all other requests.
     private func server(_ field: String, asking challenge: String? = #"Basic realm="office""#) -> StubTransport {
         var fields = HTTPFields()
         fields[.wwwAuthenticate] = challenge
@@ -154,12 +154,12 @@ import Testing
         let stack = stub.authenticate(.password(user: "joe", password: "secret"))
         for _ in 0..<2 { #expect(try await stack.send(try request()).status == .ok) }
         #expect(stub.requests.map { $0.headers[.authorization] } == [nil, Self.joe, Self.joe])
-        // Another origin has not asked.
+        // The other origin has sent no challenge.
         _ = try await stack.send(try request("https://b.example/x"))
         #expect(stub.requests.map { $0.headers[.authorization] }.suffix(2) == [nil, Self.joe])
     }
 
-    /// Somebody in between asks for the password itself.
+    /// An attacker between the client and the server asks for the password in plain text.
     @Test func anOriginThatHasOfferedDigestNeverGetsThePassword() async throws {
         let stub = StubTransport(
             Stub().responds(
@@ -229,7 +229,7 @@ import Testing
         #expect(stub.requests.map { $0.headers[.authorization] != nil } == [true, true, false, false, false])
     }
 
-    /// Neither before the server asks nor after.
+    /// The credentials are sent neither before nor after the challenge.
     @Test func schemesDoNotReplaceCredentialsOfTheApp() async throws {
         let source = TokenSource { _ in throw CancellationError() }
         let challenge = #"Basic realm="a", Digest realm="a", nonce="n", qop="auth""#
@@ -284,7 +284,7 @@ import Testing
         #expect(try await stack.send(try request("https://a.example/first")).status == .ok)
     }
 
-    /// What a person reads at night.
+    /// The text that an operator reads.
     @Test func aStatusErrorSaysWhyTheChallengeWasReturned() async throws {
         func text(_ scheme: some AuthenticationScheme, asking challenge: String, url: String = "https://a.example/x") async throws -> String
         {
@@ -440,7 +440,7 @@ import Testing
         #expect(nonces == [nil, "n", "n", "m", nil, "m"])
     }
 
-    /// Accepts no count of a nonce but the next one, and does not say that the nonce is stale.
+    /// Accepts only the next count of a nonce. For another count, the server does not say that the nonce is stale.
     private final class StrictNonceSender: HTTPSender {
         private let counts = Mutex<[String: Int]>([:])
 

@@ -139,7 +139,8 @@ import Testing
             let request = CookieRequest(url)
             let expected = list.filter { cookie in
                 (cookie.isHostOnly ? cookie.domain == url.host : url.host == cookie.domain || url.host.hasSuffix("." + cookie.domain))
-                    && CookiePolicy.allows(cookie, in: request, at: { now })
+                    && CookiePolicy.isWithin(request.path, path: cookie.path)
+                    && CookiePolicy.allows(CookiePolicy.Conditions(cookie), in: request)
             }.enumerated().sorted { ($1.element.path.count, $0.offset) < ($0.element.path.count, $1.offset) }.map(\.element)
             #expect(table.matches(request, at: { now }).map { table[$0] } == expected, "\(url)")
         }

@@ -57,7 +57,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.failure(lost)))
         let stack = stub.hsts(try hosts("a.example"))
         await #expect(throws: TransportError.self) { try await stack.send(Request(.get, url: "http://a.example/")) }
-        // It is never sent by http instead.
+        // The request is never sent by http instead.
         #expect(stub.requests.map { $0.request.url?.description } == ["https://a.example/"])
     }
 
@@ -205,7 +205,7 @@ import Testing
         #expect(error?.code.description == RedirectError.Code.downgrade.description && stub.requests.count == 1)
     }
 
-    /// A host may become known on the way.
+    /// The response with the redirect may make a host known.
     @Test func aRedirectThatNotesItsHostIsObeyed() async throws {
         let stub = StubTransport(
             Stub().matching("first") { $0.request.url?.scheme == "http" }.responds(.redirect(to: "https://a.example/1")),
@@ -259,7 +259,7 @@ import Testing
         await #expect(throws: TestError.self) { try await hosts.save() }
         _ = try await stack.events(to: sink).send(Request(.get, url: "https://a.example/"))
         let decision = sink.events.first { $0.kind == .hstsDecision }?.decision
-        // Of an error of another library, only the type is shown.
+        // For an error of another library, only the type is shown.
         #expect(decision?.continues == false && decision?.description == "the store of HSTS failed: TestError")
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ErrandAuth
 
-/// The hosts between two runs: what is written, when, and what several processes make of it.
+/// The hosts between two runs: which hosts are written, when they are written, and how several processes share the file.
 @Suite(.timeLimit(.minutes(5))) struct HSTSStoreTests {
     private let date = ManualDate(1_800_000_000)
 
@@ -310,7 +310,7 @@ import Testing
         let shown = try await Programs.run(
             "/bin/sh", ["-c", "curl -s -o /dev/null --hsts '\(store.path)' -w '%{url_effective}' http://b.a.invalid/ || true"])
         #expect(shown.contains("https://b.a.invalid/"))
-        // What curl has written is read.
+        // The list reads the file that curl has written.
         let written = try await store.load()
         #expect(written.map(\.name) == ["a.invalid"] && written.first?.expires == hosts.hosts.first?.expires)
     }

@@ -186,7 +186,7 @@ import _CryptoExtras
                 .custom { _ in
                     var head = HTTPResponse(status: .badRequest)
                     head.headerFields[.date] = date
-                    // As a proxy adds it a second time.
+                    // A proxy may add the field a second time.
                     head.headerFields.append(HTTPField(name: .date, value: date))
                     return (head, Data(#"{"error":"invalid_grant","error_description":"exp is in the past"}"#.utf8))
                 }, token()))
@@ -326,7 +326,7 @@ import _CryptoExtras
         await #expect(throws: StatusError.self) { try await client(stub).clientCredentials() }
     }
 
-    /// A lifetime that is none says nothing about when the token expires.
+    /// An invalid lifetime says nothing about the expiry of the token.
     static let lifetimes: [(String, Double?)] = [
         ("-5", nil), ("0", nil), ("1e300", 3_153_600_000), (#""60""#, 60), ("1.5", 1.5), (#""x""#, nil), ("{}", nil), ("null", nil),
     ]
@@ -342,7 +342,7 @@ import _CryptoExtras
 
     // MARK: Redirects
 
-    /// The body of a request for a token is for the server that was configured, and for no other one.
+    /// The body of a token request is sent only to the configured server.
     @Test(arguments: [302, 307, 308]) func aRequestForATokenIsNotRedirected(status: Int) async throws {
         let stub = StubTransport(
             Stub().responds(.status(.init(code: status), headers: [.location: "https://evil.example/"])))
@@ -366,7 +366,7 @@ import _CryptoExtras
         #expect(error?.code == .invalidResponse && stub.requests.count == 4)
     }
 
-    /// A gateway, or a network that wants a person to sign in.
+    /// The response comes from a gateway, or from a network whose users must sign in.
     @Test func aRefusalWithoutAnErrorOfOAuthDoesNotSignOut() async throws {
         let stub = StubTransport(Stub().responds(.status(.unauthorized, text: "<html>")))
         let tokens = TokenSource(client(stub))

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// A token that was issued replaces one that does not work any more.
+    /// An issued token replaces a token that does not work any more.
     @Test(arguments: [200, 201, 202, 203, 206, 299, 302, 400, 401, 409, 429, 500, 503]) func aTokenIsReadWithEveryStatus(status: Int)
         async throws
     {
@@ -181,7 +181,7 @@ import Testing
     private static let manyMarks = "a" + String(repeating: "\u{301}\u{316}", count: 200)
     private static let tooDeep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
 
-    /// A server that rotates refresh tokens has used up the old one by then.
+    /// If the server rotates refresh tokens, the old refresh token is already invalid.
     @Test(arguments: [
         ("marks", #"{"x":"\#(manyMarks)",\#(needed)}"#), ("marks in a name", #"{\#(needed),"\#(manyMarks)":1}"#),
         ("a long name", #"{"\#(String(repeating: "ä", count: 300))":{"access_token":"other"},\#(needed)}"#),
@@ -206,7 +206,7 @@ import Testing
         #expect(new.value == "at2" && new.refreshToken == "rt2")
     }
 
-    /// A needed member that can't be read counts as missing.
+    /// A required member that can't be read is treated as missing.
     @Test func anUnreadableScopeCountsAsMissing() async throws {
         for scope in [#""\#(Self.manyMarks)""#, Self.tooDeep, "NaN"] {
             let body = #"{"access_token":"at2","refresh_token":"rt2","scope":\#(scope),"expires_in":60}"#
@@ -226,7 +226,7 @@ import Testing
         #expect(code.userCode == "u" && code.verificationURI == "https://a.example/d")
     }
 
-    /// It is not known what the server means.
+    /// The client can't know what the server means.
     @Test(arguments: [
         "{\(needed)", "{\(needed),}x", "{\(needed)}{\(needed)}", "{\(needed)} // {", "x{\(needed)}", "[{\(needed)}]", #"{"x":"\#(needed)}"#,
         #"{"x":[},\#(needed)}"#, #"{"x":{],\#(needed)}"#, #"{"x":,\#(needed)}"#, #"{"x":[\#(needed)}"#, #"{"data":{\#(needed)}} //"#,
@@ -250,7 +250,7 @@ import Testing
 
     private static let marks = String(repeating: "\u{300}\u{316}", count: 60_000)
 
-    /// By Swift's own comparison, each takes minutes.
+    /// With Swift's own comparison, each of these bodies takes minutes.
     @Test func combiningMarksTakeNoTime() async throws {
         let began = ContinuousClock.now
         for body in [
@@ -274,7 +274,7 @@ import Testing
     }
 }
 
-/// What is hidden in a text of the server.
+/// The parts of a server's text that are hidden.
 @Suite struct EchoedSecretsTests {
     @Test(arguments: [
         ("hunter2hunter2", "the secret hunter2hunter2 is wrong", "the secret REDACTED is wrong"),
@@ -305,7 +305,7 @@ import Testing
                 #expect(error.code == .invalidClient, "\(secret)")
             }
         }
-        // What a server repeats in place of a code is not shown.
+        // If the server repeats a value in place of a code, the value is not shown.
         let odd = try await error("no secret s3cr3t-value", "", authentication: .post(secret: "s3cr3t-value"))
         var dumped = ""
         dump(odd.code, to: &dumped)

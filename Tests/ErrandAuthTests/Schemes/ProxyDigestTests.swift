@@ -47,7 +47,7 @@ struct ProxyDigestTests {
         #expect(try ask(authenticator(), [Self.fresh], refusals: 1) == nil)
         #expect(try ask(authenticator(), [Self.fresh + ", stale=false"], refusals: 1) == nil)
         #expect(try ask(authenticator(orBasic: true), [#"Basic realm="r""#], refusals: 1) == nil)
-        // Nor as Basic, where the proxy asks for Digest first.
+        // The password is also not sent as Basic if the proxy asks for Digest first.
         #expect(try ask(authenticator(orBasic: true), [Self.fresh, #"Basic realm="r""#], refusals: 1) == nil)
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ErrandAuth
 
-/// Ten thousand fields `WWW-Authenticate` that no server meant so: real ones with mutations, and bytes.
+/// Ten thousand invalid fields `WWW-Authenticate`: real fields with mutations, and random bytes.
 @Suite(.timeLimit(.minutes(5))) struct RandomChallengeTests {
     private static let real = [
         #"Basic realm="office""#, #"Basic realm="a, Digest nonce=\"x\"", charset="UTF-8""#, "basic realm=x",
@@ -69,7 +69,7 @@ import Testing
         return (sender, sent)
     }
 
-    /// Whether a scheme's name is in the value outside of quoted strings: found another way than by the reader.
+    /// Whether a scheme's name is in the value, outside of quoted strings. The search does not use the reader of the library.
     private static func names(_ scheme: String, _ value: String) -> Bool {
         var (outside, isQuoted, isEscaped) = ("", false, false)
         for character in value.unicodeScalars {
@@ -134,7 +134,7 @@ import Testing
                 ]), "\(proof)")
             #expect(proof.unicodeScalars.allSatisfy { $0 == "\t" || $0.value >= 0x20 && $0.value != 0x7F }, "\(proof)")
         }
-        // The mutations leave enough real ones.
+        // Enough fields are still valid after the mutations.
         #expect(proofs.basic > 50 && proofs.digest > 50, "\(proofs)")
     }
 

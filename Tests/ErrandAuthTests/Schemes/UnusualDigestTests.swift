@@ -17,7 +17,7 @@ import Testing
         let stub = StubTransport(Stub().responds(.status(.unauthorized, headers: fields)))
         let stack = stub.authenticate(.password(user: "joe", password: "secret"))
         for _ in 0..<2 { _ = try await stack.send(try Request(.get, url: "https://a.example/x")) }
-        // Later, the server asks for Basic alone.
+        // Later, the server asks only for Basic.
         let basic = StubResponse.status(.unauthorized, headers: [.wwwAuthenticate: Self.basic])
         let later = StubTransport(Stub().responds(.status(.unauthorized, headers: fields), basic, basic, basic, basic, basic, basic))
         let scheme = PasswordScheme(user: "joe", password: "secret")

@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    /// HTTP/1.1 sends one field, and a server joins those of HTTP/2.
+    /// HTTP/1.1 sends one `Cookie` field, and a server joins the `Cookie` fields of HTTP/2.
     @Test func cookiesAreSignedAsOneField() async throws {
         var (one, several) = (try Request(.get, url: "https://a.example/"), try Request(.get, url: "https://a.example/"))
         let cookie = try #require(HTTPField.Name("X-Other"))
@@ -194,7 +194,7 @@ import Testing
         var other = try Request(.get, url: "https://api.example/b/a(1):x?q=1+1")
         try await AWSSignatureV4.awsV4(AWSCredentials(accessKeyID: "a", secretAccessKey: "b"), region: "r", service: "x").sign(&other)
         #expect(other.head.path == "/b/a(1):x?q=1%2B1")
-        // What is no text is sent as it is given.
+        // Escapes of octets that are not UTF-8 are sent unchanged.
         var odd = try Request(.get, url: "https://s3.example/b/%FF?q=%FF&r=%7e")
         try await signer.sign(&odd)
         #expect(odd.head.path == "/b/%FF?q=%FF&r=~")
@@ -217,7 +217,7 @@ import Testing
         #expect(try await signed(request, service: "s3").head == request.head)
     }
 
-    /// Some servers compare the query as they get it with what is signed.
+    /// Some servers compare the received query with the signed query.
     @Test func theSignedQueryIsSent() async throws {
         let request = try Request(.get, url: "https://a.example/b?prefix=a/b:%7e&x=a+b&uploads&c=&d=%C3%A4%2F&&e=f=g")
         #expect(try await signed(request, service: "s3").head.path == "/b?prefix=a%2Fb%3A~&x=a%2Bb&uploads&c=&d=%C3%A4%2F&&e=f%3Dg")

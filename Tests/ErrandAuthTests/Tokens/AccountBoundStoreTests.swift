@@ -61,7 +61,7 @@ private struct CachingMiddleware: HTTPMiddleware {
     }
 }
 
-/// How many requests a store has served.
+/// The number of requests that a store has answered.
 private final class Hits: Sendable {
     private let value = Atomic(0)
     var total: Int { value.load(ordering: .relaxed) }
@@ -187,7 +187,7 @@ private final class Hits: Sendable {
         mayGo.signal()
         _ = try await signOut.value
         #expect(stores.allSatisfy { $0.toldOf.count == 1 })
-        // In a task that is cancelled already, too.
+        // The same holds in a task that is already cancelled.
         let other = source("ann", account: "service/ann")
         let late = Task {
             _ = try? await untilCancelled()

@@ -22,7 +22,7 @@ final class RotatingTokenSender: HTTPSender {
     private let failsRefresh: @Sendable (Int) -> (any Error)?
 
     /// - Parameters:
-    ///   - latency: how long a request or a refresh takes until it is looked at, and again until its response is there.
+    ///   - latency: the time until the server reads a request or a refresh, and again the time until the response is received.
     ///   - failsRefresh: the error of a refresh with this number, from 1.
     init(
         clock: any Clock<Duration> = ContinuousClock(), latency: @escaping @Sendable () -> Duration = { .zero },

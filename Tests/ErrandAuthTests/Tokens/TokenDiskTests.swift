@@ -10,7 +10,7 @@ import Testing
 
 /// A refresh uses the old refresh token up. So it is sent only if the store can keep the new token.
 @Suite(.timeLimit(.minutes(5))) struct TokenDiskTests {
-    /// A server that takes each refresh token once.
+    /// A server that accepts each refresh token only once.
     private final class Server: Sendable {
         let used = Mutex<[String?]>([])
         /// What happens while a refresh is in progress.
@@ -51,7 +51,7 @@ import Testing
         let tokens = server.source(store)
         try await tokens.signIn(Self.first)
         try disk.fill()
-        // More often than refreshes are allowed in a time.
+        // The number is larger than the number of refreshes that are allowed within a time.
         for _ in 1...7 {
             let error = try await refusal(of: tokens)
             #expect(error.code == .storeFailed && (error.underlying as? FileWriteError)?.code == ENOSPC)
@@ -177,7 +177,7 @@ import Testing
         #expect(try names(folder) == Self.kept.subtracting(["token.json"]))
     }
 
-    /// Somebody else could read the token, or write it.
+    /// Another user could read the token, or write the file.
     @Test(arguments: ["readable", "link", "folder"]) func aFileOfAnotherUserIsNotUsed(kind: String) async throws {
         let (folder, server) = (try TestFolder("token-disk"), Server())
         let store = FileTokenStore(atPath: folder.file("token.json"))
@@ -219,7 +219,7 @@ import Testing
         let log = await store.log
         #expect(log.suffix(5) == ["lock", "prepare", "refresh", "save", "unlock"])
         #expect(log.count { $0 == "prepare" } == 8)
-        // A token that is valid asks nothing.
+        // If the token is valid, the store is not asked.
         _ = try await tokens.token()
         #expect(await store.log == log)
     }

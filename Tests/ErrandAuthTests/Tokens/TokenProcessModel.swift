@@ -97,7 +97,7 @@ struct TokenProcessModel: Hashable {
     }
 
     private mutating func die(_ index: Int) {
-        // What the server has sent and the record does not have.
+        // The tokens that the server has sent and that the record does not have.
         switch processes[index].step {
         case .lockWrite(.refreshed(let token, _), _), .compare(.refreshed(let token, _), _), .write(.save(let token), isInRefresh: true):
             lost.insert(Self.account(token.value)!)

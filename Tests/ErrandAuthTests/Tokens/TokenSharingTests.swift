@@ -10,7 +10,7 @@ import Testing
 
 /// Sources that share a store, as processes do: each has a source of its own.
 @Suite(.timeLimit(.minutes(5))) struct TokenSharingTests {
-    /// Two doors to the same store.
+    /// Two values that use the same store.
     enum Kind: CaseIterable { case file, memory }
 
     private func withStores(_ kind: Kind, _ body: (any TokenStore, any TokenStore) async throws -> Void) async throws {
@@ -56,7 +56,7 @@ import Testing
                 return
             }
             #expect(new.value == "bob")
-            // What begins now is Bob's.
+            // Requests that begin now belong to Bob.
             #expect(try await stack.send(try Request(.get, url: "https://a.example/bob/inbox")).status == .ok)
         }
     }
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// Bob signs in while Ann's token is being refreshed: her new token is not saved over his.
+    /// Bob signs in while Ann's token is being refreshed. Ann's new token does not replace Bob's token in the store.
     @Test(arguments: Kind.allCases) func aSignInDuringARefreshByAnotherProcessStays(kind: Kind) async throws {
         try await withStores(kind) { first, second in
             let (begun, mayEnd) = (Signal(), Signal())
@@ -102,7 +102,7 @@ import Testing
             #expect(try await b.load()?.value == "ann")
             #expect(try await a.token().value == "a-of-ann-r")
             #expect(try await first.load()?.signInID == id)
-            // The other one takes the new token over.
+            // The other source uses the new token.
             #expect(try await b.token().value == "a-of-ann-r")
             #expect(a.current?.signInID == nil && b.current?.signInID == nil)
             try await a.signIn(token("ann"))
@@ -255,7 +255,7 @@ import Testing
         let path = folder.file("token.json")
         let holders = Watched((now: 0, most: 0, runs: 0))
         try await withThrowingTaskGroup(of: Void.self) { group in
-            // Few, as each waits for all others, and no longer than 30 s.
+            // The number is small, because each process waits for all others, at most 30 s.
             for _ in 0..<3 {
                 group.addTask {
                     for _ in 0..<4 {

@@ -34,7 +34,7 @@ import Testing
         #expect(try await tokens.token().value == "0")
         await eventually { tokens.current?.value == "1" }
         #expect(tokens.current?.refreshToken == "r")
-        // One that has expired is waited for.
+        // If the token has expired, requests wait for the refresh.
         dates.advance(by: 3_601)
         #expect(try await tokens.token().value == "2")
     }
@@ -72,7 +72,7 @@ import Testing
         await eventually { tokens.current?.value == "new" }
     }
 
-    /// A server that rotates refresh tokens has forgotten the old one by then.
+    /// If the server rotates refresh tokens, the server no longer accepts the old refresh token.
     @Test(arguments: [nil, Deadline(after: .seconds(60))]) func aRefreshContinuesWithoutItsCaller(deadline: Deadline?) async throws {
         let (begins, continues) = (Watched(false), Watched(false))
         let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast)) { _ in
@@ -96,7 +96,7 @@ import Testing
         let tokens = TokenSource(
             AccessToken("0"), now: { dates.now }, refresh: { _ in AccessToken("\(counter.add())") })
         let stack = stub.authenticate(.bearer(tokens))
-        // Each new token is refused as well: a call refreshes it once, and ends with the response.
+        // The server also refuses each new token. A call refreshes the token once, and ends with the response.
         for number in 1...5 {
             let response = try await stack.send(try request())
             #expect(response.status == .unauthorized && response.metadata.authenticationStop == .refused)
@@ -188,7 +188,7 @@ import Testing
         holder.withLock { $0 = nil }
     }
 
-    /// A stream can't be sent again, but the next one is to succeed.
+    /// A stream can't be sent again, but the next request must succeed.
     @Test func anUnrepeatableBodyStillRefreshesTheToken() async throws {
         let stub = StubTransport(
             Stub().matching("new") { $0.headers[.authorization] == "Bearer new" }.responds(.status(.ok)),
@@ -311,7 +311,7 @@ import Testing
         #expect(error?.code == .refreshRefused && tokens.current == nil && store.load() == nil && counter.value == 2)
     }
 
-    /// Each server says in its own way that a person has to sign in again.
+    /// Servers say in different ways that a person must sign in again.
     @Test func permanentRefusalsOfARefreshAreRecognized() async throws {
         let unauthorized = HTTPResponse(status: .unauthorized)
         func refused(_ status: HTTPResponse.Status) async throws -> StatusError {
@@ -392,7 +392,7 @@ import Testing
         let refused = try await failed(OAuthError(.invalidClient))
         #expect(refused.isUnauthorized == (challenge != nil))
         #expect(refused.localizedDescription == "Could not sign in.")
-        // The reason alone decides, whatever the cause is.
+        // Only the reason decides. The cause does not matter.
         let final = AuthenticationError(.refreshRefused, underlying: transport(.cannotConnect, .connect))
         #expect(!final.isConnectivityError && final.localizedDescription == "You are not signed in any more.")
     }
@@ -531,7 +531,7 @@ import Testing
         #expect(try await stub.authenticate(.bearer(tokens)).send(try request()).status == .ok)
     }
 
-    /// As when the view of a button "Sign out" goes away.
+    /// This happens, for example, when the view with the button "Sign out" is removed.
     @Test func aSignOutInACancelledTaskEmptiesTheStore() async throws {
         let store = MemoryTokenStore()
         let tokens = TokenSource(store: store) { _ in throw Self.refused }
@@ -558,7 +558,7 @@ import Testing
         #expect(await store.token?.value == "0")
     }
 
-    /// The store has the old token only: the new one is what the server knows.
+    /// The store has only the old token. The server knows only the new token.
     @Test func signingOutReturnsATokenThatIsNotSavedYet() async throws {
         let store = RecordingTokenStore()
         let tokens = TokenSource(store: store) { _ in AccessToken("1", refreshToken: "r1") }
@@ -625,7 +625,7 @@ import Testing
         #expect(await store.token?.value == "1")
     }
 
-    /// A server that rotates refresh tokens ends the session when one is used twice.
+    /// If the server rotates refresh tokens, a refresh token that is used twice ends the session.
     @Test func noRefreshTokenIsUsedTwiceWhileTheStoreIsFull() async throws {
         let store = RecordingTokenStore()
         let dates = Dates()
@@ -742,7 +742,7 @@ import Testing
         #expect(sources.allSatisfy { $0.current?.refreshToken == "refresh-1" })
     }
 
-    /// The token of the other process has expired as well by now: its refresh token is the one to use.
+    /// The access token of the other process has also expired. The source must use the refresh token of the other process.
     @Test func aRefreshUsesTheRefreshTokenOfTheStore() async throws {
         let folder = try TestFolder("tokens")
         let store = FileTokenStore(atPath: folder.file("token.json"))

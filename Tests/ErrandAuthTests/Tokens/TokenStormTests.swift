@@ -20,7 +20,7 @@ import Testing
         let server: RotatingTokenSender
         let tokens: TokenSource
         let outcomes: [Outcome]
-        /// The requests that were sent with a token when there was another one.
+        /// The requests that were sent with an old token after a new token had been issued.
         let late: Int
     }
 
@@ -91,7 +91,8 @@ import Testing
         let storm = storm(seed: seed)
         #expect(storm.outcomes.count == 1_000 && storm.outcomes.allSatisfy { $0 == .status(200) })
         #expect(storm.server.refreshes == 1 && storm.server.served == 1_000 && !storm.server.isRevoked)
-        // A slow 401 comes after the refresh: nobody sends the old token when there is a new one, and each request sent it once at most.
+        // A slow 401 comes after the refresh. No request sends the old token after the new token was issued, and each request sends the old
+        // token at most once.
         #expect(storm.late == 0)
         #expect(storm.server.log.count { $0 == "Bearer access-0" } <= 1_000)
     }
@@ -122,8 +123,8 @@ import Testing
     @Test(arguments: 1...5 as ClosedRange<UInt64>) func aSignInOfAnotherAccountOverridesARefreshInProgress(seed: UInt64) {
         let storm = storm(seed: seed, during: { try await $0.signIn(AccessToken("other")) })
         #expect(storm.tokens.current?.value == "other" && storm.outcomes.count == 1_000)
-        // All were begun for the first account: none is sent for the other one.
-        let changed = Outcome.failed("another account has signed in meanwhile")
+        // All requests began for the first account. No request is sent with the token of the other account.
+        let changed = Outcome.failed("another account has signed in since the request began")
         #expect(storm.outcomes.allSatisfy { $0 == .status(200) || $0 == changed } && storm.outcomes.contains(changed))
         #expect(!storm.server.log.contains("Bearer other") && storm.late == 0)
     }

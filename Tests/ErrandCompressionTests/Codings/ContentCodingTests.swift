@@ -79,7 +79,7 @@ import Testing
         #expect(plain.metadata.encodedFields.isEmpty && plain.metadata.encodedLength == nil)
     }
 
-    /// A decoder makes so many bytes at a time: 1 KiB for a small body, 64 KiB for a large one.
+    /// A decoder produces pieces of this size: 1 KiB for a small body, 64 KiB for a large body.
     @Test(arguments: ContentCoding.allCases, [1024, 2048, 64 * 1024, 128 * 1024])
     func aBodyCanEndAtTheEndOfAStep(_ coding: ContentCoding, length: Int) async throws {
         let plain = Data(repeating: UInt8(ascii: "a"), count: length)

@@ -164,7 +164,7 @@ import Testing
         let listed = StubTransport(Stub().responds(refusal(accepting: "gzip, identity"), .status(.ok)))
         #expect(try await listed.compressRequests().send(try request(.data(Self.text))).status == .unsupportedMediaType)
         #expect(listed.requests.count == 1)
-        // Without the field, only the uncompressed request tells.
+        // Without the field, only the response to the uncompressed request shows the cause.
         let unclear = StubTransport(Stub().responds(refusal(accepting: nil), refusal(accepting: nil), .status(.ok)))
         let stack = unclear.compressRequests()
         #expect(try await stack.send(try request(.data(Self.text))).status == .unsupportedMediaType)

@@ -176,7 +176,7 @@ import Testing
         let bomb = try await Self.bytes("gzip(gzip(bytes(64 << 20)))")
         let error = try await failure(ContentDecodingError.self) { try await decoded(bomb, coding: "gzip, gzip", pieceBytes: 16) }
         #expect(error.code.isLimit)
-        // The first decoder makes much, of which the second one makes nothing.
+        // The first decoder produces many bytes. From these bytes, the second decoder produces nothing.
         let inner = try await Self.bytes("gzip(gzip(b'') * 200000)")
         let swallowed = try await failure(ContentDecodingError.self) { try await decoded(inner, coding: "gzip, gzip", pieceBytes: .max) }
         #expect("\(swallowed.code)" == "gzip: it has more than 1000 members in a row without content" && swallowed.code.isLimit)

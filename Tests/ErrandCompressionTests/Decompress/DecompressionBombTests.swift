@@ -8,14 +8,14 @@ import Testing
 
 @testable import ErrandCompression
 
-/// Bodies that are small on the wire and huge when they are decoded, made while they are read. One after the other, because the
-/// memory is that of the process.
+/// Bodies that are small on the wire and huge when they are decoded, made while they are read. The tests run one after the other, because
+/// they measure the memory of the process.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DecompressionBombTests {
     private static let memoryLimitBytes = 64 << 20
 
-    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. In more than one coding, the outer encoder
-    /// writes nothing before the inner one has encoded all. So the innermost is one encoding of 8 MiB, repeated, which gzip and
-    /// zstd decode one after the other; the other codings end after the first, and encode 160 MiB.
+    /// Zeros in a chain of codings, encoded while they are read: 10 GiB by default. With more than one coding, the outer encoder writes
+    /// nothing before the inner encoder has encoded all bytes. So the innermost is one encoding of 8 MiB, repeated, which gzip and zstd
+    /// decode one after the other; the other codings end after the first, and encode 160 MiB.
     private func bomb(_ codings: [ContentCoding], zeros: Int? = nil) async throws -> any BodySource {
         let bytes = zeros ?? (codings.count == 1 ? 10 << 30 : 160 << 20)
         var codings = codings[...]
@@ -45,7 +45,7 @@ import Testing
 
     private func request() throws -> Request { try Request(.get, url: "https://a.example/") }
 
-    /// Reads the whole body, and returns how many bytes came, how many one chunk had at most, and how far the memory of the process rose.
+    /// Reads the whole body. Returns the number of bytes, the size of the largest chunk, and the growth of the process's memory.
     private func read(_ body: ResponseBody) async -> (bytes: Int, largest: Int, risenBytes: Int, error: (any Error)?) {
         let before = residentBytes()
         var (count, largest, risen) = (0, 0, 0)
@@ -74,7 +74,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    /// What the ratio lets pass is held in pieces: no more memory for 128 MiB than for one.
+    /// The bytes are decoded in pieces, and the decoder keeps no memory for pieces that were read.
     @Test(arguments: chains) func decodingKeepsNoMemoryForReadBytes(codings: [ContentCoding]) async throws {
         let limits = DecompressionLimits(limitBytes: 128 << 20, maxRatio: nil)
         let result = await read(try await StubTransport(stub(codings)).decompress(limits).send(try request()).body)
@@ -84,9 +84,9 @@ import Testing
         #expect(result.risenBytes < Self.memoryLimitBytes)
     }
 
-    /// The whole bomb is one chunk in memory: decoding begins immediately, and is given up after 1 MiB. What a reader keeps of a
-    /// body is its bytes, and not the room in which they were decoded. Bytes without a pattern are decoded as they come: some 40
-    /// bytes for each piece of the body. `Data` would have up to 14 bytes in the value. One of 128 pieces is kept.
+    /// The whole bomb is one chunk in memory: decoding begins immediately, and is given up after 1 MiB. A reader keeps only the bytes of a
+    /// body, and not the buffers in which the bytes were decoded. Bytes without a pattern are decoded as they come: some 40 bytes for each
+    /// piece of the body. `Data` would have up to 14 bytes in the value. Only one of 128 pieces is kept.
     @Test(arguments: ContentCoding.allCases) func aSmallPieceThatIsKeptTakesNoMoreThanItsBytes(coding: ContentCoding) async throws {
         try await expectKept(atMost: 128 * 1024, of: 400_000) { count in
             let body = try Self.encoded(.seeded(count), coding)

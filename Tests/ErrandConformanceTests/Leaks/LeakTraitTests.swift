@@ -17,7 +17,7 @@ struct LeakTraitTests {
         try await trait.provideScope(for: try #require(Test.current), testCase: Test.Case.current, performing: body)
     }
 
-    /// Expects that the trait names each of these as left behind.
+    /// Expects that the trait names each of these resources as left behind.
     private func expectLeft(
         _ phrases: String..., by trait: LeakTrait = quick, _ body: @escaping @Sendable @concurrent () async throws -> Void
     ) async throws {

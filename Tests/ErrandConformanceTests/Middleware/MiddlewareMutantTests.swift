@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func everyBehaviorNamesAFault() {
-        // The stack itself looks for cancellation before anything else: no middleware can do it wrong.
+        // The stack itself checks the cancellation first. Therefore, no middleware can do this wrong.
         let seenToByTheStack: Set = ["CancelledBefore"]
         let caught = Set(MiddlewareMutant.all.flatMap(\.caughtBy))
         let names = Set(MiddlewareBehavior.all.map(\.name))
@@ -43,7 +43,7 @@ import Testing
         try await behavior.check(plain)
     }
 
-    /// What a middleware declares is not asked for.
+    /// If a middleware declares a change, the behaviors accept the change.
     @Test func aDeclaredChangePasses() async throws {
         let changes: [(MiddlewareUnderTest.Changes, MiddlewareMutant.Send)] = [
             (.target, { try await $1.send($0.with { $0.head.path = "/other" }) }),
@@ -115,7 +115,7 @@ import Testing
         try await behavior.check(plain, patience: .seconds(Int64.max))
     }
 
-    /// What never ends is an issue of the behavior, and not the end of the test run.
+    /// If a call never ends, the behavior records an issue, and the test run continues.
     @Test func aCheckOfAHangingMiddlewareEnds() async throws {
         let release = Signal()
         let deaf = MiddlewareUnderTest("deaf", switchOff: { _ in }) { sender in
@@ -146,7 +146,7 @@ struct MiddlewareMutant: Sendable {
 
     let name: String
     let caughtBy: [String]
-    /// Short for those that do not end by themselves.
+    /// The value is short for mutants that do not end by themselves.
     var patience = Duration.seconds(10)
     let wrap: @Sendable (any HTTPSender, MutantMemory) -> HTTPStack
 
@@ -161,12 +161,12 @@ struct MiddlewareMutant: Sendable {
         (self.name, self.caughtBy, self.patience, self.wrap) = (name, caughtBy, patience, wrap)
     }
 
-    /// One that changes the request.
+    /// A middleware that changes the request.
     init(_ name: String, _ caughtBy: [String], request change: @escaping @Sendable (inout Request) -> Void) {
         self.init(name, caughtBy) { try await $1.send($0.with(change)) }
     }
 
-    /// One that changes the response.
+    /// A middleware that changes the response.
     init(_ name: String, _ caughtBy: [String], response change: @escaping @Sendable (inout Response) -> Void) {
         self.init(name, caughtBy) {
             var response = try await $1.send($0)

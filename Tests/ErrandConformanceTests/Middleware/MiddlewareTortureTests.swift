@@ -31,12 +31,12 @@ struct MiddlewareTortureTests {
     }
 }
 
-/// The stack of the run under way: each begins with a new one.
+/// The stack of the current run. Each run begins with a new stack.
 private final class Stages: Sendable {
     let latest = Mutex<Stage?>(nil)
 }
 
-/// A middleware, the responses of its transport, and what must come of it.
+/// A middleware, the responses of its transport, and the expected result.
 struct Scenario: Sendable, CustomTestStringConvertible {
     let name: String
     var stub = Stub().responds(pieces())
@@ -46,8 +46,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     var movesTime = false
     var expected = "200 onetwothree"
     var leastCancelled = 10
-    /// A body has more reads than ten: those that ignore cancellation are seen. A middleware that moves time, races or shares has more
-    /// jobs after the cancellation.
+    /// A body has more than ten reads. Therefore, reads that ignore the cancellation are found. A middleware that moves time, races or
+    /// shares has more jobs after the cancellation.
     var lateJobs = 10
     /// Whether work of its own, which belongs to no caller, may end a moment after the call.
     var endsLater = false
@@ -87,7 +87,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Asks for a token, and accepts this one alone.
+    /// Asks for a token, and accepts only this token.
     private static func guarded(_ token: String) -> Stub {
         Stub().responds(
             .streaming { request, _ in
@@ -416,7 +416,7 @@ private struct YieldingSigner: RequestSigner {
     }
 }
 
-/// Sends each request three times at the same time, and returns the last response.
+/// Sends each request three times concurrently, and returns the last response.
 private let tripling = ClosureMiddleware { request, next in
     try await withThrowingTaskGroup(of: Response.self) { group in
         for _ in 0..<3 { group.addTask { try await next.send(request) } }
@@ -430,7 +430,7 @@ private let tripling = ClosureMiddleware { request, next in
     }
 }
 
-/// A stack over stubs of its own.
+/// A stack over its own stubs.
 final class Stage: Sendable {
     struct Parts: Sendable {
         let stub: StubTransport
@@ -482,7 +482,7 @@ final class Stage: Sendable {
         }
     }
 
-    /// Nothing is open, nobody waits, and the next request through the same stack is fine.
+    /// No body is open, no call waits, and the next request through the same stack succeeds.
     func check(_ run: String) async throws {
         await settle { parts.stub.openBodyCount == 0 && parts.other.openBodyCount == 0 }
         checkNothingIsOpen(run)
@@ -496,7 +496,7 @@ final class Stage: Sendable {
         checkNothingIsOpen(run)
     }
 
-    /// Returns when `condition` holds, or after ten seconds. What belongs to the call alone has ended with it.
+    /// Returns when `condition` holds, or after ten seconds. Work that belongs only to the call has ended with the call.
     func settle(_ condition: () -> Bool) async {
         if scenario.endsLater { try? await poll("the end of what goes on", upTo: .seconds(10), value: condition) { $0 } }
     }

@@ -8,7 +8,7 @@ import Testing
 struct TortureTests {
     private struct User: Codable, Equatable, Sendable { let id: Int }
 
-    /// The stub of the run under way: each begins with a new one.
+    /// The stub of the current run. Each run begins with a new stub.
     private final class Stubs: Sendable {
         private let latest = Mutex<StubTransport?>(nil)
 
@@ -20,7 +20,7 @@ struct TortureTests {
             return stub
         }
 
-        /// Nothing is open, and the next request is fine.
+        /// No body is open, and the next request succeeds.
         func check(_ run: TortureRun<some Sendable>) async throws {
             guard let stub = latest.withLock({ $0 }) else { return #expect(run.jobNumber == 1, "\(run)") }
             #expect(stub.openBodyCount == 0, "\(run)")
@@ -123,7 +123,7 @@ struct TortureTests {
         #expect(report.cancelled > 0, "\(report)")
     }
 
-    /// A status that is refused: its body is read for the failure, and cancelled meanwhile.
+    /// A refused status. The body is read for the failure, and the call is cancelled during this read.
     @Test func aFailedTypedCallIsCancelledAtEveryPoint() async throws {
         let report = try await CancellationTorture().run { [stubs] in
             let stub = stubs.make(Stub().responds(.stream([Data("no ".utf8), Data("such thing".utf8)], status: 404)))
@@ -140,7 +140,7 @@ struct TortureTests {
         #expect(report.cancelled > 0, "\(report)")
     }
 
-    /// The work belongs to no caller: who is cancelled leaves, and the work ends with the last.
+    /// The work belongs to no caller. A cancelled caller leaves, and the work ends when the last caller leaves.
     @Test func callersOfASingleFlightAreCancelledAtEveryPoint() async throws {
         let flight = SingleFlight<String, Int>()
         let report = try await CancellationTorture().run {

@@ -27,7 +27,7 @@ import Testing
         #expect(stub.openBodyCount == 0)
     }
 
-    /// None of them passes for the stub's own failure: they are left out, or seen.
+    /// Without a wire, none of these behaviors passes. Each behavior records an issue.
     @Test(arguments: TransportBehavior.all.filter { TransportBehavior.needsWire[$0.name] != nil })
     func aBehaviorThatNeedsAWireFailsWithoutAWire(_ behavior: TransportBehavior) async throws {
         let check = behavior.prepared()

@@ -46,10 +46,10 @@ import Testing
         try await check(TransportUnderTest(transport, at: "http://stub.example", middleware: StubTransportConformanceTests.middleware))
     }
 
-    /// What never ends is an issue of the behavior, and not the end of the test run.
+    /// If an exchange never ends, the behavior records an issue, and the test run continues.
     @Test func aCheckOfAHangingTransportEnds() async throws {
         let release = Signal()
-        // It declares all that a behavior may look at first.
+        // The transport declares all capabilities that a behavior may check first.
         let deaf = TransportMutant("deaf", []) { request, base in
             await release.waitIgnoringCancellation()
             return try await base.send(request)
@@ -97,7 +97,7 @@ struct TransportMutant: Sendable {
     let patience: Duration
     var shutsDown = true
     var obeysDeadlines = true
-    /// Capabilities that it does not have.
+    /// Capabilities that the transport does not have.
     var declares: TransportCapabilities = []
     let send: RememberingSend
 
@@ -432,7 +432,7 @@ struct TransportMutant: Sendable {
     ]
 }
 
-/// What a transport with a fault remembers from one request to the next.
+/// The state that a transport with a fault keeps from one request to the next.
 final class MutantMemory: Sendable {
     struct State {
         var fields = HTTPFields()
@@ -455,7 +455,7 @@ private struct FilteringSink: EventSink {
     func record(_ event: ExchangeEvent) { if isPassed(event) { base.record(event) } }
 }
 
-/// Reads all of a body in a task of its own, wanted or not.
+/// Reads the whole body in a separate task, even if nobody reads the body.
 private final class HurriedSource: BodySource {
     private let chunks: AsyncThrowingStream<Data, any Error>
     private let reader: Task<Void, Never>

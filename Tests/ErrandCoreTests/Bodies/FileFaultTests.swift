@@ -6,7 +6,7 @@ import Testing
 
 @testable import ErrandCore
 
-/// What a body that is written to a file leaves behind, whatever the disk does.
+/// The files that remain after a body was written to a file, for every behavior of the disk.
 @Suite(.timeLimit(.minutes(5))) struct FileFaultTests {
     private static let chunkBytes = 50_000
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCore
 
-/// Bodies that are released or held: once, within a limit, and as a whole.
+/// Bodies that are released or held. Each body is released once, and is held within a limit and completely.
 @Suite(.timeLimit(.minutes(10))) struct ReleasedBodyTests {
     private static let silent = ScriptedBodySource(then: .stall)
     private static let still = Response(
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// What is held is the body, or ends with an error: never a part that looks whole.
+    /// The held body is complete, or ends with an error. A part of a body never looks complete.
     @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 131_072]) func aHeldBodyIsWholeOrFails(count: Int) async throws {
         for pieces in [1, 7, 65_536] {
             var texts: [String] = []

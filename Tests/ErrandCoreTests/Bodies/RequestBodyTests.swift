@@ -93,7 +93,7 @@ import Testing
         let body = try RequestBody.file(atPath: file.path)
         try file.truncate(to: shrunkTo)
         let error = await #expect(throws: FileReadError.self) { try await chunks(of: body.open()) }
-        #expect(error?.description == "cannot read '\(file.path)': it has become shorter since the request was made")
+        #expect(error?.description == "cannot read '\(file.path)': the file has become shorter since the request was made")
     }
 
     @Test func aFileThatGrewIsSentUpToItsDeclaredLength() async throws {
@@ -103,7 +103,7 @@ import Testing
         #expect(try await chunks(of: body.open()) == ["0123456789"])
     }
 
-    /// A thread that has just read may hold the file for a moment.
+    /// A thread that has just read the file may keep the file open for a moment.
     @Test func theDescriptorIsClosedAfterTheEndAndAfterAbandonment() async throws {
         let file = try TemporaryFile("0123456789", lengthBytes: 300_000)
         try #require(file.openDescriptors != nil, "no /proc here")

@@ -57,7 +57,7 @@ import Testing
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
             try FileManager.default.removeItem(atPath: link)
         }
-        // A link to nothing is replaced as one to a file is.
+        // A link to a missing file is replaced in the same way as a link to a file.
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.file("missing"))
         try await ResponseBody(Data("x".utf8)).write(toFile: link)
         #expect(try folder.read("link") == Data("x".utf8) && names == ["link", "pipe"])

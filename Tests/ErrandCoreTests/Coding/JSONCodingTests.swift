@@ -108,7 +108,8 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(context.debugDescription == "not a date of the \(form), but a number; JSONCoding(dates: .\(unit)Since1970) reads it")
+        let remedy = "JSONCoding(dates: .\(unit)Since1970) reads such numbers"
+        #expect(context.debugDescription == "not a date of the \(form), but a number; \(remedy)")
         #expect(context.codingPath.map(\.intValue) == [0])
     }
 

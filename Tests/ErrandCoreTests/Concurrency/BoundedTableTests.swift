@@ -27,7 +27,7 @@ import Testing
         for key in 100..<200 { table.update(key, default: false) { _ in } }
         #expect(table.count == 102)
         #expect((0..<100).allSatisfy { table[$0] == true })
-        // One that is not pinned any more counts again, as the latest.
+        // An entry that is no longer pinned counts again, as the latest entry.
         table.updateIfPresent(7) { $0 = false }
         #expect(table.count == 101)
         #expect(table[7] == false)
@@ -59,12 +59,12 @@ import Testing
         for key in 0..<20_000 { table.updateIfPresent(key) { $0 = false } }
         #expect(table.count == 100 && table.capacity < 2_000)
         #expect((19_900..<20_000).allSatisfy { table[$0] == false })
-        // The order of use is as it was.
+        // The order of use does not change.
         table.update(-1, default: false) { _ in }
         #expect(table[19_900] == nil && table[19_901] == false && table.count == 100)
     }
 
-    /// Against a model that is slow and plain, over many random operations.
+    /// The table is compared with a slow and simple model, over many random operations.
     @Test func aTableAgreesWithAPlainModel() {
         var generator = SystemRandomNumberGenerator()
         var table = BoundedTable<Int, Int>(limit: 8, isPinned: { $0 % 5 == 0 })
@@ -128,7 +128,7 @@ import Testing
         #expect(table.totalWeight == 0 && table.count == 3)
     }
 
-    /// Against a model that is slow and plain, over many random operations, with pins and compaction.
+    /// The table is compared with a slow and simple model, over many random operations, with pins and compaction.
     @Test func aTableWithWeightsAgreesWithAPlainModel() {
         var generator = SystemRandomNumberGenerator()
         var table = BoundedTable<Int, Int>(limit: 12, weightLimit: 100, weight: { $0 }, isPinned: { $0 % 7 == 0 })

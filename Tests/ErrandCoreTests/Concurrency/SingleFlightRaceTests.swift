@@ -43,7 +43,7 @@ import Testing
         await eventually { running.value == 0 }
     }
 
-    /// Whoever waits for the flights to end goes on when the last one was given up or cancelled.
+    /// If a task waits for the end of all flights, the task continues when the last flight was abandoned or cancelled.
     @Test(arguments: [false, true]) func drainedReturnsWhenTheLastCallerLeaves(cancelsAll: Bool) async throws {
         let flights = SingleFlight<Int, Int>()
         let begun = Signal()

@@ -10,7 +10,7 @@ struct SingleFlightTests {
     private let flight = SingleFlight<String, Int>()
     private let runs = RecordingList<Int>()
 
-    /// Work that counts its runs, says that it has begun, and goes on when told.
+    /// Work that counts its runs, reports its start, and continues when the test permits.
     private func work(_ begun: Signal = Signal(), until go: Signal, _ result: Int = 1) -> @Sendable () async throws -> Int {
         { [runs] in
             runs.record(result)
@@ -212,7 +212,7 @@ struct SingleFlightTests {
                 return await group.reduce(into: []) { $0.append($1) }
             }
             #expect(outcomes.allSatisfy { $0 }, "round \(round)")
-            // A run that must finish may outlive its callers: a last caller waits for it.
+            // A run that must finish may outlive its callers. A last caller waits for the end of the run.
             for key in ["key 0", "key 1"] { _ = try? await flight.run(key) { round } }
             #expect(flight.count == 0, "round \(round)")
         }

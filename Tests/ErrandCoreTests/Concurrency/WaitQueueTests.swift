@@ -41,7 +41,7 @@ import Testing
         #expect(queue.remove(99) == nil)
     }
 
-    /// Against a plain array, which is slow and sure.
+    /// The queue is compared with an array, which is slow and simple.
     @Test(arguments: 1...20 as ClosedRange<UInt64>) func aQueueAgreesWithAPlainList(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var queue = WaitQueue<Int>()
@@ -87,7 +87,7 @@ import Testing
         let expected = (0..<count).filter { !leaving.contains($0) }.sorted { (tickets[$0].lane, $0) < (tickets[$1].lane, $1) }
         let isRight = order == expected
         #expect(isRight, "nobody is lost, and the order is kept")
-        // Each came once, and left once or had a turn once.
+        // Each waiter was added once. Each waiter either left once or had its turn once.
         let operations = count * 2
         #expect(queue.steps <= operations * 3, "\(queue.steps) steps for \(operations) operations")
     }

@@ -90,7 +90,7 @@ import Testing
         #expect(outer.all.filter { $0.refusal?.serviceError != nil }.count == 1, "\(outer.all)")
     }
 
-    /// A response that the app keeps, and whose call is over, keeps no observer.
+    /// If the app keeps a response after the end of the call, the response keeps no observer.
     @Test(arguments: [false, true], [HTTPResponse.Status.ok, .notFound]) func aResponseKeepsNoObserver(
         retries: Bool, status: HTTPResponse.Status
     ) async throws {
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// A call that was refused inside an observer is over: neither its observer nor its body is kept, once the app has let go of the error.
+    /// A call that was refused inside an observer has ended. If the app releases the error, the observer and the body are also released.
     @Test(arguments: [true, false]) func aRefusedCallReleasesItsObserverAndBody(isRefusedInside: Bool) async throws {
         final class LiveCountingSink: EventSink {
             let live: Counter
@@ -138,7 +138,7 @@ import Testing
             func record(_ event: ExchangeEvent) {}
         }
         let (sinks, observers, ends) = (Counter(), Counter(), Counter())
-        // Not a stub, which keeps the requests.
+        // The transport is not a stub, because a stub keeps the requests.
         let transport = ClosureTransport {
             Response(head: HTTPResponse(status: .notFound), data: Data(repeating: 120, count: 60_000), request: $0)
         }
@@ -235,7 +235,7 @@ import Testing
                                 let response = try await stack.send(.sample())
                                 if number % 4 == 0 {
                                     var response = response
-                                    // What is kept by the failures in it is another test.
+                                    // Another test checks which objects the failures keep.
                                     response.metadata.attempts = []
                                     kept.change { [response] in $0.append(response) }
                                 }
@@ -263,7 +263,7 @@ import Testing
         }
         for response in kept.value { response.discard() }
         let counted = Dictionary(ends.all.map { ($0, 1) }, uniquingKeysWith: +)
-        // A response that is kept and whose exchange nobody ends is still in progress.
+        // If a response is kept, and nobody ends its exchange, the exchange is still in progress.
         #expect(counted.values.allSatisfy { $0 == 1 })
         // An observer whose call has ended is released, although the app keeps the response.
         await eventually { live.value <= numbers.value - counted.count }

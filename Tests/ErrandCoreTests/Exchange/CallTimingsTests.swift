@@ -39,7 +39,7 @@ import Testing
                 "dnsStart 5 dnsEnd 7 connectStart 7 connectEnd 10 tlsStart 10 tlsEnd 20 connected 20 requestHeadSent 20 requestSent 21"
                     + " responseHead 51", "", "queue 5 dns 2 connect 3 tls 10 send 1 wait 30 receive 9"
             ),
-            // What was reported before stays.
+            // Steps that were reported before are kept.
             (
                 "connected 2 requestHeadSent 2 requestSent 3 responseHead 9",
                 "connectionAcquired 20 requestHeadSent 20 requestSent 21 responseHead 51", "connect 20 send 1 wait 30 receive 9"
@@ -110,7 +110,7 @@ import Testing
                 "queue 0 connect 3 tls 6 send 1"
             ),
             ("connectStart 0 connectEnd 3 connectionAcquired 3 requestHeadSent 3 requestSent 4 end 9", "queue 0 connect 3 send 1 wait 5"),
-            // What fails ends in its phase.
+            // A failed exchange ends in the phase of the failure.
             ("dnsStart 1 dnsEnd 9 end 9", "queue 1 dns 8"),
             ("dnsStart 1 dnsEnd 3 connectStart 3 connectEnd 9 end 10", "queue 2 dns 2 connect 6"),
             ("connectStart 0 connectEnd 3 tlsStart 3 tlsEnd 9 end 9", "queue 0 connect 3 tls 6"),

@@ -30,7 +30,7 @@ import Testing
         var value: ExchangeEventLog? { log.withLock { $0 } }
     }
 
-    /// What a sink is told of what happens while it is busy with the first event.
+    /// The events that a sink gets if they happen while the sink handles the first event.
     private func told(while busy: @escaping @Sendable (ExchangeEventLog) -> Void) -> [ExchangeEvent] {
         let log = LogBox()
         let sink = StallingSink { if let log = log.value { busy(log) } }
@@ -66,7 +66,7 @@ import Testing
         #expect(events.suffix(2).map(\.kind) == [.responseHead, .end])
     }
 
-    /// It has the URL by which the upload is resumed.
+    /// The 104 has the URL by which the upload is resumed.
     @Test func theFirst104OfAnExchangeIsKeptBeyondTheLimit() {
         @Sendable func resumption(_ location: String) -> HTTPResponse {
             HTTPResponse(status: .init(code: 104), headerFields: [.location: location])
@@ -157,7 +157,7 @@ import Testing
 
     // MARK: - Connecting
 
-    /// What is done to the log of an exchange.
+    /// A call of the log of an exchange.
     private enum Act: Sendable {
         case enter(ConnectStep?)
         case record(ExchangeEvent.Kind)

@@ -89,7 +89,7 @@ import Testing
 
     // MARK: Ends
 
-    /// As the error keeps the exchange, the end of the call can't wait for it.
+    /// The error keeps the exchange. Therefore, the end of the call can't wait for the release of the exchange.
     @Test(arguments: [false, true]) func aRefusedStatusEndsTheCallBeforeTheExchange(isLong: Bool) async throws {
         let exchange = ExchangeLifetime()
         let body = Data(count: isLong ? StatusError.bodyLimitBytes + 1 : 2)

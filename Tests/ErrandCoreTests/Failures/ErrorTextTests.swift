@@ -8,7 +8,8 @@ import Testing
 @testable import ErrandCore
 @testable import ErrandMiddleware
 
-/// The texts of all failures: what a log shows, and what people read. Each was read once by a person; a change is meant to be seen.
+/// The texts of all failures: what a log shows, and what people read. A person has read each text once. If a text changes, this test shows
+/// the change.
 @Suite(.timeLimit(.minutes(5))) struct ErrorTextTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let error: any LocalizedError & CustomStringConvertible & Sendable
@@ -199,7 +200,7 @@ import Testing
 
     @Test(arguments: [
         (401, "Unauthorized", "needs valid credentials", "Sign in with valid credentials, then try again."),
-        (403, "Forbidden", "does not allow this", "Check the permissions of the account."),
+        (403, "Forbidden", "does not allow the request", "Check the permissions of the account."),
         (404, "Not Found", "does not have the requested content", nil),
         (410, "Gone", "no longer has the requested content", nil),
         (422, "Unprocessable Content", "did not accept the request", nil),

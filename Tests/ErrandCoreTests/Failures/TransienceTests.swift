@@ -47,7 +47,8 @@ import Testing
         }
     }
 
-    /// The code, the true properties if nothing was sent, and those if the request may have been processed: both in the phase `response`.
+    /// The code, the true properties if nothing was sent, and the true properties if the request may have been processed. The phase is
+    /// `response` in both cases.
     static let codes: [(TransportError.Code, Questions, Questions)] = [
         (
             .cannotFindHost, [.connectivity, .transient, .afterSuccess, .evidence],

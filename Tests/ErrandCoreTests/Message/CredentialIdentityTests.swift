@@ -30,7 +30,7 @@ import Testing
         var unequal = 0
         for (scheme, account) in names {
             let octets = CredentialIdentity(scheme: scheme, account: account).canonicalOctets
-            // What is compared in this process alone is not in the octets.
+            // The octets do not contain the parts that are compared only in this process.
             if CredentialIdentity(scheme: scheme, account: account, "secret").canonicalOctets != octets { unequal += 1 }
             if let octets { seen.insert(octets) }
         }

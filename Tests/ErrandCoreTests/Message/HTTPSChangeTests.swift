@@ -69,7 +69,7 @@ import Testing
 
     // MARK: Redirects
 
-    /// What a layer that follows redirects has after the first response.
+    /// The values that a layer that follows redirects has after the first response.
     private func request(_ url: String, sentTo hosts: StubHosts) throws -> Request {
         var request = try Request(.get, url: url, headers: [.authorization: "s3cret"])
         var sent = request

@@ -226,7 +226,7 @@ import Testing
     @Test func anOpaqueSenderMaySupportEveryOption() async throws {
         let inner = OpaqueSender(stub.hedge())
         #expect(try await inner.retry().send(request { $0.hedge = .use(.standard) }).status == .ok)
-        // The outer stack supports what the inner one does not.
+        // The outer stack supports an option that the inner stack does not support.
         #expect(try await OpaqueSender(HTTPStack(stub)).retry().send(request { $0.retry = .use(.standard) }).status == .ok)
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ErrandCore
 
-/// The parts of a request that leave an origin.
+/// The parts of a request that are sent to another origin.
 @Suite(.timeLimit(.minutes(10))) struct OtherOriginTests {
     @Test func noSecretCrossesOrigins() throws {
         let secret = "s3cret"
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// A secret that a layer inside has declared is hidden in what is said of the hops.
+    /// If an inner layer has declared a secret, the descriptions of the hops hide the secret.
     @Test func aDeclaredSecretIsHiddenInTheNextURL() async throws {
         let transport = StubTransport(
             Stub(.get, "/x").responds(.redirect(to: "https://b.example/y?sesame=s3cret")), Stub().responds(.status(.ok)))

@@ -2,7 +2,7 @@ import Errand
 import ErrandTesting
 import Testing
 
-/// What a request knows of where it goes holds as long as its head is not written.
+/// The stored target of a request is valid until the head of the request is changed.
 @Suite(.timeLimit(.minutes(5))) struct RequestTargetTests {
     @Test func theURLFollowsTheHead() throws {
         var request = try Request(.get, url: "https://A.example:443/x?y")

@@ -64,7 +64,7 @@ import Testing
 
     @Test func twoLocationsAreARedirect() {
         #expect(Self.head(.found, .location, "/a", "/a").isRedirect)
-        // What the redirect's reader refuses must not look like a response without a place.
+        // If the reader of redirects refuses a `Location`, the response must not look like a response without a `Location`.
         #expect(Self.head(.found, .location, "/a", "/b").isRedirect)
         #expect(!Self.head(.found, .location, "", "").isRedirect)
     }

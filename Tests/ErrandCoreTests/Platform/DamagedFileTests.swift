@@ -85,7 +85,7 @@ import Glibc
         let pipe = folder.file("pipe")
         #expect(mkfifo(pipe, 0o600) == 0)
         #expect(throws: FileWriteError.self) { try JournalFile(path: pipe, calls: Self.quick) }
-        // A link where the replacement is written must not lead elsewhere.
+        // If a link has the name of the replacement, no bytes are written to the target of the link.
         let path = folder.file("journal")
         let journal = try JournalFile(path: path, calls: Self.quick)
         #expect(symlink(target, path + ".new") == 0)
@@ -114,7 +114,7 @@ import Glibc
         try journal.replace(with: [Data(count: 48)])
     }
 
-    /// A write that fails, on a disk that also refuses to remove what came of it.
+    /// A write that fails, on a disk that also refuses to remove the written bytes.
     @Test func aTornFrameIsRemovedBeforeTheNextRecord() throws {
         let folder = try TestFolder("damaged")
         let isBroken = Mutex(false)

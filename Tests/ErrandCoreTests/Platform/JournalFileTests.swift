@@ -12,7 +12,7 @@ import Testing
 
     init() throws { folder = try TestFolder("journal") }
 
-    /// Whoever has closed it may no longer have its lock.
+    /// After a process has closed the file, the process may no longer have the lock of the file.
     @Test func aClosedJournalReplacesNothing() throws {
         try fill([Data("first".utf8)])
         let journal = try JournalFile(path: path, calls: Self.quick)
@@ -75,7 +75,7 @@ import Testing
             #expect(journal.openedRecords == Array(Self.records.prefix(count)), "cut at \(cut)")
             #expect(journal.droppedBytes == (cut < 8 ? 0 : cut - Self.file(Self.records.prefix(count)).count))
             #expect(try folder.read("journal").count == journal.lengthBytes, "cut at \(cut)")
-            // What follows is not read as a part of what was dropped.
+            // The next record is not read as a part of the dropped record.
             try journal.append(Data("next".utf8))
             #expect(try reopened() == Array(Self.records.prefix(count)) + [Data("next".utf8)], "cut at \(cut)")
         }
@@ -167,7 +167,7 @@ import Testing
             var calls = FileCalls.system
             calls.writeAt = { descriptor, bytes, offset in
                 let code = self.next()
-                // A disk that is full takes what there is room for.
+                // A disk that is almost full takes as many bytes as it has room for.
                 if code != 0, bytes.count > 1, self.total % 2 == 0 {
                     return FileCalls.system.writeAt(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), offset)
                 }
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    /// Appends, replaces and appends. After each step, returns what was acknowledged and what may be in the file besides.
+    /// Appends, replaces and appends. Returns, after each step, the acknowledged records, and the records that the file may also have.
     private func run(_ calls: FileCalls, after step: (_ certain: [Data], _ possible: [[Data]]) throws -> Void) throws {
         let journal: JournalFile
         do { journal = try JournalFile(path: path, calls: calls) } catch { return try step([], [[]]) }
@@ -233,7 +233,7 @@ import Testing
             for width in [1, 2, 3, .max] {
                 let faults = Faults { $0 >= first && $0 - first < width ? ENOSPC : 0 }
                 try run(faults.calls) { certain, possible in
-                    // Another process looks: a copy, as the opening repairs.
+                    // Another process opens the file. The test uses a copy, because opening a file repairs the file.
                     let copy = try copied()
                     let records = (try? JournalFile(path: copy, calls: Self.quick).openedRecords) ?? []
                     #expect(possible.contains(records), "fault at \(first), \(width) calls: \(records.count) of \(certain.count)")

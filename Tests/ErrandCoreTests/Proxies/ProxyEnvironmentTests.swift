@@ -57,7 +57,7 @@ import Testing
         #expect(inEnvironment?.variable == "https_proxy" && !"\(policy)".contains("hunter2"))
     }
 
-    /// What is wrong with a variable is the failure of the requests that would use it, and of no others.
+    /// If a variable is wrong, only the requests that would use the variable fail.
     @Test func anInvalidUnusedVariableIsIgnored() throws {
         let ofTLS = ProxyPolicy.environment(["https_proxy": "foo://x"])
         #expect(try ofTLS.proxy(for: "http://a.example") == nil)
@@ -105,7 +105,7 @@ import Testing
         (["all_proxy": "a"], "a:1080", "a:1080"),
         (["ALL_PROXY": "a", "http_proxy": "b"], "b:1080", "a:1080"),
         (["all_proxy": "a", "ALL_PROXY": "b", "https_proxy": "c"], "a:1080", "c:1080"),
-        // What desktops set: curl does not look at it.
+        // Desktops set `all_proxy` to such a URL. curl does not use this URL here.
         (["all_proxy": "socks://127.0.0.1:1080/", "http_proxy": "a", "https_proxy": "b"], "a:1080", "b:1080"),
         (["all_proxy": "a", "no_proxy": "*"], "none", "none"),
         (["all_proxy": "a", "NO_PROXY": "example"], "none", "none"),

@@ -58,7 +58,7 @@ struct URLSuiteTests {
     @Test func everyHostIsNormalizedOrRefused() {
         #expect(!vectors.hosts.isEmpty)
         for test in vectors.hosts {
-            // A host that ends before its own end was not taken as a host: the rest became the path.
+            // If only a part of the host was read as the host, the rest became the path.
             let url = try? HTTPURL("https://\(test.host)/")
             #expect((url?.path == "/" ? url?.host : nil) == test.expect, "\(test.host.debugDescription): \(test.why)")
         }

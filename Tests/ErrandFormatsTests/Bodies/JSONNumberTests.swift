@@ -37,7 +37,7 @@ import Testing
         #expect([7, 7.5, 1e300, 1e-300].map { ($0 as JSONNumber).isWhole } == [true, false, true, false])
     }
 
-    /// The text that a number has is one that it is read from.
+    /// The text of a number can be read again, and gives the same number.
     @Test(arguments: [
         ("0.1e-1000000", "1e-1000001"), ("1e-1000001", "1e-1000001"), ("0e99999999999999999999", "0"), ("-0.00e-1000001", "0"),
     ])

@@ -53,7 +53,7 @@ import Testing
         #expect(json == ["user": ["name": "Ada", "tags": ["a", "B", "c", 1]]])
         #expect(try json.remove(at: "/user/tags/0") == "a")
         #expect(try json.remove(at: "/user/nobody") == nil)
-        // What is not there is not there already, whatever the index is.
+        // If a value is missing, its removal changes nothing, whatever the index is.
         for place: JSONPointer in ["/user/tags/9", "/user/tags/-", "/user/tags/x", "/user/tags/01"] {
             #expect(try json.remove(at: place) == nil)
         }

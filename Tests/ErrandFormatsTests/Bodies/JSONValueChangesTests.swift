@@ -18,7 +18,7 @@ import Testing
             try JSONValue(parsing: target.utf8), try JSONValue(parsing: patch.utf8), try JSONValue(parsing: result.utf8)
         )
         #expect(target.merged(with: patch) == result)
-        // The patch that is made leads there, too, unless a member is to be null.
+        // The created patch leads to the same value, unless a member becomes null.
         if !"\(result)".contains("null") { #expect(target.merged(with: target.mergePatch(to: result)) == result) }
     }
 }

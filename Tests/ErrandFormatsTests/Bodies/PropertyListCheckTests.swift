@@ -4,7 +4,7 @@ import Testing
 
 @testable import ErrandFormats
 
-/// What is read of a property list from the network.
+/// Reading property lists from the network.
 @Suite(.timeLimit(.minutes(5))) struct PropertyListCheckTests {
     /// Any property list, as a type of an app reads it.
     private indirect enum Anything: Decodable {
@@ -26,7 +26,8 @@ import Testing
         }
     }
 
-    /// What hides its tags from a check, and not from Foundation, and what Foundation ends the process at: none of it reaches it.
+    /// Lists that hide their tags from a check, but not from Foundation, and lists at which Foundation ends the process. No such list
+    /// reaches Foundation.
     @Test func noPropertyListEndsTheProcess() {
         let many = 20_000
         let texts = [
@@ -99,11 +100,11 @@ import Testing
         #expect(problem("<plist>" + String(repeating: "<array/>", count: 1_000) + "</plist>") == nil)
         #expect(problem("<plist><array>" + String(repeating: "<dict></dict>", count: 1_000)) == nil)
         #expect(problem("<plist><dict a='b'\n></dict ></plist >") == nil)
-        // An element that one reader takes for empty, and another one for open.
+        // An element that one reader treats as empty, and another reader as open.
         #expect(problem("<plist><dict><key/></key></dict></plist>") == "its XML is malformed")
     }
 
-    /// What hides a tag from one reader does not hide it from another one.
+    /// Text that hides a tag from one reader does not hide the tag from another reader.
     @Test(
         arguments: [
             "<!-- \(String(repeating: "</a>", count: 1_000)) -->",
@@ -124,7 +125,7 @@ import Testing
         ])
     func malformedXMLIsRefused(_ text: String) { #expect(problem(text) == "its XML is malformed") }
 
-    /// A reader that sees the end of a comment elsewhere sees no more tags than are counted.
+    /// If a reader finds the end of a comment at another place, the reader finds at most the counted tags.
     @Test(arguments: [("<!-- ", " -->"), ("<![CDATA[", "]]>"), ("<?x ", "?>")]) func hiddenTagsCount(opening: String, closing: String) {
         func text(_ count: Int) -> String { "<plist>\(opening)\(String(repeating: "<array>", count: count))\(closing)</plist>" }
         #expect(problem(text(127)) == nil)
@@ -184,7 +185,7 @@ import Testing
                 #expect(problem(try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)) == expected)
             }
         }
-        // In UTF-8, which the format has, too.
+        // The same holds in UTF-8, which the format also permits.
         func utf8(_ text: String) -> Data {
             let octets = Array(text.utf8)
             return binary([[0x7F, 0x11, UInt8(octets.count >> 8), UInt8(octets.count & 0xFF)] + octets])
@@ -252,7 +253,7 @@ import Testing
         #expect(problem(binary([[0x09]], referenceSize: 0)) == damaged)
         let whole = binary([array(1, 2), [0x10, 7], [0x53, 0x61, 0x62, 0x63]])
         #expect(problem(whole) == nil)
-        // No part of a list traps, and none with another byte.
+        // No part of a list causes a trap, and no list with a changed byte causes a trap.
         for end in whole.indices { _ = problem(whole[..<end]) }
         for index in whole.indices.dropFirst(8) {
             for byte: UInt8 in [0, 1, 0x0F, 0x7F, 0x80, 0xFF] {

@@ -6,9 +6,9 @@ import Testing
     @Test(arguments: [
         ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
         ("Sun Nov  6 08:49:37 1994", 784_111_777),
-        // Any order, any delimiter, and what follows a part.
+        // The parts in any order, with any delimiter, and with other characters after a part.
         ("1994/11\\nov 8:49:37x6th 06", 784_543_777), ("08:49:37pm,novembre;6@1994", 784_111_777), ("6th 1994AD 08:49:37 NOV", 784_111_777),
-        // A zone is no part.
+        // A time zone is not a part of the date.
         ("06 Nov 1994 08:49:37 +0200", 784_111_777), ("06 Nov 1994 08:49:37 PST", 784_111_777),
         // Years.
         ("1 Jan 70 0:0:0", 0), ("1 Jan 1970 00:00:00", 0), ("1 Jan 69 0:0:0", 3_124_224_000), ("1 Jan 1601 0:0:0", -11_644_473_600),

@@ -40,7 +40,7 @@ import Testing
         #expect(HTTPDate(text, now: now) == nil && HTTPDate(strict: text, now: now) == nil)
     }
 
-    /// The lenient reading takes these; the grammar of RFC 9110, section 5.6.7, does not.
+    /// The lenient reader accepts these dates, but the grammar of RFC 9110, section 5.6.7, does not.
     @Test(arguments: [
         "Sun 06 Nov 1994 08:49:37 GMT", "Sun,06 Nov 1994 08:49:37 GMT", "Sun,  06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 08:49:37  GMT", " Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ",
@@ -61,7 +61,7 @@ import Testing
         ("Sun Nov  6 08:49:37 1994", 784_111_777),
         ("Sun Nov 16 08:49:37 1994", 784_975_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
         ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
-        // The name of a day, if not of that day.
+        // The name of a wrong day is accepted.
         ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Saturday, 06-Nov-94 08:49:37 GMT", 784_111_777),
     ])
     func strictReadingAcceptsTheThreeForms(_ text: String, _ seconds: Int64) {

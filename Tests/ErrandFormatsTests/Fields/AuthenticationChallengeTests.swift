@@ -19,7 +19,7 @@ import Testing
             "Digest realm=r nonce=a,b qop=auth,auth-int; Basic realm=r"
         ),
         (#"X a = 1 , b= "2\"\\" ,, c=3"#, #"X a=1 b=2"\ c=3"#), (#"X a="", b=c"#, "X a= b=c"), ("X a=b, Y", "X a=b; Y"),
-        // What is not valid is left out, and what comes after it.
+        // An invalid challenge and the text after it are left out.
         ("", ""), (" , ,", ""), (#"Basic realm="r"#, ""), (#"Basic realm="r\"#, ""), ("Basic realm=", "Basic realm="),
         ("A, B c=d e=f, C", "A"),
         (#"A, B c="d"e, C"#, "A"), ("A, B=c", "A"), ("A, \u{e9}", "A"), ("Basic realm=a, Other a=1, A=2, X", "Basic realm=a; X"),
@@ -67,16 +67,16 @@ import Testing
             #"Digest realm="r", nonce="n", qop="auth", qop="auth-int", algorithm=MD5, algorithm=SHA-256"#,
             "Digest realm=r nonce=n qop=auth,auth-int algorithm=MD5,SHA-256"
         ),
-        // After what can't be read.
+        // The challenge follows text that can't be read.
         (#"@, Digest realm="r", nonce="n", Basic realm=b"#, "Digest realm=r nonce=n; Basic realm=b"),
         (#"Basic realm="b" Digest realm="r", nonce="n""#, "Digest realm=r nonce=n"),
         (#"Basic realm="b"x, digest nonce="n""#, "digest nonce=n"),
-        // What names Digest and can't be read.
+        // Values that name Digest and can't be read.
         ("Digest", "Digest"), ("DIGEST YWJj==, Basic realm=b", "DIGEST YWJj==; Basic realm=b"),
         ("Digest realm=, nonce=n", "Digest realm= nonce=n"), ("Digest @", "Digest"), ("Digest=x", "Digest"),
         (#"Digest: realm="r""#, "Digest"), (#"Digest realm="r, Basic realm=b"#, "Digest"), (#"Basic realm="b, Digest realm="r""#, "Digest"),
         (#"Basic realm="b, Digest x"#, "Digest"), ("realm=r, digest", "digest"),
-        // What does not name it.
+        // Values that do not name Digest.
         (#"Basic realm="Digest""#, "Basic realm=Digest"), (#"Basic realm="a Digest b", X"#, "Basic realm=a Digest b; X"),
         ("@ Digest-MD5", ""),
         ("@ MyDigest", ""), ("Digester a=b", "Digester a=b"),

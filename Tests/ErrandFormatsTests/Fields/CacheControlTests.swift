@@ -62,7 +62,7 @@ import Testing
         arguments: [
             ("x=\"no-store\"", .noStore), ("no-stored", .noStore), ("no_store", .noStore), ("no-cache=a", .noCache),
             ("no-cache=\"a, B\"", .noCache), ("private=\"x\"", .private),
-            // What permits something counts only in its exact form.
+            // A directive that permits something counts only in its exact form.
             ("public=1", .public), ("public=\"x\"", .public), ("public x", .public), ("immutable=1", .immutable),
             ("must-understand=1", .mustUnderstand), ("", .noStore), ("x=\"a, public", .noStore),
         ] as [(String, CacheControl.Directive)])

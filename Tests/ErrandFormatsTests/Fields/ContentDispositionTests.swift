@@ -39,7 +39,7 @@ import Testing
             (String(repeating: "a", count: 300) + ".tar", String(repeating: "a", count: 196) + ".tar"),
             (String(repeating: "ä", count: 300), String(repeating: "ä", count: 100)),
             ("x." + String(repeating: "y", count: 300), "x." + String(repeating: "y", count: 198)),
-            // Where the cut is the end of the name, it ends with neither a space nor a dot.
+            // If the name is cut, the cut name ends with neither a space nor a dot.
             (String(repeating: "a", count: 198) + " ." + String(repeating: "y", count: 300), String(repeating: "a", count: 198)),
         ])
     func aFileIsSavedUnderASafeName(_ name: String, _ expected: String) {

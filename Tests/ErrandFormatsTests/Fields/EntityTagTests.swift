@@ -8,7 +8,7 @@ import Testing
         // A backslash escapes nothing. Octets above ASCII are permitted.
         (#""a\b""#, #"a\b"#, false), (#""!#$%&'()*+,-./:;<=>?@[]^_`{|}~""#, "!#$%&'()*+,-./:;<=>?@[]^_`{|}~", false),
         ("\"abcdefü\"", "abcdefü", false), ("\"\u{301}\"", "\u{301}", false),
-        // Not of the grammar, but sent.
+        // The grammar does not permit these tags, but servers send them.
         (#""a b""#, "a b", false),
     ])
     func valuesAreRead(_ text: String, _ opaque: String, _ isWeak: Bool) throws {

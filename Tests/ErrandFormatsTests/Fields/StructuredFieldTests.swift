@@ -73,7 +73,8 @@ import Testing
         #expect(list.members.first?.innerList?.items.count == 200_000)
     }
 
-    /// Random bytes, and random texts of what fields are made of: no crash, and what is read is written so that it reads the same.
+    /// Random bytes, and random texts from the characters of fields. There is no crash. If a value is read, its written form gives the same
+    /// value.
     @Test(arguments: 1...8) func randomFieldsAreReadOrRefused(_ seed: UInt64) {
         let pieces = [
             "1", "-", ".", "25", "a", "*", "B", "\"", "\\", "\"x\"", "(", ")", " ", "\t", ",", ", ", ";", ";k", "=", ":", ":YQ==:", "?",

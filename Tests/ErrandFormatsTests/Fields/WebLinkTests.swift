@@ -28,13 +28,13 @@ import Testing
         ])
     func malformedLinksAreLeftOutAndTheNextOneIsRead(_ text: String) {
         #expect(WebLink.parse([text]).isEmpty, "\(WebLink.parse([text]))")
-        // What does not end takes all there is.
+        // A part without an end takes the rest of the text.
         let isOpen = text.hasPrefix("<a; ") || text.hasSuffix("\"next")
         #expect(WebLink.parse([text + ", <z>; rel=last"]).map(\.target) == (isOpen ? [] : ["z"]))
         #expect(WebLink.parse([text, "<z>; rel=last"]).map(\.target) == ["z"], "another field is not touched")
     }
 
-    /// Senders that are not exact.
+    /// Senders that break the grammar.
     @Test(arguments: [
         ("<a>; rel='next'", ["next"]), ("<a>; rel='Next Last'", ["next", "last"]), ("<a>; rel=next last", ["next", "last"]),
         ("<a>; rel = next\tx ; title=t", ["next", "x"]), ("<a>; rel=\"'next'\"", ["next"]), ("<a>; rel='", ["'"]),

@@ -29,7 +29,7 @@ import Testing
         #expect((queue.count, queue.bytes) == (0, 0))
     }
 
-    /// What is no collection says itself how many bytes it counts for.
+    /// A value that is not a collection gives its number of bytes itself.
     @Test func aChunkCanDeclareItsSize() {
         var queue = ChunkQueue<String>()
         queue.append("head", bytes: 0)
@@ -49,7 +49,7 @@ import Testing
         #expect(queue.popFirst() == [7])
     }
 
-    /// However reads and writes alternate, also where the queue is never empty and its front moves.
+    /// Reads and writes alternate in many ways. In some cases, the queue is never empty, and its front moves.
     @Test(arguments: [1, 2, 31, 32, 33, 34, 64, 65, 66, 1_000]) func theFrontMovesThroughALongQueue(ahead: Int) {
         var queue = ChunkQueue<[Int]>()
         var taken = 0

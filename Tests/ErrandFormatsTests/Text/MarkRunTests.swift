@@ -27,7 +27,7 @@ import Testing
             })
     }
 
-    /// What a reader of the text sees as a run is one, however it is written.
+    /// If a reader of the text sees a run, the text has a run, in every written form.
     @Test(
         arguments: [
             (#"\u0301"#, MarkRun.Syntax.json), (#"\u0301\u0316"#, .json), (#"\ud834\udd65"#, .json), (#"\uD834\uDD65"#, .json),

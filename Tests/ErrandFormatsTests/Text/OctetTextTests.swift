@@ -12,9 +12,21 @@ import Testing
         #expect(!"\u{e9}".isExactly("e\u{301}"))
         #expect("GZip".isExactlyIgnoringCase("gzip"))
         #expect(!"gzi".isExactlyIgnoringCase("gzip"))
-        // The Kelvin sign is a `k` in lower case, and another octet.
+        // The Kelvin sign becomes a `k` in lower case, but has other octets.
         #expect(!"\u{212a}ey".isExactlyIgnoringCase("key"))
         #expect(!"@".isExactlyIgnoringCase("`"))
+    }
+
+    /// The functions of `String` and the generic functions, which a part of a text calls.
+    @Test(arguments: [
+        ("abc", "abc"), ("abc", "ab"), ("abc", "bc"), ("abc", "abd"), ("ab", "abc"), ("", ""), ("", "a"), ("a", ""), ("\u{e9}", "e\u{301}"),
+        ("a text of more than fifteen octets", "a text of more than fifteen octets"), ("a text of more than fifteen octets", "octets"),
+    ])
+    func textsAndPartsOfTextsAreComparedAlike(_ one: String, _ other: String) {
+        let part = other[...]
+        #expect(one.isExactly(other) == one.isExactly(part) && one.hasOctetPrefix(other) == one.hasOctetPrefix(part))
+        #expect(one.hasOctetSuffix(other) == one.hasOctetSuffix(part))
+        #expect(one.isExactly(other) == (Array(one.utf8) == Array(other.utf8)))
     }
 
     @Test func aCombiningMarkHidesNoOctet() {

@@ -42,7 +42,8 @@ import Testing
         }
     }
 
-    /// All who wait for a refresh get its error, and the next request refreshes again. None is sent with a half token.
+    /// All requests that wait for a refresh get its error, and the next request refreshes again. No request is sent with an incomplete
+    /// token.
     @Test(arguments: Fault.all, FaultPoint.all) func aBrokenRefreshFailsAllWaitingRequests(_ fault: Fault, at point: FaultPoint)
         async throws
     {
@@ -65,7 +66,7 @@ import Testing
             }
             #expect(Set(outcomes).isSubset(of: ["fine", AuthenticationError.Code.refreshFailed.description]), "\(outcomes)")
             #expect(Set(backEnd.requests.compactMap { $0.headers[.authorization] }).isSubset(of: ["Bearer 0", "Bearer 1"]))
-            // A request that comes after the failed refresh begins a new one. What the fault left on its connection may fail that as well.
+            // A request that comes after the failed refresh begins a new one. The fault may also break the connection of the next request.
             for attempt in 1...5 {
                 do {
                     let response = try await api.send(Request(.get, url: backEnd.url("/next")))
@@ -85,7 +86,7 @@ import Testing
         try await withMockServer { server in
             try await withTransport(NIOTransport()) { transport in
                 let challenge = MockResponse.data(
-                    // More than the buffers on the way hold, so that the connection is never used again.
+                    // The body is larger than the buffers on the way, so that the connection is never used again.
                     Data(count: 16_000_000), status: .unauthorized,
                     headers: [.wwwAuthenticate: #"Digest realm="a", nonce="n", qop="auth""#])
                 server.enqueue(challenge.fault(fault, at: point))

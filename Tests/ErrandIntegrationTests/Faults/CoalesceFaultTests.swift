@@ -27,7 +27,7 @@ import Testing
             try await poll("callers", value: { coalesce.state.callers }) { $0 == count }
         }
 
-        /// Ends when nobody shares anything, and no slot is taken.
+        /// Returns when no caller shares an exchange, and no slot is in use.
         func areIdle() async throws {
             try await poll("the exchanges to be over", value: { (coalesce.state, limit.state) }) {
                 $0.inFlight == 0 && $0.callers == 0 && $1.inFlight == 0 && $1.queued == 0
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// Whatever becomes of the shared exchange becomes of all who share it, and the next one is fine.
+    /// All callers of the shared exchange get its result, and the next exchange succeeds.
     @Test(arguments: Fault.all, FaultPoint.all) func everyFaultReachesAllCallersAndLeavesNothing(_ fault: Fault, at point: FaultPoint)
         async throws
     {
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// Responses of one exchange, of which nothing has been read.
+    /// Responses of one exchange. No byte of them has been read.
     private func responses(_ count: Int, _ parts: Parts, _ server: MockServer) async throws -> [Response] {
         let request = try Request(.get, url: server.url("/x"))
         return try await withThrowingTaskGroup(of: Response.self) { group in

@@ -5,7 +5,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One exchange that goes wrong: what, where, and with which messages.
+/// One exchange with a fault: the fault, its point, and the messages.
 struct FaultRow: Sendable, CustomStringConvertible {
     let fault: Fault
     let point: FaultPoint
@@ -54,7 +54,7 @@ struct FaultRow: Sendable, CustomStringConvertible {
 /// How an exchange ended, for whoever waited for it.
 enum FaultOutcome: Sendable, CustomStringConvertible {
     case whole
-    /// A body that passed for whole, and is not what was sent.
+    /// A body that was reported as complete, and differs from the sent body.
     case wrongBody(bytes: Int)
     case failure(TransportError, received: Int)
     case other(String)

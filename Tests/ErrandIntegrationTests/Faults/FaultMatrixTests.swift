@@ -89,7 +89,7 @@ extension IntegrationTests {
             #expect((connection == 0) == expected.keepsConnection, "\(row): the next request on connection \(connection ?? -1)")
         }
 
-        /// What comes beyond a response is no response to the next request.
+        /// Bytes after a response are not a response to the next request.
         @Test func bytesBeyondAResponseAreNoResponse() async throws {
             await concurrently(Array(0..<50)) { _ in
                 try await withMockServer { server in
@@ -134,7 +134,7 @@ extension IntegrationTests {
 struct FaultExpectation: Sendable {
     /// The code of the failure; `nil` if the exchange succeeds.
     var code: TransportError.Code?
-    /// Where it fails; in `body`, the server has responded, and else it may have got the request.
+    /// The phase of the failure. In `body`, the server has responded. In the other phases, the server may have got the request.
     var phases: Set<ExchangePhase> = []
     var mayBeWhole = false
     /// Whether the pool may give the connection away again before it knows, or can't know, that it is broken.

@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Whatever becomes of the exchange that holds the only slot, the next one gets it.
+    /// However the exchange with the only slot ends, the next exchange gets the slot.
     @Test(arguments: Fault.all, FaultPoint.all) func everyFaultFreesItsSlot(_ fault: Fault, at point: FaultPoint) async throws {
         try await withMockServer { server in
             server.enqueue(.data(Data(count: 200_000)).fault(fault, at: point))

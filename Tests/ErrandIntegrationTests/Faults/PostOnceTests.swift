@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A POST without a key reaches the server once at most, whatever goes wrong.
+/// A POST without a key reaches the server at most once, for every fault.
 @Suite(.timeLimit(.minutes(5))) struct PostOnceTests {
     @Test func noPostIsProcessedTwiceUnderRandomFaults() async throws {
         var generator = SeededGenerator(seed: 2026)
@@ -31,7 +31,7 @@ import Testing
         _ = try await play(scripts, atOnce: 30) { stack, number in stack.phaseTimeouts(connect: .microseconds(microseconds[number])) }
     }
 
-    /// - Returns: how many of them reached the server, and how many got a response.
+    /// - Returns: the number of requests that reached the server, and the number of requests with a response.
     private func play(
         _ scripts: [Script], atOnce: Int = 10, bounded: @escaping @Sendable (HTTPStack, _ number: Int) -> HTTPStack
     ) async throws -> (received: Int, completed: Int) {
@@ -85,7 +85,7 @@ private final class Seen: Sendable {
     func told(of path: String) -> String { state.withLock { $0.told[path] ?? "" } }
 }
 
-/// What goes wrong with one POST.
+/// The fault of one POST.
 private struct Script: Sendable {
     let response: MockResponse
     let connectionFault: ConnectionFault?

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Whatever becomes of the response: if its head came, what it says holds, and if it did not, nobody waits.
+    /// If the head of the response came, its values apply, even if the body failed. If the head did not come, no request waits.
     @Test(arguments: Fault.all, FaultPoint.all) func aBrokenRefusalIsObeyedIfItsHeadArrived(_ fault: Fault, at point: FaultPoint)
         async throws
     {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension IntegrationTests {
-    /// What a server says that it did not process (RFC 9113, 8.7).
+    /// Requests that the server reports as not processed (RFC 9113, 8.7).
     @Suite struct UnprocessedTests {
         /// By the transport itself: `retry` sees one attempt.
         @Test func aRefusedStreamIsSentOnceMoreForEveryMethod() async throws {

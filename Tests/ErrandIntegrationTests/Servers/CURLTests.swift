@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Requests as `curl` commands, run by a shell against a server: what arrives is the request.
+/// Requests as `curl` commands. A shell runs the commands against a server, and the server must receive the same request.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: Programs.find("curl") != nil, "there is no curl on this machine")) struct CURLTests {
     static let shells = ["sh", "dash", "bash"].compactMap(Programs.find)
 
@@ -214,7 +214,7 @@ extension Request {
         return request
     }
 
-    /// What arrives of a planted body.
+    /// The received form of a body with planted secrets.
     fileprivate var redactedBody: Data {
         Data(String(decoding: body.bufferedData ?? Data(), as: UTF8.self).replacing("s3cr3t", with: "REDACTED").utf8)
     }

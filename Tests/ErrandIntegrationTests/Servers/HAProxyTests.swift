@@ -8,7 +8,7 @@ internal import Testing
 struct HAProxyTests {
     private static let limit = Duration.seconds(1)
 
-    /// What `body` gives, and how long it took.
+    /// The result of `body`, and its duration.
     private func timed<Value>(_ body: () async throws -> Value) async throws -> (value: Value, took: Duration) {
         let started = ContinuousClock.now
         return (try await body(), ContinuousClock.now - started)

@@ -1,7 +1,7 @@
 #if SWIFT_NIO
 internal import Errand
 
-/// What httpbin tells of a request.
+/// The description of a request by httpbin.
 struct Echo: Decodable, Sendable {
     let url: String
     let args: [String: JSONValue]

@@ -6,7 +6,7 @@ internal import Testing
 
 /// Runs `body` with a client of `stand`, over a transport of its own that is shut down after it.
 ///
-/// - Parameter layers: what stands between the transport and `server`.
+/// - Parameter layers: the layers between the transport and `server`.
 func withClient<Result>(
     of stand: RealServer, decompressing: Bool = false, layers: (HTTPStack) -> HTTPStack = { $0 },
     _ body: (APIClient) async throws -> Result

@@ -304,7 +304,7 @@ import Testing
         let breaker = CircuitBreaker(CircuitBreakerPolicy(minimumCalls: 2), clock: clock)
         let stack = StubTransport(Stub().responds(.status(.serviceUnavailable))).circuitBreaker(breaker)
         for number in 0..<1_000 { _ = try await stack.send(call("\(number).example")) }
-        // This one is not the oldest any more.
+        // This circuit is no longer the oldest circuit.
         breaker.close("https://0.example")
         _ = try await stack.send(call("0.example"))
         _ = try await stack.send(call("new.example"))

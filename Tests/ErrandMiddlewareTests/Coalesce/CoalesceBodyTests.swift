@@ -36,8 +36,7 @@ import Testing
 
     // MARK: Slow readers
 
-    /// Its task has asked, and does not run: the main actor in a stall. The simulation runs nothing unless it is told to.
-    /// As of a stream, which is read for all of them.
+    /// The body is read for all callers, as for a stream.
     @Test func anObserverInsideSeesBytesInMemory() async throws {
         let events = Mutex<[String]>([])
         let inner = StubTransport(Stub().responds(.status(.ok, text: "text"))).transformResponse { response in
@@ -55,6 +54,8 @@ import Testing
         #expect(events.withLock { $0 } == ["4", "complete"])
     }
 
+    /// The task of the slow reader has asked for bytes, and does not run, like a task on a busy main actor. The simulation runs jobs only
+    /// in `runUntilIdle()`.
     @Test func aReaderWhoseExecutorIsBusyKeepsNoMoreThanTheLimit() async throws {
         let simulation = Simulation()
         let (stack, body) = (stack, RecordingBodySource())
@@ -76,7 +77,7 @@ import Testing
         let fast = Task { try await stack.send(try request()).body.collect().count }
         await middleware.callers(2)
         await desk.respond(body: body)
-        // Each has asked: one for all, the other beside it.
+        // Both callers have asked for bytes. One of them reads for both.
         await eventually {
             simulation.runUntilIdle()
             return body.asked == 1
@@ -211,7 +212,7 @@ import Testing
         #expect(try await iterator.next() == nil)
     }
 
-    /// A response that lies about unread is not handed to a caller that comes much later.
+    /// A caller that comes much later does not get a response that nobody has read.
     @Test func noCallerJoinsAnExchangeAfterItsEndOnTheWire() async throws {
         let body = RecordingBodySource()
         let first = try await responses(1, body)[0]
@@ -260,7 +261,7 @@ import Testing
         await #expect(throws: SlowReaderError.self) { try await text(responses[1]) }
     }
 
-    /// Who asked for the chunk has left: it is nobody's fault that it comes.
+    /// The caller that asked for the chunk has left. Therefore, the chunk fails no other reader.
     @Test func aChunkForACancelledReaderFailsNoReader() async throws {
         let body = RecordingBodySource()
         let responses = try await responses(2, body)

@@ -36,7 +36,7 @@ import Testing
     @Test func cancelledCallersLeaveAndTheLastCallerGetsItsResponse() async throws {
         let calls = try await calls(10_000)
         for (index, call) in calls.enumerated() where index != 77 { call.cancel() }
-        // Counted: the test framework takes the longer over an expected error, the more errors there were.
+        // The errors are counted without the test framework. With each expected error, the framework takes longer for the next error.
         var left = 0
         for (index, call) in calls.enumerated() where index != 77 {
             if case .failure(is CancellationError) = await call.result { left += 1 }
@@ -72,7 +72,7 @@ import Testing
         #expect(desk.requests.count == 2)
     }
 
-    /// An exchange that goes on for a while after it was cancelled is not joined.
+    /// No caller joins an exchange that continues for a while after its cancellation.
     @Test func noCallerJoinsAnAbandonedExchange() async throws {
         let go = Mutex(false)
         let sent = Mutex(0)
@@ -145,7 +145,8 @@ import Testing
         for call in calls { await #expect(throws: TestError.self) { try await call.value } }
     }
 
-    /// A sender that is cancelled by itself concerns the caller whose request it had; the others ask again, and not for ever.
+    /// If the sender ends with a cancellation, only the first caller gets the cancellation. The other callers send the request again, a
+    /// limited number of times.
     @Test func aCancellationOfTheSenderReachesTheFirstCallerOnly() async throws {
         let first = try call()
         await middleware.callers(1)
@@ -153,7 +154,7 @@ import Testing
         await middleware.callers(4)
         await desk.respond(with: .failure(CancellationError()))
         await #expect(throws: CancellationError.self) { try await first.value }
-        // All in the new one: none is on its way from the old.
+        // All callers have joined the new exchange.
         await eventually { desk.requests.count == 2 && middleware.state.has(1, callers: 3) }
         await desk.respond(1, text: "fine")
         for other in others { #expect(try await other.value == "fine") }
@@ -167,7 +168,7 @@ import Testing
         await middleware.callers(4)
         await desk.respond(with: .failure(CancellationError()))
         await #expect(throws: CancellationError.self) { try await first.value }
-        // All in the new one: none is on its way from the old.
+        // All callers have joined the new exchange.
         await eventually { desk.requests.count == 2 && middleware.state.has(1, callers: 3) }
         await desk.respond(1, with: .failure(CancellationError()))
         var cancelled = 0
@@ -239,7 +240,7 @@ import Testing
 
     // MARK: Sending again
 
-    /// One failure of a shared exchange is one failure, however many share it.
+    /// A failure of a shared exchange counts once, whatever the number of its callers is.
     @Test(arguments: [true, false]) func callersOfOneFailureAreRetriedTogether(_ isStatus: Bool) async throws {
         let clock = ManualClock()
         let budget = RetryBudget(reserve: 5, perSuccess: 0.25, perSecond: 0, clock: clock)

@@ -64,7 +64,7 @@ import Testing
         for task in tasks { _ = try await task.value }
     }
 
-    /// Starts a call, and returns when it waits in line.
+    /// Starts a call, and returns when the call waits in the queue.
     private func queued(
         _ request: Request, on stack: HTTPStack, _ middleware: ConcurrencyLimitMiddleware
     ) async -> Task<Response, any Error> {
@@ -138,7 +138,7 @@ import Testing
     @Test func aSlotIsFreedWhenTheExchangeEndsNotWhenItIsRead() async throws {
         let stub = StubTransport(Stub(.get, "/small").responds(.status(.ok, text: "small")), Stub().responds(.stream(streamed)))
         let stack = stub.concurrencyLimit(1)
-        // Two in one scope, neither read: small ones hold nothing.
+        // Two responses in one scope. Nobody reads them, but small bodies hold no slot.
         let (one, two) = (try await stack.send(call("/small")), try await stack.send(call("/small")))
         #expect(try await one.body.collect() == two.body.collect())
         let large = try await stack.send(call("/large"))
@@ -168,7 +168,7 @@ import Testing
         for task in tasks { _ = try await task.value }
     }
 
-    /// Ten thousand calls, a third of them cancelled at any moment: nobody is lost, and no slot.
+    /// Ten thousand calls. A third of the calls is cancelled at any moment. No call and no slot is lost.
     @Test func cancelledCallersLoseNoSlot() async throws {
         let middleware = ConcurrencyLimitMiddleware(.fixed(5))
         let stack = HTTPStack(yielding).wrapped(by: middleware)
@@ -203,7 +203,7 @@ import Testing
         #expect(middleware.state(of: "https://a.example").isIdle)
     }
 
-    /// The slot comes at the instant at which the deadlines of those who wait pass.
+    /// The slot becomes free at the instant at which the deadlines of the waiting calls pass.
     @Test func aLateSlotIsNotLost() async throws {
         let simulation = Simulation()
         let clock = simulation.clock

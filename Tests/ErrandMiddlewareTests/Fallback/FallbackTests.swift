@@ -266,7 +266,7 @@ import Testing
         #expect(mirror.requests.isEmpty)
     }
 
-    /// Whatever the layers below make of it.
+    /// A cancelled call does not fall back, whatever error the inner layers throw.
     @Test func aCancelledCallDoesNotFallBackAfterAFailure() async throws {
         let clock = ManualClock()
         let failing = StubSender { [error = lost()] _ in
@@ -312,7 +312,7 @@ import Testing
         #expect(stack.description.hasPrefix("validateStatus(2xx) > fallback(a value) > retry("))
     }
 
-    /// A server outside of both makes the URL absolute, and the other sender's own server leaves it alone.
+    /// A server outside of both senders makes the URL absolute. Therefore, the second sender's own server does not change the URL.
     @Test func aServerOutsideOfTwoServersIsReported() async throws {
         let refusal = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         let (first, second) = (StubSender { _ in throw refusal }, StubTransport(Stub(.get, "/a").responds(.status(.ok))))

@@ -192,7 +192,7 @@ import Testing
         simulation.run()
     }
 
-    /// If they did not count, the slow calls would be left out, and the delay would become shorter from call to call.
+    /// If cancelled attempts did not count, slow calls would be left out, and each call would make the delay shorter.
     @Test func hedgedCallsCountForThePercentile() async throws {
         let simulation = Simulation()
         let server = PacedSender(simulation.clock) { Pace(time: .milliseconds($0 <= 20 ? 10 : 40)) }

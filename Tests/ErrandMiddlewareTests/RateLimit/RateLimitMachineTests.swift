@@ -154,7 +154,8 @@ import Testing
         }
     }
 
-    /// Random demand, with limits that change: what went is in no window more than any of the limits allows, and nobody waits for nothing.
+    /// Random requests, with limits that change. In no window, more requests were granted than the limits allow, and no request waits
+    /// without a reason.
     @Test(arguments: [(50, 10), (50, 50), (7, 3), (1, 1), (1000, 1)]) func noWindowHasMoreThanTheLimit(_ count: Int, _ burst: Int) {
         let limit = RateLimit.perSecond(count, burst: burst)
         var machine = RateLimitMachine()
@@ -181,7 +182,7 @@ import Testing
         #expect(instants.mostIn(.nanoseconds(1)) <= burst)
     }
 
-    /// What is asked with a larger limit remembers for the smaller one as well.
+    /// Requests under a larger limit also count for the smaller limit.
     @Test func aLimitThatChangesForgetsNothing() {
         var machine = RateLimitMachine()
         let (small, large) = (RateLimit.perSecond(2), RateLimit.perSecond(5))

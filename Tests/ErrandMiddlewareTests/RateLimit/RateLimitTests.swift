@@ -15,7 +15,7 @@ import Testing
         return request
     }
 
-    /// Starts a call, and returns when it waits in line, and whoever leads sleeps.
+    /// Starts a call, and returns when the call waits in the queue and the leader sleeps.
     private func queued(
         _ request: Request, on stack: HTTPStack, _ middleware: RateLimitMiddleware
     ) async -> Task<Response, any Error> {
@@ -99,7 +99,7 @@ import Testing
         let stack = stub.wrapped(by: middleware)
         let task = Mutex<Task<Response, any Error>?>(nil)
         let other = Mutex<Task<Response, any Error>?>(nil)
-        // Just before it is granted, another one comes into line, and its owner leaves.
+        // Just before the grant, another call enters the queue, and the first call leaves.
         await store.whenAsked {
             other.withLock { $0 = Task { try await stack.send(try call("/next")) } }
             await eventually { middleware.queued(for: origin) >= 2 }
@@ -304,7 +304,7 @@ import Testing
         #expect(try await waiting.value.status == .ok)
     }
 
-    /// A bad value, or one in milliseconds, must not lock an origin out for a day.
+    /// A wrong value, or a value in milliseconds, must not block the requests to an origin for a day.
     @Test(
         arguments: [
             [.retryAfter: "999999999"], [rateLimit: #""a";r=0;t=999999999999"#],

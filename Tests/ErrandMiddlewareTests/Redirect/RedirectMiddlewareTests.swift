@@ -123,7 +123,7 @@ private struct Vectors: Decodable {
         #expect(response.metadata.redirects.last?.to == response.request.redactedURL)
     }
 
-    /// The POST was done, and whoever goes by the failure would do it a second time.
+    /// The server has processed the POST. An app that sends the POST again after the failure would do the work twice.
     @Test func aFailureAfterARedirectedPOSTReportsThatThePOSTWasSent() async throws {
         let refused = TransportError(.cannotConnect, phase: .connect, request: nil, delivery: .notSent)
         for (status, sent) in [(HTTPResponse.Status.seeOther, Delivery.sent), (.temporaryRedirect, .notSent)] {
@@ -317,7 +317,7 @@ private struct Vectors: Decodable {
         static var crossesOrigins: Bool { true }
     }
 
-    /// An option of somebody else's stays with its origin, unless its key says otherwise. Those of the library go along.
+    /// An option of another library stays with its origin, unless its key permits other origins. Those of the library go along.
     @Test func optionsThatStayWithTheirOriginAreDropped() async throws {
         let stub = StubTransport(
             Stub(nil, "/x").responds(moved(.temporaryRedirect, to: "/y")),

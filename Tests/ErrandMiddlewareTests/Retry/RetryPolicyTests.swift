@@ -24,7 +24,7 @@ import Testing
     }
 
     static let rows: [Row] = [
-        // What may have been processed.
+        // Failures after which the server may have processed the request.
         Row(name: "first backoff, half of 100 ms", expected: after(50)),
         Row(name: "second backoff, half of 200 ms", attempt: 2, expected: after(100)),
         Row(name: "luck: no wait at all", random: 0, expected: after(0)),
@@ -61,7 +61,7 @@ import Testing
         Row(
             name: "never left, the deadline is near", outcome: .neverSent, remaining: .milliseconds(50), expected: .stop(.deadlineTooNear)),
         Row(name: "never left, half an opened body", outcome: .neverSent, canReplay: false, expected: .stop(.bodyCannotBeReplayed)),
-        // What was provably not processed.
+        // Failures after which the server has certainly not processed the request.
         Row(name: "unprocessed POST, at once", outcome: .unprocessed, method: .post, expected: after(0, counts: false)),
         Row(name: "unprocessed, attempts used up", attempt: 9, outcome: .unprocessed, expected: after(0, counts: false)),
         Row(

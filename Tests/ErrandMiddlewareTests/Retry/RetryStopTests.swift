@@ -3,7 +3,7 @@ import ErrandTesting
 import TestSupport
 import Testing
 
-/// Why there is no further attempt: in the failure, in the response, and in what is printed.
+/// The reason why there is no further attempt: in the failure, in the response, and in the printed texts.
 @Suite(.timeLimit(.minutes(5))) struct RetryStopTests {
     private let busy = StubTransport(Stub().responds(.status(.serviceUnavailable)))
 

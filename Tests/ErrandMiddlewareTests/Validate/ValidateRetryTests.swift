@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a validator has done before a call is sent again, and what is known of it afterwards.
+/// The work of a validator before a call is sent again, and the values that are known after the call.
 @Suite(.timeLimit(.minutes(5))) struct ValidateRetryTests {
     // MARK: Retry after something else
 

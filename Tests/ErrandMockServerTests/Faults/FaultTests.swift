@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension MockServerTests {
-    /// What each fault does on the wire.
+    /// The bytes and the end of the connection for each fault.
     @Suite
     struct FaultTests {
         private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

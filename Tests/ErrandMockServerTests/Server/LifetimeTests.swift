@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension MockServerTests {
-    /// What is left, which is nothing, and how much is held on the way.
+    /// The resources of a server: none is left at its end, and few are held before.
     @Suite
     struct LifetimeTests {
         /// The descriptors of this process.
@@ -69,7 +69,7 @@ extension MockServerTests {
             try await poll("the sockets to be gone", value: { try descriptors().subtracting(before).count }) { $0 <= 1 }
         }
 
-        /// In the middle of whatever happens: nothing hangs, and nothing is left.
+        /// The server stops at any moment. Nothing hangs, and no resource is left.
         @Test(arguments: [false, true])
         func stoppingUnderLoadEndsEverything(isHTTP2: Bool) async throws {
             let files = try FileAuthority()
@@ -213,7 +213,7 @@ extension MockServerTests {
                 client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
                 _ = client.readSome()
                 let produced = try await source.producedAtRest()
-                // What the system holds, and little more.
+                // The size of the system's buffers, and a small reserve.
                 #expect(produced < 12 * 1024 * 1024)
             }
             try await source.progress.wait("the source to be given up") { $0.isAbandoned }

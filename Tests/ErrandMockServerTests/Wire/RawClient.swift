@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// A client that says what it is told, octet for octet. Its calls block, for 10 s at most.
+/// A client that sends the given octets unchanged. Its calls block, for 10 s at most.
 final class RawClient: Sendable {
     private let descriptor: Int32
 

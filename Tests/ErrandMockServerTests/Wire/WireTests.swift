@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension MockServerTests {
-    /// What goes over the wire, octet for octet.
+    /// The octets on the wire.
     @Suite
     struct WireTests {
         private func exchange(_ server: MockServer, _ text: String) throws -> String {

@@ -8,7 +8,7 @@ import Testing
 @testable import ErrandNIO
 
 extension NIOTransportTests {
-    /// What was read is not kept: the memory in use does not grow with the bytes that were received.
+    /// Bytes that were read are not kept. The memory in use does not grow with the number of received bytes.
     @Suite(.timeLimit(.minutes(5))) struct KeptMemoryTests {
         /// A server that sends interim responses without end. The target of a request has the number of bytes. A read of the client almost
         /// always ends within a line, so that something is unread.

@@ -128,7 +128,7 @@ extension NIOTransportTests {
 
         // MARK: - The limit of a rest
 
-        /// The next exchange on the connection has no limit because the one before it had.
+        /// The limit of an exchange does not apply to the next exchange on the connection.
         @Test func theLimitOfARestEndsWithItsExchange() async throws {
             let server = try RawServer { connection in
                 let first = try connection.readHead()

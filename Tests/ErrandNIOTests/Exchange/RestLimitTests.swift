@@ -76,7 +76,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// What goes on is not ended: more than the limit without progress passes in all.
+        /// An upload with progress is not ended. In total, the upload takes longer than the limit for a time without progress.
         @Test func aRestThatIsReadSlowlyIsSent() async throws {
             let received = Watched(0)
             let bytes = 8 * 1024 * 1024

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ErrandNIO
 
-/// An exchange begins again on the connection that it was on. What comes back from the first attempt must not touch the second
-/// one, in whatever state that one is.
+/// An exchange begins again on the connection that it was on. Late results of the first attempt must not change the second attempt, in any
+/// state of the second attempt.
 @Suite(.timeLimit(.minutes(5))) struct StaleAttemptTests {
     /// How far the second attempt has come.
     enum Progress: CaseIterable, Sendable {

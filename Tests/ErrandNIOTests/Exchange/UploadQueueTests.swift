@@ -65,7 +65,7 @@ import Testing
         #expect(queue.takeBatch().pieces.isEmpty)
     }
 
-    /// What the task adds between two steps of `close()` does not come back to the connection.
+    /// Pieces that the task adds between two steps of `close()` do not reach the connection.
     @Test func piecesAddedToAClosedQueueAreDropped() {
         var state = UploadQueue.State()
         expect(state.add(Data("a".utf8)) == true)
@@ -77,7 +77,7 @@ import Testing
         #expect(batch.pieces.isEmpty && batch.bytes == 0 && batch.end == nil)
     }
 
-    /// One thread adds while another one closes.
+    /// One thread adds pieces, while another thread closes the queue.
     @Test func aQueueIsEmptyAfterItWasClosed() async {
         for _ in 0..<300 {
             let queue = UploadQueue()

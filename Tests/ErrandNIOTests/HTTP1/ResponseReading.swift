@@ -3,7 +3,7 @@ import ErrandCore
 
 @testable import ErrandNIO
 
-/// What a parser made of some bytes.
+/// The result of a parser for some bytes.
 struct ResponseReading: Equatable {
     var interims: [Int] = []
     var head: ResponseHead?

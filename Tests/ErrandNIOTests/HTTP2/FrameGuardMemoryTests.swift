@@ -6,7 +6,7 @@ import Testing
 
 @testable import ErrandNIO
 
-/// What the guard of the frames keeps of a read.
+/// The bytes of a read that the guard of the frames keeps.
 @Suite(.timeLimit(.minutes(5))) struct FrameGuardMemoryTests {
     /// Each connection has read one large buffer that ends within the header of a frame. The 5 bytes that are kept must not keep
     /// the buffer.

@@ -12,7 +12,7 @@ import Testing
             + (0..<count).map { UInt8(truncatingIfNeeded: $0) }
     }
 
-    /// What a splitter hands on, piece by piece, and the headers that it reports.
+    /// The pieces that a splitter passes on, and the headers that it reports.
     private struct Reading: Equatable {
         var pieces: [[UInt8]] = []
         var types: [UInt8] = []
@@ -141,7 +141,7 @@ import Testing
         expect(passing(&allowance, header(8, 4)) == (10 + 3 * 2 + 3, .frames(limit: 19)))
     }
 
-    /// What was sent in the time before counts as well: a server may respond later.
+    /// Frames that were sent in the former time also count, because a server may respond later.
     @Test func timeRenewsTheBound() {
         var allowance = FrameAllowance(Self.limits)
         allowance.send(nil)

@@ -20,7 +20,7 @@ extension NIOTransportTests {
             try await transport.send(server.request(.post, body: .data(Data(repeating: 1, count: 100_000))))
         }
 
-        /// The stream is reset, and the only one that the server allows is free for the next request.
+        /// The stream is reset. The server allows only one stream, which is then free for the next request.
         @Test func aBodyThatWaitsIsResetWhenTheServerRefusesIt() async throws {
             try await FrameServer.with(
                 opening: Self.small,

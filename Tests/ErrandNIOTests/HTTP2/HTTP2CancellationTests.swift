@@ -8,7 +8,8 @@ import Testing
 
 extension NIOTransportTests {
     @Suite(.timeLimit(.minutes(5))) struct HTTP2CancellationTests {
-        /// Streams that are given up by the dozen, some of them while the connection is opened: their neighbors are whole, and none hangs.
+        /// Many streams are cancelled, some of them while the connection is opened. The other streams get their whole responses, and no
+        /// stream hangs.
         @Test(
             .enabled(if: NginxServer.isHere, Comment(rawValue: NginxServer.missing)), arguments: [UInt64(4), 5, 6])
         func cancelledStreamsLeaveTheirNeighborsWhole(seed: UInt64) async throws {

@@ -15,7 +15,7 @@ extension NIOTransportTests {
                 .resetStream(code: 2), .resetStream(code: 8),
             ]
 
-        /// The exchange ends soon, its neighbor on the same connection too, and the next one succeeds.
+        /// The exchange and the other exchange on the same connection end soon, and the next exchange succeeds.
         @Test(arguments: faults, FaultPoint.all)
         func aFaultEndsItsExchangeAndTheNextOneSucceeds(fault: Fault, point: FaultPoint) async throws {
             try await withMockServer(.http2) { server in

@@ -264,7 +264,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// What is far beyond the limit is not read, and the state of the compression is lost with it.
+        /// Fields far beyond the limit are not read. Therefore, the state of the compression is lost.
         @Test func fieldsFarBeyondTheLimitEndTheConnection() async throws {
             // A field without indexing: x, with 1,000 bytes.
             let field: [UInt8] = [0, 1, UInt8(ascii: "x"), 127, 0xE9, 0x06] + Array(repeating: UInt8(ascii: "y"), count: 1000)
@@ -305,7 +305,7 @@ extension NIOTransportTests {
             [.headers(1, [0x88, 0x0F, 0x0D, 0x01, 0x35]), .data(1, [1, 2, 3, 4, 5, 6])],
         ]
 
-        /// Each costs its stream alone.
+        /// Each of these frames ends only its stream.
         @Test(arguments: malformed)
         func aMalformedResponseEndsOnlyItsStream(frames: [H2Frame]) async throws {
             try await FrameServer.with(responding: { $0.stream == 1 ? frames.together : FrameServer.ok($0.stream, "next") }) {

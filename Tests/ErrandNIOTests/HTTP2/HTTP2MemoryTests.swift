@@ -11,7 +11,7 @@ import Testing
 
 @testable import ErrandNIO
 
-/// What an HTTP/2 connection keeps of frames that are no part of a response.
+/// The memory that an HTTP/2 connection keeps for frames that are not part of a response.
 @Suite(.timeLimit(.minutes(5))) struct HTTP2MemoryTests {
     /// Frames without DATA, to 64 KiB and more, in reads that end within the header of a frame.
     private static func reads(of frame: H2Frame, _ count: Int, offset: Int) -> [[UInt8]] {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// Faults of a server of HTTP/2 while several streams are open: what each of them sees, and what is sent again.
+    /// Faults of a server of HTTP/2 while several streams are open: the result of each stream, and the requests that are sent again.
     @Suite(.timeLimit(.minutes(5))) struct HTTP2NeighborTests {
         private func get(_ transport: NIOTransport, _ server: FrameServer) async throws -> String {
             String(decoding: try await transport.send(server.request()).body.collect(), as: UTF8.self)
@@ -49,7 +49,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The same as with HTTP/1.1: what the app reads from a stream exists once.
+        /// As with HTTP/1.1, the app can read the bytes of a stream only once.
         @Test func aRefusedBodyThatExistsOnceIsNotSentAgain() async throws {
             try await FrameServer.with(
                 responding: { frame in
@@ -107,7 +107,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// A server that never sends WINDOW_UPDATE: what does not fit waits, until its deadline.
+        /// A server that never sends WINDOW_UPDATE. Bytes that do not fit into the window wait until the deadline.
         @Test func aBlockedUploadEndsAtItsDeadlineWithoutHarmToOthers() async throws {
             try await FrameServer.with(responding: { frame in
                 frame.stream == 3 ? [] : FrameServer.ok(frame.stream, "flows")
@@ -209,7 +209,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// SETTINGS allow fewer streams than are open: those go on, and the next one waits for all of them.
+        /// SETTINGS allow fewer streams than are open. The open streams continue, and the next stream waits for the end of all of them.
         @Test func aLowerStreamLimitHarmsNoOpenStream() async throws {
             try await FrameServer.with(
                 responding: { frame in
@@ -241,7 +241,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The server responds to none of them before it has all of them.
+        /// The server responds after it has received all requests.
         @Test func aThousandStreamsAreOpenAtATime() async throws {
             let seen = Watched<[UInt32]>([])
             try await FrameServer.with(
@@ -262,7 +262,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Each small body ends while none of the large ones is read.
+        /// Each small body ends while no large body is read.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
         func unreadLargeBodiesDoNotBlockSmallBodies() async throws {
             let folder = try TestFolder("www")

@@ -93,7 +93,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The server starts anew, and sends a GOAWAY on each connection.
+        /// The server restarts, and sends a GOAWAY on each connection.
         @Test(arguments: Peer.all.filter { $0.restart != nil }) func aGracefulRestartLosesNoRequest(peer: Peer) async throws {
             let process = try peer.server.process()
             let signal = try #require(peer.restart)

@@ -9,7 +9,7 @@ import Testing
 extension NIOTransportTests {
     /// Servers that break a rule of RFC 9113: each exchange ends soon, with an error that says which, and the server gets the code.
     @Suite(.timeLimit(.minutes(5))) struct HTTP2RuleTests {
-        /// What a server sends in response to a GET on stream 1.
+        /// The frames that a server sends in response to a GET on stream 1.
         struct Breach: Sendable, CustomTestStringConvertible {
             let rule: String
             let frames: [H2Frame]
@@ -179,7 +179,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// What comes after the end of a stream (5.1).
+        /// Frames after the end of a stream (5.1).
         @Test(arguments: [H2Frame.data(1, [1]), .headers(1), .headers(1, ends: true)])
         func aFrameOnAClosedStreamEndsTheConnection(frame: H2Frame) async throws {
             try await FrameServer.with(responding: { FrameServer.ok($0.stream, "ok") + [.pause(milliseconds: 20)] + [frame].together }) {
@@ -202,7 +202,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// What breaks a rule of its stream alone (5.4.2), and the code of the RST_STREAM.
+        /// Frames that break only a rule of their stream (5.4.2), and the code of the RST_STREAM.
         private static let ofStreams = [
             // RFC 9113, section 8.1.1 asks for PROTOCOL_ERROR. `NIOHTTP2Handler` resets the stream by itself, with this code,
             // before any other handler sees the frame.

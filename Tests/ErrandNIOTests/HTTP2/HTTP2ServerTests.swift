@@ -70,7 +70,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Until the server has chosen the version, each request opens a connection; then they share one.
+        /// Until the server has chosen the version, each request opens a connection. After the choice, the requests share one connection.
         @Test(.enabled(if: NginxServer.isHere, "\(NginxServer.missing)"))
         func aBurstOfFirstRequestsEndsOnOneConnection() async throws {
             try await withNginx { transport, nginx in
@@ -139,7 +139,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// All of them at a time, on one connection.
+        /// All requests are in progress at the same time, on one connection.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
         func aThousandStreamsShareOneConnection() async throws {
             try await withNghttpd(streams: 1000) { transport, server in
@@ -154,7 +154,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Half of the exchanges are given up; the others get what they asked for.
+        /// Half of the exchanges are cancelled. The other exchanges get their responses.
         @Test(.enabled(if: NghttpdServer.isHere, "\(NghttpdServer.missing)"))
         func cancelledStreamsCostTheirNeighborsNothing() async throws {
             try await withNghttpd(streams: 1000) { transport, server in
@@ -209,7 +209,7 @@ extension NIOTransportTests {
                     }
                     try await group.waitForAll()
                 }
-                // No small one is among the last.
+                // No small body is among the last bodies.
                 #expect(ended.value.suffix(10).allSatisfy { $0 == "/large" }, "\(ended.value)")
                 #expect(transport.openConnections.count == 1)
             }

@@ -100,7 +100,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The first address of the second host is another one.
+        /// The first address of the second host differs.
         @Test func oneCommonAddressAllowsSharing() async throws {
             let resolver = StubResolver { host in
                 host == "a.example" ? [try IPAddress("127.0.0.1")] : [try IPAddress("127.0.0.2"), try IPAddress("127.0.0.1")]
@@ -127,7 +127,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Another origin's connection opens while one of its own is still in its handshake.
+        /// The connection of another origin opens while the origin's own connection is still in its handshake.
         @Test func aConnectionThatOpensDuringTheLookupIsShared() async throws {
             let sink = RecordingEventSink()
             try await with { transport, server in
@@ -294,7 +294,7 @@ extension NIOTransportTests {
                 #expect(response.status == .ok)
                 #expect(try await response.body.collect() == Data("b.example:\(server.port)".utf8))
                 for host in ["b.example", "a.example", "b.example"] { try await get(host, transport, server) }
-                // It is not tried again, and the first connection goes on.
+                // `b.example` is not tried again on the connection of `a.example`, which stays open.
                 #expect(log(server) == "a0 b0 b1 b1 a0 b1")
                 #expect(transport.openConnections.map(\.sharedWith) == [[], []])
             }

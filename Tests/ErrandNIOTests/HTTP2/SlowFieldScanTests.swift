@@ -67,13 +67,13 @@ import Testing
             var result = scan.read(bytes[..<split], isLast: false)
             if result == .quick { result = scan.read(bytes[split...], isLast: true) }
             #expect(result == verdict, "\(name), at \(split)")
-            // The next section begins anew.
+            // The scan of the next section begins again.
             guard verdict == .quick else { continue }
             expect(scan.read([0x88, 0x40] + Self.text([0x61]) + Self.text([0x62]), isLast: true) == .quick)
         }
     }
 
-    /// What an encoder of others writes.
+    /// Fields as another encoder writes them.
     @Test func usualSectionsAreRead() throws {
         var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
         var scan = SlowFieldScan()

@@ -87,14 +87,14 @@ import Testing
             _ = try connect(&machine, try burst(&machine, 1, key)[0], link, streams: 1)
             close(&machine, link, key)
         }
-        // The first is forgotten, and the last is not.
+        // The first key is forgotten, and the last key is not.
         let forgotten = try burst(&machine, 3, "k0")
         let known = try burst(&machine, 3, "k\(Machine.rememberedKeys)")
         #expect(forgotten.count == 1)
         #expect(known.count == 3)
     }
 
-    /// They must not fail one after the other.
+    /// The waiters must not fail one after the other.
     @Test func aFailedFirstAttemptGivesEachWaiterItsOwnAttempt() throws {
         var machine = machine()
         let first = try burst(&machine, 5)
@@ -121,7 +121,7 @@ import Testing
         #expect(machine.groups.isEmpty)
     }
 
-    /// A connection that nobody has asked for yet shows it as well.
+    /// An attempt for which no exchange waits also counts as the first attempt.
     @Test func aPreconnectCountsAsTheFirstAttempt() throws {
         var machine = machine()
         let attempts = machine.preconnect(1, for: "a", at: .zero)

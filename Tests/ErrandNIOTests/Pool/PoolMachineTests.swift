@@ -180,7 +180,7 @@ import Testing
         #expect(machine.total == 0)
         expect(machine.withdraw(ticket) == nil)
         #expect(!machine.isWanted(work.connect[0]))
-        // The attempt succeeds all the same: nobody needs it.
+        // The attempt still succeeds, but no exchange needs the connection.
         guard case .refuse = machine.connected(work.connect[0], Link("1"), on: loop, at: .zero) else {
             Issue.record("kept")
             return
@@ -430,7 +430,7 @@ import Testing
         let (_, other) = try wait(lease(&machine, "z"))
         #expect(ownWork.isEmpty)
         #expect(other.connect.count == 1)
-        // Two attempts, of which the waiter that stays needs one.
+        // There are two attempts. The remaining waiter needs only one attempt.
         let (_, rest) = try require(machine.withdraw(own))
         #expect(rest.isEmpty)
         let last = try wait(lease(&machine, "w")).1
@@ -576,7 +576,7 @@ import Testing
             }
         }
 
-        // Everything ends, and nobody is forgotten.
+        // All exchanges end, and no waiter is forgotten.
         var rounds = 0
         while machine.waiterCount > 0, rounds < 10_000 {
             rounds += 1

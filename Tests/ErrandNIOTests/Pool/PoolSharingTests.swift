@@ -71,7 +71,7 @@ import Testing
         let work = try require(machine.share(link, with: "guest", at: .zero))
         #expect(work.begin.map(\.waiter) == ["g1"])
         #expect(work.cancel.isEmpty && work.connect.isEmpty)
-        // The attempt was made for the one that has left.
+        // The attempt was made for the exchange that has left.
         #expect(machine.isWanted(attempts[0]))
         let own = Link("own")
         guard case .begin("g2") = machine.connected(attempts[0], own, on: loop, streams: 2, at: .zero) else { throw CancellationError() }

@@ -70,7 +70,7 @@ import Testing
         return link
     }
 
-    /// What becomes of a connection after an exchange.
+    /// The state of a connection after an exchange.
     private func release(_ machine: inout Machine, _ link: Link, _ key: String = "a", at now: Duration = .zero) -> String {
         switch machine.release(link, of: key, idleTime: .seconds(60), at: now) {
         case .begin(let waiter): "begin \(waiter)"
@@ -102,7 +102,7 @@ import Testing
         guard case .begin("x0") = machine.connected(attempts[2], link, on: loop, streams: 4, at: .zero) else { throw CancellationError() }
         let work = machine.beginMore(on: link, of: "a", at: .zero)
         #expect(work.begin.map(\.waiter) == ["x1", "x2", "x3"])
-        // Two waiters are left, for whom one connection suffices.
+        // Two waiters remain, and one connection is enough for both waiters.
         #expect(work.cancel.count == 4)
         #expect(machine.total == 2)
         #expect(machine.waiterCount == 2)
@@ -494,7 +494,7 @@ private struct PoolHistory {
         }
     }
 
-    /// Everything ends, and nobody is forgotten.
+    /// All exchanges end, and no waiter is forgotten.
     mutating func finish(_ machine: inout Machine) {
         var rounds = 0
         while !links.isEmpty || !attempts.isEmpty, rounds < 20_000 {

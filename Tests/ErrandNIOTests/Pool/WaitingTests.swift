@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// What ends a wait for a connection, and what is left of it.
+    /// The events that end a wait for a connection, and the state after the wait.
     @Suite(.timeLimit(.minutes(5))) struct WaitingTests {
         @Test func theEarlierOfDeadlineAndLimitEndsTheWait() async throws {
             try await BusyTransport.with { busy in

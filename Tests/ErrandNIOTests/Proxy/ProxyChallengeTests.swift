@@ -104,7 +104,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The value counts as no value, as `nil` does.
+        /// The value is treated as a missing value, like `nil`.
         @Test(arguments: ["http", "https"]) func anEmptyValueMeetsNoChallenge(scheme: String) async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.responding { connection, request, _ in
@@ -149,7 +149,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The credentials for Basic are sent where the authenticator, which is asked first, has nothing to say.
+        /// The authenticator is asked first. If the authenticator returns nothing, the credentials for Basic are sent.
         @Test func anEmptyValueLeavesTheCredentials() async throws {
             let seen = Watched<[RawRequest]>([])
             let proxy = try RawServer.responding { connection, request, _ in

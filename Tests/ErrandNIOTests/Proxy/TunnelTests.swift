@@ -150,7 +150,7 @@ import Testing
         ("http://a.example", false, [5, 0, 5, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "open", 0),
         ("http://a.example", true, [5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
         ("http://a.example", true, [5, 2, 1, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
-        // Not the version of RFC 1929.
+        // The version differs from the version in RFC 1929.
         ("http://a.example", true, [5, 2, 5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80], "open", 0),
         ("http://a.example", true, [5, 2, 1, 1], "\(refused) refused the user and the password", 0),
         ("http://a.example", true, [5, 255], "\(refused) accepts no user and password", 0),
@@ -257,14 +257,14 @@ import Testing
         expect(try first.respond(to: Self.fields("N nonce=1"), of: server, .get, "/"))
         var next = ProxyDialog()
         expect(try next.authorization(for: server, .get, "/") == "N 1")
-        // The same challenge again is one.
+        // The second response with the same challenge counts as a refusal.
         var refused = next
         expect(try !refused.respond(to: Self.fields("N nonce=1"), of: server, .get, "/"))
         #expect(refused.refusals == 1)
         expect(try next.respond(to: Self.fields("N nonce=2"), of: server, .get, "/"))
         expect(try next.authorization(for: server, .get, "/") == "N 2")
         #expect(next.refusals == 0)
-        // The second new one is, too.
+        // A second new challenge also counts as a refusal.
         expect(try !next.respond(to: Self.fields("N nonce=3"), of: server, .get, "/"))
         #expect(next.refusals == 1)
         var last = ProxyDialog()

@@ -73,7 +73,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// Over TLS, the end of the other side comes after everything that nobody reads: it is not waited for.
+        /// Over TLS, the end of the other side comes after bytes that nobody reads. Therefore the test does not wait for this end.
         @Test(arguments: TorturedRoute.allCases.filter { ![.http2, .http2WithoutTLS, .tunnel, .secureTunnel, .socksToTLS].contains($0) })
         func theConnectionOfADroppedBodyIsClosedImmediately(route: TorturedRoute) async throws {
             try await route.withPlace { place in
@@ -108,12 +108,12 @@ extension NIOTransportTests {
             }
         }
 
-        /// A neighbor on the same connection, which is read all the while, gets all that it asked for.
+        /// Another exchange on the same connection is read during the runs, and gets its whole body.
         @Test(arguments: [TorturedRoute.http2, .tunnel])
         func aNeighborOfACancelledCallIsWhole(route: TorturedRoute) async throws {
             try await route.withPlace { place in
                 try await withTransport(try NIOTransport(place.configuration)) { transport in
-                    // As long as all runs take on a busy machine.
+                    // The time that all runs take on a busy machine.
                     let neighbor = try await transport.send(place.request("/5m", nil).within(.seconds(280)))
                     var chunks = neighbor.body.makeAsyncIterator()
                     var read = try await chunks.next() ?? Data()

@@ -37,7 +37,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The upload stands still, since nobody reads it, when the refusal comes.
+        /// The server does not read the upload. Therefore the upload waits when the refusal comes.
         @Test func aRefusalWhileTheUploadWaitsIsAResponse() async throws {
             let mayRespond = Watched(false)
             let server = try RawServer(receiveBufferBytes: 64 * 1024) { connection in
@@ -63,7 +63,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The end of the refusal comes by itself, behind its last bytes.
+        /// The end of the refusal comes in a later read than its last bytes.
         @Test(arguments: pairs(["413 Content Too Large", "307 Temporary Redirect"], ["", "4\r\nlate\r\n"]))
         func aRefusalInChunksIsAResponse(_ example: (String, String)) async throws {
             let (status, chunks) = example
@@ -198,7 +198,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// A success, and a connection that ends with the upload unread: nothing hangs, whatever is made of it.
+        /// A success, after which the connection ends with the upload unread. Nothing hangs, whether the exchange succeeds or fails.
         @Test(arguments: [false, true])
         func aSuccessBeforeTheEndOfTheConnectionDoesNotHang(isUploadAtRest: Bool) async throws {
             let mayRespond = Watched(!isUploadAtRest)

@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// Servers that break the rules of RFC 9112, or use them to the limit. What the parser decides is in `ResponseParserTests`; here is
-    /// what becomes of the exchange and of the connection.
+    /// Servers that break the rules of RFC 9112, or use them to the limit. `ResponseParserTests` checks the decisions of the parser. These
+    /// tests check the exchange and the connection.
     @Suite(.timeLimit(.minutes(5))) struct HostileServerTests {
         private func get(_ server: RawServer, _ method: HTTPRequest.Method = .get) throws -> Request {
             try Request(method, url: server.url()).within(.seconds(10))
@@ -209,7 +209,7 @@ extension NIOTransportTests {
                 OneResponseScript(head + "partial")
             }
             let port = inner.port
-            // Its connections end as an attacker's would: between two records.
+            // The connections end between two records, as an attacker would end them.
             let server = try RawServer { connection in try connection.relay(to: port) }
             try await withNIO {
                 $0.tls.extraRootsPEMFiles = [folder.file("authority.pem")]

@@ -178,7 +178,7 @@ extension NIOTransportTests {
                 let connections = sink.events.compactMap(\.connection)
                 #expect(connections.map(\.isReused) == [false, true, true] && connections.map(\.number) == [1, 1, 1])
                 #expect(connections.allSatisfy { $0.peerAddress == "127.0.0.1" && $0.peerPort == server.port })
-                // Told on an event loop, which may be a moment behind the reader.
+                // The end is reported on an event loop, possibly a moment after the reader has its result.
                 try await poll("an idle connection", value: { transport.openConnections }) {
                     $0.map(\.exchangesStarted) == [3] && $0.allSatisfy(\.isIdle)
                 }

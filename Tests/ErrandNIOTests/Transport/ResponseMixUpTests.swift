@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension NIOTransportTests {
-    /// What follows a response on a connection of HTTP/1.1 is nobody's response: it must not become the head of the next one.
+    /// Bytes after a response on a connection of HTTP/1.1 belong to no response. They must not become the head of the next response.
     @Suite(.timeLimit(.minutes(5))) struct ResponseMixUpTests {
         /// The beginning of a head that would swallow that of the next response.
         static let poison = "HTTP/1.1 307 X\r\nLocation: http://127.0.0.1:1/steal\r\nX-S: "
@@ -141,7 +141,7 @@ extension NIOTransportTests {
             }
         }
 
-        /// The response, and what follows it, come before the request is whole.
+        /// The response, and the bytes after the response, come before the request is complete.
         @Test(arguments: pairs([cases[0], cases[5]], [0, 30]))
         func bytesAfterAnEarlyResponseAreNotTheNextResponse(_ example: (Case, Int)) async throws {
             let (shown, pause) = example

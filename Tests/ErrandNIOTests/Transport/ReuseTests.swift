@@ -68,7 +68,7 @@ extension NIOTransportTests {
                     }
                 }
             }
-            // It fails only where its own connection was lost after the body was opened.
+            // The request fails only if its own connection was lost after the body was opened.
             #expect(failures.isSubset(of: [.connectionLost]))
         }
 

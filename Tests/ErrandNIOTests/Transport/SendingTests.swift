@@ -109,7 +109,7 @@ extension NIOTransportTests {
             let limited = request
             let sending = Task { try await lone.send(limited) }
             try await sink.wait(for: .requestHeadSent)
-            // Longer than the limit, which is a time of the event loop: it has not begun.
+            // This wait is longer than the limit, which is a time of the event loop. The limit has not begun.
             try await Task.sleep(for: .milliseconds(60))
             #expect(!sink.kinds.contains(.requestSent))
             try await lone.release()

@@ -4,7 +4,7 @@ import Testing
 @testable import ErrandRecording
 
 @Suite(.timeLimit(.minutes(5))) struct OffsetMapTests {
-    /// Where a chunk ends goes on to be told after an edit that is in it, or over its end.
+    /// The end of a chunk stays known after an edit within the chunk, or over the end of the chunk.
     @Test func offsetsAreMappedThroughEdits() {
         var map = OffsetMap([ByteEdit(2..<4, [9]), ByteEdit(6..<6, [7, 7])])
         #expect((0...7).map { map.mapped($0) } == [0, 1, 2, 3, 3, 4, 7, 8])

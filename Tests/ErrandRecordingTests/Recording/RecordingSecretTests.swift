@@ -54,7 +54,7 @@ struct RecordingSecretTests {
         request.options.sensitivity = Sensitivity(fields: [.init("X-Tenant-Key")!])
         request.head.headerFields[.init("X-Tenant-Key")!] = Self.field
 
-        // The server tells all that it was told, in every spelling.
+        // The server sends back all values of the request, in every spelling.
         let percent = try #require(Self.query.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
         let echo = """
             {"user":"joe","session":\(try json(Self.header)),"echo":{"h":"Bearer \(Self.header)","q":\(try json(Self.query)),
@@ -78,7 +78,7 @@ struct RecordingSecretTests {
             for secret in secrets { #expect(!isIn(secret, content), "\(secret) is in \(String(decoding: content, as: UTF8.self))") }
             #expect(folder.names == ["a.har"])
 
-            // What is no secret is there still, and what is left is sound.
+            // Values that are not secret are still in the file, and the file is still valid.
             let entry = log.entries[0]
             #expect(entry.request.url == "https://a.example/login?page=1&access_token=REDACTED")
             #expect(entry.request.queryString == [.init(name: "page", value: "1"), .init(name: "access_token", value: "REDACTED")])
@@ -336,7 +336,7 @@ struct RecordingSecretTests {
         var dumped = ""
         dump(try Recording(path: folder.file("a.har"), mode: .once, secrets: ["r3gistered"], keepsUnknownText: true), to: &dumped)
         #expect(dumped.contains("count: 1"))
-        // Nor what it is looked up by.
+        // The mirror also hides the table by which the secret is found.
         #expect(!dumped.contains("r3gistered") && !dumped.contains("edges"), "\(dumped)")
     }
 

@@ -13,7 +13,7 @@ import Testing
         return steps
     }
 
-    /// What stands between the quotes.
+    /// The text between the quotes.
     private static func json(_ text: String) throws -> String {
         String(decoding: try JSONEncoder().encode([text]), as: UTF8.self).dropFirst(2).dropLast(2).description
     }
@@ -88,7 +88,7 @@ import Testing
     }
 
     private static let hostile: [@Sendable (Int) -> ([String], String)] = [
-        // One long secret, and what nearly is it.
+        // One long secret, and texts that differ from the secret in a few octets.
         { ([String(repeating: "a", count: $0)], String(repeating: "a", count: $0 - 1) + "b") },
         { ([String(repeating: "a", count: $0) + "c"], String(repeating: "a", count: 2 * $0)) },
         { ([String(repeating: "%", count: $0) + "c"], String(repeating: "%25", count: $0)) },

@@ -10,9 +10,9 @@ public struct TestCertificates: Sendable {
         case expired
         /// For the right host, self-signed.
         case selfSigned
-        /// Signed by the authority, for the right host, with the extended key usage of clients alone.
+        /// Signed by the authority, for the right host, with only the extended key usage of clients.
         case clientsOnly
-        /// For the right host, signed by ``TestCertificates/constrainedAuthority``, whose name constraints permit `inside.example` alone.
+        /// For the right host, signed by ``TestCertificates/constrainedAuthority``, whose name constraints permit only `inside.example`.
         case outside
     }
 

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Changes the protocol; the exchange goes on.
+/// Changes the protocol. The exchange continues.
 public struct UpgradingSender: HTTPSender {
     private struct Stream: DuplexStream {
         var incoming: any BodySource { ScriptedBodySource(then: .stall) }

@@ -2,7 +2,7 @@ public import ErrandCore
 public import ErrandTesting
 internal import Testing
 
-/// Sends `request` again where the pool gave it a connection whose end it had not learnt of yet.
+/// Sends `request` again if the pool gave the request a closed connection, and did not know yet that the connection was closed.
 public func sendUntilSent(_ request: Request, by transport: some HTTPTransport) async throws -> Response {
     for _ in 0..<5 {
         do {
@@ -33,7 +33,7 @@ extension RecordingEventSink {
     public var steps: [ExchangeEvent.Kind] { kinds.filter { $0 != .requestBytesSent } }
 }
 
-/// Every element of the first with every one of the second, for tests whose other argument is the transport.
+/// Every element of the first list with every element of the second list, for tests whose other argument is the transport.
 public func pairs<First: Sendable, Second: Sendable>(_ first: [First], _ second: [Second]) -> [(First, Second)] {
     first.flatMap { one in second.map { (one, $0) } }
 }

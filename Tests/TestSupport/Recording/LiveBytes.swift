@@ -14,8 +14,8 @@ package enum LiveBytes {
     }
 }
 
-/// Expects that what reads `count` bytes keeps little of them: the memory that is in use after `count`, twice and four times as
-/// many bytes exceeds that before by at most `limit`, each time.
+/// Expects that a reader of `count` bytes keeps little memory. Each time, after `count`, twice `count` and four times `count` bytes, the
+/// memory in use has grown by at most `limit`.
 ///
 /// Other tests of the process allocate at the same time. So the smallest of three measurements counts, and `count` should exceed `limit`
 /// by far.

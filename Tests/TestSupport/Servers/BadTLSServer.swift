@@ -37,7 +37,7 @@ public final class BadTLSServer: Sendable {
             let folder = try TestFolder("badtls", removesItself: false).path
             try await OpenSSLCertificate.make(Self.certificates, in: folder)
             try await Programs.run("/bin/sh", ["-c", Self.chainsAndPins, "sh", openssl], in: folder)
-            // 17 ports in a row, below those that the system gives away.
+            // 17 consecutive ports, below the ports that the system assigns.
             let base = Int.random(in: 10_000..<32_000)
             let child = try ChildServer(
                 folder: folder, command: [python, suites.appendingPathComponent("stand/badtls.py").path, folder, "\(base)", "3600"])

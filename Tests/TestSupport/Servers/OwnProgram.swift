@@ -15,7 +15,7 @@ public enum OwnProgram {
     /// Whether it can be found: on Linux.
     public static var isKnown: Bool { FileManager.default.fileExists(atPath: link) }
 
-    /// Starts it, for the test with this name alone. What it writes is lost.
+    /// Starts the program, only for the test with this name. What it writes is lost.
     public static func start(test name: String, environment: [String: String]) throws -> Process {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: link).resolvingSymlinksInPath()

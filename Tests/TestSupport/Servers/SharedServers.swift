@@ -1,6 +1,6 @@
 public import Testing
 
-/// Starts, before the leak trait looks at a test, what all tests share: put it in front of that trait.
+/// Starts the servers that all tests share, before the leak trait looks at a test. Put this trait in front of the leak trait.
 public struct SharedServers: SuiteTrait, TestTrait, TestScoping {
     public var isRecursive: Bool { true }
 

@@ -5,8 +5,8 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Receives the browser at the end of a sign-in, on a port of this machine alone
-/// ([RFC 8252, section 7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
+/// Receives the request of the browser at the end of a sign-in, on a port that only this machine can reach ([RFC 8252, section
+/// 7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
 enum LoopbackReceiver {
     /// The browser did not return in time.
     struct TimedOut: Error, CustomStringConvertible {

@@ -23,7 +23,7 @@ enum Misspelling {
             + "Other methods: errand -X \(word.uppercased()) <url>"
     }
 
-    /// Whether a text has letters alone. A host with several labels, a port or a path is not a word.
+    /// Whether a text has only letters. A host with several labels, a port or a path is not a word.
     private static func isWord(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) }
     }

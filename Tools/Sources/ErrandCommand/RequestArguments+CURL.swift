@@ -20,7 +20,7 @@ extension RequestArguments {
         }
         if connection.followsRedirects, [.get, .head].contains(request.method) {
             arguments += ["--location", "--max-redirs", "\(connection.maxRedirects)"]
-            // Curl can't refuse redirects from https to http alone. An http URL may be redirected to another http URL.
+            // Curl can't refuse only the redirects from https to http. An http URL may be redirected to another http URL.
             if url.scheme == "https", !connection.allowsDowngrade { arguments += ["--proto-redir", "=https"] }
         }
         add("--hsts", connection.hsts.map(Self.curlPath))
@@ -83,7 +83,7 @@ extension RequestArguments {
     /// Adds `./` to a path that begins with a dash, because curl would take it for an option.
     private static func curlPath(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
 
-    /// The path of a file to write. A dash alone is standard output.
+    /// The path of a file to write. A single dash is standard output.
     private static func curlOutputPath(_ path: String) -> String { path == "-" ? path : curlPath(path) }
 
     /// The path of a file of cookies. Curl takes a text with `=` for cookies, unless `@` is before the text.

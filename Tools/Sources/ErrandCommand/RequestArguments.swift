@@ -153,7 +153,7 @@ struct ContentOptions: ParsableArguments {
         }
     }
 
-    /// The texts of `--cookie`; empty if there are files alone.
+    /// The texts of `--cookie`; empty if all values are files.
     var cookieText: String {
         cookie.filter { CommandFile.path(in: $0) == nil && $0.containsOctet(UInt8(ascii: "=")) }
             .map(\.withoutOuterBlanks).joined(separator: "; ")

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// A backslash takes the meaning from a separator: `a\=b=c` is the member `a=b`.
 struct RequestItem: Equatable {
-    /// What stands between the name and the value. The longest separator counts.
+    /// The separator between the name and the value. The longest separator counts.
     enum Separator: String, CaseIterable {
         case header = ":"
         case headerOfFile = ":@"

@@ -28,7 +28,7 @@ struct ArgumentRewriterTests {
         // A long option is a forgotten value.
         ("-d --verbose URL", "-d --verbose URL"), ("--json --data=x URL", "--json --data=x URL"), ("URL -o", "URL -o"),
         ("URL --data", "URL --data"), ("-A _ URL", "-A _ URL"), ("--proxy _ URL", "--proxy _ URL"),
-        // What is not an option stays as it is.
+        // Arguments that are not options are unchanged.
         ("-Zfoo URL", "-Zfoo URL"), ("-sZ URL", "-sZ URL"), ("-dverbose URL", "-d verbose URL"), ("-é URL", "-é URL"),
         ("--no-such -5 URL", "--no-such -5 URL"),
         ("---completion post -- URL -XPOST", "---completion post -- URL -XPOST"),
@@ -55,7 +55,7 @@ struct ArgumentRewriterTests {
     @Test(arguments: ["-XPOST -sSL --range -5 --curl post URL -j a=1 b=2", "-d -v -r-5 URL a=1", "-#o - URL", "-o=file -d=x URL"])
     func rewrittenArgumentsAreNotRewrittenAgain(arguments: String) throws {
         let once = try ArgumentRewriter.rewritten(Self.words(arguments))
-        // `-d=-v` is a form of the parser alone.
+        // Only the parser has the form `-d=-v`.
         guard !once.contains(where: { $0.hasPrefix("-d=") || $0.hasPrefix("-r=") }) else { return }
         #expect(try ArgumentRewriter.rewritten(once) == once)
     }

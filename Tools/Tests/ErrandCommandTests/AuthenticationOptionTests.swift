@@ -74,7 +74,7 @@ import Testing
         #expect(try field(["-n"], environment: environment) == "Basic am9lOnB3")
     }
 
-    /// What the command prints for curl, and what it says of its work, has no secret.
+    /// The command for curl, and the messages of the command, show no secret.
     @Test(arguments: [
         ["--digest", "-u", "joe:hunter2hunter2"], ["--anyauth", "-u", "joe:hunter2hunter2"], ["--oauth2-bearer", "hunter2hunter2"],
         ["--aws-sigv4", "aws:amz:r:s", "-u", "id:hunter2hunter2"], ["-u", "joe:hunter2hunter2"],

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ErrandCommand
 
-/// What somebody meets who uses the command for the first time.
+/// The first use of the command by a new user.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct FirstContactTests {
     private func inFolder(_ body: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-\(UUID().uuidString)")
@@ -327,7 +327,7 @@ import Testing
         }
     }
 
-    /// No file is made beside it, and none takes its place.
+    /// No other file is created, and no file replaces this file.
     @Test func aPipeWithANameIsWrittenToDirectly() async throws {
         try await inFolder { (folder: URL) async throws in
             let pipe = folder.appendingPathComponent("pipe").path

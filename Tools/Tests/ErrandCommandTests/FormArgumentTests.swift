@@ -81,7 +81,7 @@ import Testing
         #expect(sent == "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\u{301}b\r\n--B--\r\n")
     }
 
-    /// What is no media type stays a part of the text.
+    /// If a text is not a media type, the text stays a part of the value.
     @Test func aTextKeepsItsSemicolons() async throws {
         #expect(try await body(["a=x;y=z"]) == "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx;y=z\r\n--B--\r\n")
     }

@@ -55,7 +55,7 @@ import Testing
             ])
     }
 
-    /// What people write who know curl or httpie.
+    /// Arguments as users of curl or httpie write them.
     @Test func theUsageErrorsOfOtherHabitsAreAsRecorded() async throws {
         try await expectUsageErrors(
             "usage-errors-habits",

@@ -56,7 +56,7 @@ struct JSONColoringTests {
         }
     }
 
-    /// What takes long to parse is not parsed.
+    /// A text that takes long to parse is not parsed.
     @Test func slowNamesAndDeepNestingAreUnchanged() {
         let name = "a" + String(repeating: "\u{300}\u{316}", count: 60_000)
         for text in ["{\"\(name)\":1}", String(repeating: "[", count: 400) + String(repeating: "]", count: 400)] {

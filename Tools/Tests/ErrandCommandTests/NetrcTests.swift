@@ -43,7 +43,7 @@ import Testing
         #expect(failure?.description == expected)
     }
 
-    /// As curl has it: what is odd is of no concern to the others.
+    /// As in curl, an invalid entry does not change the other entries.
     @Test(arguments: [
         "machine odd.example login x password\nmachine a.example login joe password pw",
         "machine odd.example password \"never ends\nmachine a.example login joe password pw",

@@ -49,7 +49,7 @@ import Testing
 
     // MARK: Pages
 
-    /// Rows that go and come meanwhile: no row twice, and none of those that stay is left out.
+    /// Rows are removed and added while the list is read. No row occurs twice, and each row that stays is in the result.
     @Test(arguments: [false, true]) func aListChangesWhileItIsRead(byLink: Bool) async throws {
         try await withClient { [list, cursor] client, _ in
             var ids: [Int] = []

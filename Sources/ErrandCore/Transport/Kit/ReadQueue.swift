@@ -8,12 +8,13 @@ package import ErrandFormats
     /// The numbers of queued bytes at which the transport starts to wait.
     @usableFromInline package struct Marks: Sendable {
         /// Before the first read, the transport waits when this number of bytes is queued: 64 KiB. A caller may need only the head of a
-        /// response, for example to send the request again. Then the unread body costs little.
+        /// response, for example to send the request again. With this limit, the unread body of such a response takes little memory.
         ///
-        /// More bytes may arrive after the transport waits. Over HTTP/2, the server may still fill the stream's window, which is 1 MiB.
+        /// More bytes may arrive after the transport has begun to wait. Over HTTP/2, the server may still fill the stream's window, which
+        /// is 1 MiB.
         @usableFromInline package var readAheadBytes = 64 * 1024
         /// After the first read, the transport waits when this number of bytes is queued: 512 KiB. The wait ends when less than half of the
-        /// number is queued. Then the transport can receive more while the reader reads the rest of the queue.
+        /// number is queued. After the wait, the transport can receive more while the reader reads the rest of the queue.
         @usableFromInline package var windowBytes = 512 * 1024
 
         @inlinable package init() {}

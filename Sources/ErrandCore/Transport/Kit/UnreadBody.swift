@@ -38,7 +38,7 @@
 
     /// Ends the body after the queued chunks. After the first end, the function does nothing.
     ///
-    /// - Parameter error: the reason of the end; `nil` if the body is complete.
+    /// - Parameter error: the reason for the end; `nil` if the body is complete.
     /// - Returns: the waiter that must be resumed with a result.
     @inlinable package mutating func end(because error: (any Error)? = nil) -> (waiter: Waiter, result: Read)? {
         guard end == nil else { return nil }

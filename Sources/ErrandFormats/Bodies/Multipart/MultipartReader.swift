@@ -41,8 +41,7 @@ public struct MultipartReader: Sendable {
         case preamble
         /// The position is after the delimiter, on the delimiter's line.
         ///
-        /// - Parameter isPadded: whether spaces were read after the delimiter. In that case the delimiter is not the closing
-        ///   delimiter.
+        /// - Parameter isPadded: whether spaces were read after the delimiter. If true, the delimiter is not the closing delimiter.
         case delimiter(isPadded: Bool)
         case head
         /// - Parameter isAtStart: whether the buffer begins with the line ending of the empty line. The next delimiter may begin

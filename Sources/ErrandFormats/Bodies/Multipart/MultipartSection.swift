@@ -124,8 +124,8 @@ package struct MultipartSection: Sendable {
         }
     }
 
-    /// Returns the lines of fields. A line that begins with a space continues the line before it
-    /// ([RFC 5322, section 2.2.3](https://www.rfc-editor.org/rfc/rfc5322#section-2.2.3)).
+    /// Returns the field lines of a part's head. A line that begins with a space continues the line before it ([RFC 5322, section
+    /// 2.2.3](https://www.rfc-editor.org/rfc/rfc5322#section-2.2.3)).
     private static func unfoldedLines(_ head: ArraySlice<UInt8>) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         for line in head.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {

@@ -127,7 +127,8 @@ import Testing
         #expect("\(ServerSentEvent(data: "secret").customMirror.children.map(\.value))" == "[\"message (6 bytes)\"]")
     }
 
-    /// 3,000 random streams of the bytes that matter, each divided at random, against the standard's own words.
+    /// 3,000 random streams of the bytes that have a meaning, each divided at random. The results are compared with the algorithm of the
+    /// standard.
     @Test func randomStreamsMatchTheStandardAtEverySplit() {
         var random = SeededGenerator(seed: 2)
         let words: [[UInt8]] =

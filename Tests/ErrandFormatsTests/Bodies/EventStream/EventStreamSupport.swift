@@ -1,6 +1,6 @@
 import ErrandFormats
 
-/// What a parser makes of a stream.
+/// The result of a parser for a stream.
 struct ParsedStream: Equatable {
     var items: [EventStreamParser.Item] = []
     var error: EventTooLargeError?
@@ -26,7 +26,7 @@ struct ParsedStream: Equatable {
     var comments: [String] { items.compactMap { if case .comment(let text) = $0 { text } else { nil } } }
 }
 
-/// The standard's algorithm, word by word, over a text that is whole: slow and plain, to compare with.
+/// The algorithm of the standard, step by step, over a whole text. The code is slow and simple, for comparisons.
 struct PlainEventStream {
     var items: [EventStreamParser.Item] = []
     var lastEventID = ""

@@ -27,7 +27,7 @@ import Testing
         ("\u{1E}{\"a\":[\u{1E}3\n\u{1E}12\u{1E}true", ["1! {\"a\":[", "2 3", "3! 12", "4! true"]),
         ("\u{1E}\"abc\u{1E}[]\u{1E}\"d\"\u{1E}null ", ["1! \"abc", "2 []", "3 \"d\"", "4 null "]),
         ("\u{1E}\"a\\\u{1E}1\n", ["1! \"a\\", "2 1"]),
-        // More than one text after a separator: the parser of the texts sees each.
+        // More than one text after a separator. The parser of the texts sees each text.
         ("\u{1E}1\n2\n", ["1 1", "2 2"]),
     ])
     func textsEndWithALineFeedOrAreCutOff(_ sequence: String, _ expected: [String]) throws {

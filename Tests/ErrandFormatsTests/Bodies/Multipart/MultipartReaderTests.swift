@@ -15,7 +15,7 @@ import Testing
         var description: String { "\(head): \(content)" }
     }
 
-    /// What is read of chunks: the parts, and the reason of the failure.
+    /// The result of reading chunks: the parts, and the reason of the failure.
     struct Outcome: Hashable {
         var parts: [Part] = []
         var failure: MultipartError.Code?
@@ -64,7 +64,7 @@ import Testing
         ("--b\r\nA: 1\r\n\r\n--b--", [Part(["A: 1"], "")], nil),
         ("--b\r\n\r\n\r\n\r\n--b--", [Part([], "\r\n")], nil),
         ("--b\r\nA: 1\r\n\t 2\r\n\r\nx\r\n--b--", [Part(["A: 1 2"], "x")], nil),
-        // Other boundaries, and lines that only begin as a delimiter.
+        // Other boundaries, and lines that only begin like a delimiter.
         ("--b\r\n\r\n\r\n--\r\n--a\r\n--bb\r\n--b-\r\n--b--", [Part([], "\r\n--\r\n--a\r\n--bb\r\n--b-")], nil),
         ("--b\r\n\r\nx\n--b--\n\r--b--\r\r\n--b--", [Part([], "x\n--b--\n\r--b--\r")], nil),
         ("--b\r\n\r\n\u{1F600}ä\0\r\n--b--", [Part([], "\u{1F600}ä\0")], nil),
