@@ -131,6 +131,14 @@ struct FailureAdvice {
     private func lostAdvice(for error: TransportError) -> String? {
         // Once the body has begun, nothing is sent again.
         if error.phase == .body { return "The response is incomplete; run the command again" }
+        let retry = retryAdvice(for: error)
+        // A server that expects TLS closes the connection without a response.
+        let origin = error.request?.origin
+        guard error.phase == .response, error.proxy == nil, origin?.scheme == "http", origin?.effectivePort != 80 else { return retry }
+        return (retry.map { "\($0). " } ?? "") + "Does the server want https:// on this port?"
+    }
+
+    private func retryAdvice(for error: TransportError) -> String? {
         guard arguments.connection.retry == 0, let method = error.request?.method else { return nil }
         let isIdempotent = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(method.rawValue)
         return isIdempotent || error.delivery == .notSent ? "--retry 3 sends it again" : nil

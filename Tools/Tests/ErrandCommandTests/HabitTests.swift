@@ -245,6 +245,13 @@ import Testing
         }
     }
 
+    @Test(arguments: [("http://a.example:4433/", true), ("http://a.example/", false), ("https://a.example:4433/", false)])
+    func aConnectionThatIsClosedMayWantTLS(url: String, isAsked: Bool) throws {
+        let error = TransportError(.connectionLost, phase: .response, request: try Request(.get, url: url), delivery: .unknown)
+        let line = FailureAdvice(try RequestArguments.parse([url])).line(for: error)
+        #expect(line.contains("--retry 3") && line.hasSuffix("want https:// on this port?") == isAsked, "\(line)")
+    }
+
     @Test func aLoopOfRedirectsHasOneReason() async throws {
         try await withRawServer(response: "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n") {
             (server: RawServer) async throws in
