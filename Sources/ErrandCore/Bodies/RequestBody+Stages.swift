@@ -75,7 +75,7 @@ private final class StagedBodySource: BodySource {
         let source: any BodySource
         func pull() async throws -> Data? {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when it is cancelled.
+            // A source may end when its reader is cancelled. Such an end is not the end of the body.
             try Task.checkCancellation()
             return nil
         }

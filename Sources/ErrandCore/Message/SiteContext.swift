@@ -25,7 +25,8 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
     case crossSiteNavigation
 }
 
-/// The context crosses origins. If a redirect kept the context, a redirect to another site would be treated as a same-site request.
+/// The context crosses origins. If a redirect to another origin removed the context, the next request would be treated as a same-site
+/// request.
 private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
 }

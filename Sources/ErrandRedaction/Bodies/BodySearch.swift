@@ -87,7 +87,7 @@ struct BodySearch {
             guard depth.texts < JSONRedaction.nestedTextLimit else { return hidden }
             let json = json(bytes, depth: depth.ofText)
             if json.isValid { return json.found.inner(in: bytes) }
-            // A name may be escaped.
+            // The text is not JSON, so escapes are not resolved. A backslash may be part of an escaped sensitive name.
             if bytes.contains(UInt8(ascii: "\\")) { return hidden }
         }
         let mention = SecretMention(sensitivity: sensitivity, isWithin: isWithin)
