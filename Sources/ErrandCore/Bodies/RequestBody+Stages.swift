@@ -53,7 +53,7 @@ extension RequestBody {
         replacingSource(length: length, replay: replay, keepsBytes: true) { source, offset in
             let observer = BodyObserver(makeObserver())
             observer.opened(at: offset)
-            // With one chunk for all bytes in memory, the progress would jump from 0 to 1.
+            // If all bytes in memory were one chunk, the progress would jump from 0 to 1.
             return StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.observe(observer)], observer: observer)
         }
     }

@@ -115,7 +115,7 @@ public struct StatusError: RequestFailure {
     ///   applies. If the call had no client, ``JSONCoding/standard`` applies.
     /// - Throws: `DecodingError` if ``bodyIsWhole`` is false, or if ``JSONCoding/decode(_:from:)`` refuses the body.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
-        // The beginning of a body may be valid JSON by chance.
+        // An incomplete body is refused, because its beginning may be valid JSON by chance.
         guard bodyIsWhole else {
             let message =
                 "only the first \(bodyPrefix.count) bytes of the body are available: "

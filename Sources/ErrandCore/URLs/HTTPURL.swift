@@ -79,7 +79,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
-        // The caller may have changed the components of the reference.
+        // The path and the query are checked, because the caller may have changed the components of the reference.
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURLError(text, .invalidTarget) }
         try RequestTarget.check(path[...], query?[...], of: text)
     }

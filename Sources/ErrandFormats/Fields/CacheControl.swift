@@ -213,7 +213,7 @@ extension FieldReader {
         if let text = quoted() {
             directive.argument = text
         } else {
-            // The text after the quotation mark is read as directives.
+            // The closing quotation mark is missing. Therefore the text after the opening quotation mark is read as directives.
             position = start + 1
             directive.argument = ""
             directive.isUnterminated = true
