@@ -43,7 +43,7 @@ extension RequestBody {
     /// `coalesce` does not share such a request. If `hedge` or two calls send a request twice at the same time, the events of both
     /// readings are mixed.
     ///
-    /// - Parameter observe: called in the task that sends the body. It must not block.
+    /// - Parameter observe: called in the task that sends the body. The closure must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }
 
     /// Returns this body, with a new observer each time the body is opened.

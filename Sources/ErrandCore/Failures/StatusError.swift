@@ -125,8 +125,8 @@ public struct StatusError: RequestFailure {
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
-    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect, but no
-    /// other field and no part of the body. A title that seems to contain a secret is left out.
+    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect. The text has
+    /// no other field and no part of the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
         text += shownStatus

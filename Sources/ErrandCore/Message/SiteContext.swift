@@ -5,7 +5,7 @@
 /// request.options.siteContext = .crossSite
 /// ```
 ///
-/// This request could be for a picture on a page of another site.
+/// For example, the request is for a picture on a page of another site.
 ///
 /// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, every request counts as a
 /// same-site request. Two origins belong to one site if their schemes are equal, and their hosts have the same registrable domain, such

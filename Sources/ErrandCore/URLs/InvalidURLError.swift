@@ -25,7 +25,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
             self.isMistakeOfTheApp = isMistakeOfTheApp
         }
 
-        /// This code for a text that the app has built.
+        /// A copy of this code for a text that the app has built.
         var ofTheApp: Code {
             var code = self
             code.isMistakeOfTheApp = true

@@ -5,7 +5,7 @@
 /// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
 ///   number of objects, or an object that contains itself.
 /// - Foundation crashes on some bytes that are not UTF-8.
-/// - A long name that is not ASCII is slow to compare, and so is a long run of combining marks in a value (see `JSONDepth`).
+/// - Some texts are slow to compare: a long name that is not ASCII, and a value with a long run of combining marks (see `JSONDepth`).
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
