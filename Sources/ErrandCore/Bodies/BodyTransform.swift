@@ -1,4 +1,5 @@
-/// A transform of a body, chunk by chunk while the body is read: for decompression, for a digest, or for another encoding.
+/// A transform of a body, for decompression, a digest or another encoding. The transform gets the body chunk by chunk while the body is
+/// read.
 ///
 /// ```swift
 /// struct Capitals: BodyTransform {                        // of ASCII letters; other bytes stay as they are

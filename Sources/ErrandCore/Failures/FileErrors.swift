@@ -132,7 +132,7 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
 }
 
-/// A failed operation on a file, which both errors store.
+/// A failed operation on a file. ``FileReadError`` and ``FileWriteError`` store this value.
 private struct FileProblem: Sendable, Hashable, CustomStringConvertible {
     let path: String
     let operation: String

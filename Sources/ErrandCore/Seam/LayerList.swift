@@ -295,7 +295,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     }
 }
 
-/// The layer directly outside a sender that is not a transport. ``TransportBoundary`` is this layer of a transport.
+/// The layer directly outside a sender that is not a transport. For a transport, ``TransportBoundary`` is this layer.
 private struct SenderBoundary<Sender: HTTPSender>: HTTPSender {
     let sender: Sender
 

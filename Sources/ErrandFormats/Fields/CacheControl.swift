@@ -80,9 +80,9 @@ public struct CacheControl: Sendable, Hashable {
     /// The number of `stale-if-error`, in seconds ([RFC 5861, section 4](https://www.rfc-editor.org/rfc/rfc5861#section-4)); `nil` if the
     /// directive is missing or invalid.
     public private(set) var staleIfError: Int64?
-    /// The fields that `no-cache` names, in their first spelling; empty without names.
+    /// The fields that `no-cache` names, each once, spelled as at the first occurrence; empty without names.
     public private(set) var noCacheFields: [HTTPField.Name] = []
-    /// The fields that `private` names, in their first spelling; empty without names.
+    /// The fields that `private` names, each once, spelled as at the first occurrence; empty without names.
     public private(set) var privateFields: [HTTPField.Name] = []
 
     private var bits: UInt16 = 0
