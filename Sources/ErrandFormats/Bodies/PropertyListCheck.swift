@@ -186,9 +186,8 @@ private struct BinaryList {
     /// reference to an object adds the object's size.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Returns the problem of the list; `nil` if Foundation may read the list. Each reference is followed once. Programs write only
-    /// one reference to each array or dictionary, so a second reference is a problem. Texts and numbers may have any number of
-    /// references.
+    /// Returns the problem of the list; `nil` if Foundation may read the list. Each reference is followed once. Programs write only one
+    /// reference to each array or dictionary, so a second reference is refused. Texts and numbers may have any number of references.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
         // The size of the objects in bytes. Each reference to an object adds the object's size.
