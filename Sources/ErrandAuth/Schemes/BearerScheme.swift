@@ -85,6 +85,14 @@ public struct BearerScheme: AuthenticationScheme {
         return try proof(try await source.issue(refusing: refused, by: request.deadline, for: request), source)
     }
 
+    /// Returns the account of the token, even if the token has expired; `nil` if nobody is signed in.
+    public func identity(for request: Request) async -> CredentialIdentity? {
+        switch token {
+        case .fixed(let token, let account): .of(account, scheme: "bearer", token)
+        case .source(let source): source.currentIdentity
+        }
+    }
+
     private func proof(_ issued: TokenMachine.Issued, _ source: TokenSource) throws(AuthenticationError) -> AuthenticationProof {
         var proof = AuthenticationProof(
             headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token", isOneWord: true))],

@@ -259,6 +259,12 @@ public final class TokenSource: Sendable {
         return CredentialIdentity(scheme: "bearer", "\(number)", "\(account)")
     }
 
+    /// The account of the current token, even if the token has expired; `nil` without a token.
+    var currentIdentity: CredentialIdentity? {
+        let account = state.withLock { $0.machine.token == nil ? nil : $0.machine.account }
+        return account.map { identity(ofAccount: $0) }
+    }
+
     /// - Parameter refused: the token of the request that a server has refused.
     func issue(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
         -> TokenMachine.Issued

@@ -68,6 +68,16 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// All entries, in no particular order.
     package var entries: [(key: Key, value: Value)] { slots.compactMap { slot in slot.map { ($0.key, $0.value) } } }
 
+    /// All entries that are not pinned, the most recently used first.
+    package var entriesByUse: [(key: Key, value: Value)] {
+        var (entries, index): ([(key: Key, value: Value)], Int) = ([], newest)
+        while index >= 0, let slot = slots[index] {
+            entries.append((slot.key, slot.value))
+            index = slot.older
+        }
+        return entries
+    }
+
     /// The number of slots for entries, including free slots. The memory of the table is proportional to this number.
     @inlinable public var capacity: Int { slots.count }
 
@@ -101,6 +111,12 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         defer { compactIfSparse() }
         return remove(key)
+    }
+
+    /// Removes the entry that was used least recently, and returns it; `nil` if all entries are pinned.
+    package mutating func removeLeastRecentlyUsed() -> (key: Key, value: Value)? {
+        guard oldest >= 0, let key = slots[oldest]?.key else { return nil }
+        return removeValue(forKey: key).map { (key, $0) }
     }
 
     @discardableResult

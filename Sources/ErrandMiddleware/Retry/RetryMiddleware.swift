@@ -155,6 +155,8 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private static func kind(of result: Result<Response, any Error>) -> RetryPolicy.Outcome {
         switch result {
+        // The request forbids a request to the server. Another attempt would have the same result.
+        case .success(let response) where response.isMadeByCache: .permanent
         case .success(let response): .status(response.head.status, retryAfter: response.head.headerFields.retryAfter)
         case .failure(let error): kind(of: error)
         }
@@ -166,6 +168,15 @@ public struct RetryMiddleware: HTTPMiddleware {
         guard let error = error as? TransportError, error.isTransient else { return .permanent }
         if error.wasLeftUnprocessed { return .unprocessed }
         return error.mayHaveBeenProcessed ? .lost : .neverSent
+    }
+}
+
+extension Response {
+    /// Whether a cache has made the response, because nothing is stored and the request allows only a stored response
+    /// ([RFC 9111, section 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
+    fileprivate var isMadeByCache: Bool {
+        guard head.status == .gatewayTimeout, let status = metadata.cacheStatus else { return false }
+        return status.isMiss && status.forwardedStatus == nil
     }
 }
 

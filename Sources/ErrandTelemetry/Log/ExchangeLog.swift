@@ -146,6 +146,7 @@ final class ExchangeLog: CallObserver {
             var head = Response(head: response.head, request: response.request)
             head.metadata.attempts = response.metadata.attempts
             head.metadata.retryStop = response.metadata.retryStop
+            head.metadata.cacheStatus = response.metadata.cacheStatus
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
@@ -176,6 +177,7 @@ final class ExchangeLog: CallObserver {
         metadata["http.response.status_code"] = "\(received.code)"
         metadata["errand.elapsed"] = "\(elapsed)"
         if received.isRefused { metadata["error.type"] = "\(received.code)" }
+        if let status = received.response.metadata.cacheStatus { metadata["errand.cache"] = "\(status)" }
         addResendCount(to: &metadata, after: received.response.metadata.attempts, of: received.response.request)
         return metadata
     }
@@ -187,7 +189,8 @@ final class ExchangeLog: CallObserver {
     }
 
     private func responseText(_ received: Received, elapsed: String, body: LogText.Note? = nil) -> LogText {
-        var headline = "\(name): \(received.code) in \(elapsed)"
+        let source = received.response.metadata.cacheStatus.flatMap(\.sourceInWords).map { " \($0)" } ?? ""
+        var headline = "\(name): \(received.code)\(source) in \(elapsed)"
         headline += received.isRefused ? received.reasons.onOneLine : received.effort
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
@@ -362,3 +365,13 @@ final class ExchangeLog: CallObserver {
     }
 }
 #endif
+
+extension CacheStatus {
+    /// The part of the response that comes from the cache, in words; `nil` if the whole response comes from the server.
+    fileprivate var sourceInWords: String? {
+        if isFallback { return "from the cache, because the server failed," }
+        if isHit { return isStale ? "from the cache, stale," : "from the cache" }
+        if isReselected { return "from the cache, selected by the server," }
+        return isRevalidated ? "from the cache, confirmed," : nil
+    }
+}
