@@ -4,7 +4,8 @@
 /// The copy is made in the task of the reader, chunk by chunk. Therefore the reader waits for the sink, nothing is read ahead, and
 /// cancelling the reader's task also cancels the sink.
 package protocol BodySink: Sendable {
-    /// Writes the next bytes, at least one byte, before the reader gets these bytes. The next call begins after this call has returned.
+    /// Writes the next bytes, at least one byte, before the reader gets these bytes. The caller makes the next call only after this call
+    /// has returned.
     ///
     /// - Throws: the error that fails the body. If the body is useful even without the sink, return without an error, and
     ///   ignore all later bytes.

@@ -4,8 +4,8 @@
 /// bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
 /// stays, even if its weight alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
 ///
-/// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned if it has a
-/// setting of the app or work in progress.
+/// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned while its value has a
+/// setting of the app, or has work in progress.
 ///
 /// Every operation takes constant time on average. The methods are inlinable, so that the compiler specializes them for the types of
 /// each caller. An unspecialized method costs thousands of instructions.

@@ -76,7 +76,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     public var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although the response is stale.
     public var isStale: Bool { (isHit || isFallback) && (timeToLive ?? .zero) < .zero }
-    /// Whether the whole response comes from the server. A 304 that the server has sent to the caller's own condition is such a response.
+    /// Whether the whole response comes from the server. A 304 in response to a condition of the caller also comes from the server.
     public var isMiss: Bool { !isHit && !isRevalidated && !isReselected && !isFallback && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.

@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// Threads outside Swift's cooperative pool, for blocking system calls such as writing a file.
 ///
-/// The pool has one thread for each core, so a slow disk would block every task of the process. On Linux, concurrent queues share
-/// the threads of the pool. Therefore this type uses serial queues. Each serial queue has its own thread while the queue works.
-/// The number of queues is fixed. If all queues are busy, more work waits, first in, first out.
+/// The pool has one thread for each core. If blocking calls ran in the pool, a slow disk could block every task of the process. On Linux,
+/// concurrent dispatch queues share the threads of the pool. Therefore this type uses serial queues. Each serial queue has its own thread
+/// while the queue works. The number of queues is fixed. If all queues are busy, more work waits, first in, first out.
 package final class BlockingWork: Sendable {
     /// The number of system calls that may block at the same time.
     package static let width = 8

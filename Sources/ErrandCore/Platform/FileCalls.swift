@@ -58,6 +58,6 @@ package struct FileCalls: Sendable {
     }
 }
 
-// The members `write` and `rename` hide the functions with the same names.
+// Within `FileCalls`, the members `write` and `rename` hide the system's functions with these names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 private func systemRename(_ old: String, _ new: String) -> Int32 { rename(old, new) }

@@ -41,7 +41,7 @@ package final class PartialFile: Sendable {
         try OutputFile.check(path)
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         var (descriptor, isNew): (Int32, Bool) = (-1, false)
-        // Between two calls, another process may create the file or remove it.
+        // The calls are repeated, because another process may create or remove the file between two calls.
         for _ in 0..<4 {
             if opening != .new {
                 descriptor = open(path, flags)
@@ -170,5 +170,5 @@ package final class PartialFile: Sendable {
     }
 }
 
-/// The member `close` hides the function with the same name.
+/// Calls the system's `close`, which the member `close` of ``PartialFile`` hides.
 private func systemClose(_ descriptor: Int32) -> Int32 { close(descriptor) }

@@ -8,7 +8,7 @@ internal import Darwin
 
 /// A folder of a store, which only its owner can use (mode 0700). All calls block.
 package struct StoreFolder: Sendable {
-    /// The identity of a file, which another file at the same path does not have.
+    /// The identity of a file. Another file at the same path has a different identity.
     package struct FileIdentity: Sendable, Hashable {
         private let device: UInt64
         private let number: UInt64
@@ -39,10 +39,10 @@ package struct StoreFolder: Sendable {
         FileWriteError(path: path, operation: operation, code: code, reason: reason)
     }
 
-    /// Creates the folder, and the folders above it, if the folder does not exist. An existing folder loses the permissions of other
-    /// users. On Apple's platforms, the folder is excluded from backups.
+    /// Creates the folder, and the folders above it, if the folder does not exist. If the folder exists, the permissions of other users are
+    /// removed. On Apple's platforms, the folder is excluded from backups.
     ///
-    /// - Throws: `FileWriteError`, also for a folder of another user, and for a path that leads to something else than a folder.
+    /// - Throws: `FileWriteError`, also for a folder of another user, and for a path that does not lead to a folder.
     package func create() throws(FileWriteError) {
         if path.utf8.contains(0) { throw failure("create", EINVAL, reason: "a path must not contain a NUL") }
         var isNew = mkdir(path, 0o700) == 0
@@ -75,8 +75,8 @@ package struct StoreFolder: Sendable {
         #endif
     }
 
-    /// Creates an empty file that only its owner can read (mode 0600), if no file has this name. Other permissions of an existing file
-    /// are removed. An existing file is not opened, because closing a file releases all locks of the process on the file.
+    /// Creates an empty file that only its owner can read (mode 0600), if no file has this name. If a file has this name, the permissions
+    /// of other users are removed. The existing file is not opened, because closing a file releases all locks of the process on the file.
     ///
     /// - Throws: `FileWriteError`.
     package func createFile(_ name: String) throws(FileWriteError) {
@@ -111,10 +111,10 @@ package struct StoreFolder: Sendable {
         unlink(file(name)) == 0 || errno == ENOENT ? 0 : errno
     }
 
-    /// Removes the file with this name if no other holder, in this process or in another, has its lock.
+    /// Removes the file with this name, unless another holder in any process has the lock of the file.
     ///
     /// - Parameter isNeeded: returns whether the file must stay. Called after the lock was taken.
-    /// - Returns: whether the file is gone.
+    /// - Returns: whether the file no longer exists.
     package func removeUnlocked(_ name: String, unless isNeeded: () -> Bool) -> Bool {
         guard identity(of: name) != nil else { return true }
         guard let lock = try? FileLock(path: file(name)), (try? lock.take()) == true else { return false }
