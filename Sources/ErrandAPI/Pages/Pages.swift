@@ -52,7 +52,7 @@ extension APIClient {
     }
 }
 
-/// The pages of a list: see ``APIClient/pages(_:next:from:policy:)``. Each iteration begins anew.
+/// The pages of a list: see ``APIClient/pages(_:next:from:policy:)``. Each iteration begins again at the first position.
 public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     public typealias Element = ResultPage<Output>
     public typealias Failure = any Error

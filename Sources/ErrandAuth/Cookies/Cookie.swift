@@ -26,7 +26,7 @@ public struct Cookie: Sendable, Hashable {
     public let isSecure: Bool
     /// Whether scripts of a page must not read the cookie. The library keeps the attribute for other programs.
     public let isHTTPOnly: Bool
-    /// The attribute `SameSite`; `nil` if the server has sent none.
+    /// The attribute `SameSite`; `nil` if the cookie does not have this attribute.
     public let sameSite: SameSite?
     /// The time at which the first cookie with this name, domain and path was stored.
     public let created: HTTPDate

@@ -39,9 +39,9 @@ public enum CookieFile {
 
     /// Reads a file in the format of Netscape ([curl's description](https://curl.se/docs/http-cookies.html)).
     ///
-    /// A line has seven fields, separated by tabs. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines
-    /// that begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192
-    /// octets, and a file has at most 10,000 cookies: the reading ends at the next cookie.
+    /// A line has seven fields, separated by tabs. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines that
+    /// begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192 octets. A
+    /// file has at most 10,000 cookies: reading ends at the first cookie after them.
     ///
     /// - Parameters:
     ///   - data: the file in UTF-8, at most ``limitBytes``. Lines end in LF or CR LF.

@@ -107,7 +107,8 @@ extension CookieJar.State {
 }
 
 extension CookieJar: AccountBoundStore {
-    /// Removes all cookies if the jar belongs to the account, or if the jar is bound to no account. Waits until the store has the removal.
+    /// Removes all cookies if the jar belongs to the account, or if the jar is bound to no account. Waits until the store has removed the
+    /// cookies too.
     ///
     /// Responses to requests that began earlier don't bring cookies back.
     ///

@@ -60,9 +60,9 @@ public final class CookieJar: Sendable {
 
     struct State: Sendable {
         var table: CookieTable
-        /// The number of the last removal of all cookies. Uses of cookies and removals share one counter.
+        /// The value of the counter at the last removal of all cookies. One counter counts the uses of cookies and the removals.
         var removalOfAll: UInt64 = 0
-        /// For each site, the number of the last removal of the site's cookies.
+        /// For each site, the value of the counter at the last removal of the site's cookies.
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
         /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
@@ -85,7 +85,7 @@ public final class CookieJar: Sendable {
             removalsOfSites.update(site, default: use) { $0 = use }
         }
 
-        /// Returns whether the cookies of a site were removed after a use.
+        /// Returns whether the cookies of a site were removed after a use. `use` is the value of the counter at this use.
         func wasRemoved(after use: UInt64, site: @autoclosure () -> String) -> Bool {
             use < removalOfAll || !removalsOfSites.isEmpty && use < removalsOfSites[site()] ?? 0
         }

@@ -340,8 +340,8 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - clearing: the removals that the store does not have yet. Cookies that were created until the date of their removal, and that
-    ///     this table does not know, are removed from the store.
+    ///   - clearing: the removals that the store does not have yet. A stored cookie is removed from the store if the cookie is not in this
+    ///     table, and was created no later than the date of the removal.
     mutating func merge(_ stored: [Cookie], _ clearing: UnwrittenChanges.Clearing, at now: HTTPDate) {
         unwritten.isLoaded = true
         var seen: Set<Int> = []
@@ -364,7 +364,7 @@ extension CookieTable {
                 if cookies[index] != nil { seen.insert(index) }
             }
         }
-        // Another process has removed the other cookies.
+        // Another process has removed the written cookies that are no longer in the store.
         for index in cookies.indices where cookies[index] != nil && unwritten.isWritten(index) && !seen.contains(index) { drop(index) }
     }
 }

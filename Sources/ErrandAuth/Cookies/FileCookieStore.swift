@@ -11,13 +11,13 @@ internal import ErrandFormats
 /// The file contains the cookies as JSON, as ``CookieFile/json(of:)`` writes them. Cookies of the session are not stored, and expired
 /// cookies are left out. Anybody who can read the file can use the cookies.
 ///
-/// Several processes may share the file. Each change is applied to the present content of the file. Therefore no process removes a cookie
+/// Several processes may share the file. Each change is applied to the current content of the file. Therefore no process removes a cookie
 /// that another process has stored. If two processes change the same cookie, the later change applies. The empty file `PATH.lock` beside
 /// the file is the lock, and is never removed.
 ///
 /// The file is replaced as a whole: after a crash, the file has the cookies before or after the change. The new content is first in the
-/// file `PATH.part`, which only the file's owner can read. If a process is killed before the end, `PATH.part` remains, and the next change
-/// uses `PATH.part`.
+/// file `PATH.part`, which only the file's owner can read. If a process is killed before the file is replaced, `PATH.part` remains, and the
+/// next change overwrites `PATH.part`.
 ///
 /// If the file is not a file of cookies, or is damaged, each function throws a ``CookieFileError``, and the file stays unchanged.
 public struct FileCookieStore: CookieStore, CustomStringConvertible {

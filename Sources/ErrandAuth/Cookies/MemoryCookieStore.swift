@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A cookie store in memory, for tests, and for apps that keep the cookies in a place of their own.
+/// A cookie store in memory, for tests, and for apps that keep the cookies elsewhere.
 public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     private let state: Mutex<[Cookie]>
     private let now: @Sendable () -> HTTPDate

@@ -27,11 +27,11 @@ internal import Synchronization
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
 /// caller sends its own request. Later callers join the new request.
 ///
-/// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event
-/// sink. The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a
-/// caller passes, only this caller stops waiting, immediately. When no caller waits any more, the exchange is cancelled, and a later
-/// caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the cancellation, and the other
-/// callers send their requests once more.
+/// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event sink.
+/// The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a caller
+/// passes, only this caller stops waiting, immediately. When no caller waits for the response or reads its body any more, the exchange is
+/// cancelled. A later caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the cancellation, and the
+/// other callers send their requests once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
 /// independently. The fastest caller determines how fast the body is read from the connection. For each slower caller, at most

@@ -164,7 +164,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
 }
 
 extension FallbackMiddleware.Cause {
-    /// Returns whether `request` can be sent once more without the risk that a server processes it twice.
+    /// Returns whether `request` may be sent once more: either a repetition does no harm, or the first server did not process the request.
     fileprivate func allowsSending(_ request: Request) -> Bool {
         switch self {
         case .failure(let error): request.mayBeSentAgain(after: error)

@@ -10,9 +10,10 @@ internal import Synchronization
 /// response.metadata.hedge?.winner  // 2: the second attempt was faster
 /// ```
 ///
-/// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. Hedging applies to safe methods with a body that
-/// can be sent again, and without an upgrade. Other requests are only passed on. Each attempt after the first attempt takes a token of a
-/// ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server would get twice the load.
+/// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. A request is hedged if its method is safe, its
+/// body can be sent again, and it asks for no protocol upgrade. Other requests are passed on without hedging. Each attempt after the first
+/// attempt takes a token of a ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server
+/// would get twice the load.
 ///
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
 /// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.
@@ -63,7 +64,8 @@ public struct HedgeMiddleware: HTTPMiddleware {
     package var originCount: Int { latencies.count }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        // If a losing attempt changed the protocol of its connection, nobody would close the connection.
+        // A request with an upgrade is not hedged. If a losing attempt changed the protocol of its connection, no code would close this
+        // connection.
         guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }

@@ -30,7 +30,7 @@ internal import ErrandFormats
 public struct RateLimitMiddleware: HTTPMiddleware {
     /// The handling of requests when the ``RateLimitStore`` fails.
     public enum StoreFailure: Sendable, Hashable {
-        /// Requests are sent without a limit. A failing store must not stop the client.
+        /// Requests are sent without a limit. A failing store then does not stop the client.
         case failOpen
         /// Requests fail with ``RateLimitStoreError``.
         case failClosed

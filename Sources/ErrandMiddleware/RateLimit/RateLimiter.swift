@@ -5,7 +5,7 @@ internal import Synchronization
 /// The queues by key. The first waiter is the leader. The leader asks the store whether a request may be sent, and sleeps until it asks
 /// again. All other waiters are suspended until the leader gives them a grant, or makes them the leader.
 ///
-/// A queue without a leader is empty. When a leader ends for any reason, the next waiter becomes the leader.
+/// A queue without a leader is empty. When a leader gets a grant, fails or is cancelled, the next waiter becomes the leader.
 final class RateLimiter: Sendable {
     struct Settings: Sendable {
         var limit: RateLimit?
@@ -89,7 +89,7 @@ final class RateLimiter: Sendable {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
             let entry = keys.serverWaits.enter(key, at: now) {
-                // The store was reset for this key, or has newer fields.
+                // The wait has ended early if the store asks for no wait now: the app has removed the key, or newer fields have arrived.
                 immediate.map { $0.wait(key, limit: nil) == nil } ?? false
             }
             return (keys.queues[key] == nil, entry)

@@ -1,7 +1,7 @@
 internal import ErrandCore
 
-/// The redirects of one call. These redirects and the policy together decide about the next redirect. The decision is pure:
-/// ``RedirectMiddleware`` performs it.
+/// The redirects of one call. These redirects and the policy together decide about the next redirect. This type only decides.
+/// ``RedirectMiddleware`` performs the decision.
 struct RedirectTrail {
     /// The step after a response.
     enum Step {
@@ -75,7 +75,7 @@ struct RedirectTrail {
         }
         let visit = Visit(method: next.method, url: target)
         if visits.isEmpty { visits[Visit(method: request.method, url: from)] = 1 }
-        // A cookie may change the response to the same request, and so may a change by the app.
+        // The count of a request restarts after a cookie or a change by the app, because either may lead to another response.
         if isChanged || head.headerFields.contains(.setCookie) { visits = [:] }
         guard visits[visit, default: 0] < RedirectPolicy.sameRequestLimit else {
             throw RedirectError(.loop, request: request, head: head)

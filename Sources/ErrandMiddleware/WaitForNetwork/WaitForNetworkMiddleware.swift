@@ -16,7 +16,7 @@ public import ErrandCore
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
 /// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the transport then can't
 /// find or reach the host, and the path is still not satisfied, the failure has the code ``/ErrandCore/TransportError/Code/notConnected``.
-/// Therefore `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
+/// For this failure, `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
 /// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
 /// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
@@ -112,7 +112,7 @@ extension Request {
         return wait.elapsed
     }
 
-    /// Returns this request with a note of the time, for the later attempts of this call.
+    /// Returns a copy of this request that records the waited time for the later attempts of this call.
     fileprivate func noting(networkWait elapsed: Duration) -> Request {
         var request = self
         request.options.networkWait = NetworkWait(elapsed: elapsed, resendCount: options.resendCount)
@@ -121,7 +121,8 @@ extension Request {
 }
 
 extension TransportError {
-    /// Whether a missing network is a possible cause. A proxy on this machine needs no network.
+    /// Whether a missing network is a possible cause. A failure of a request through a proxy is excluded, because a proxy on this machine
+    /// needs no network.
     fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
 
     /// A copy of this failure with the code `notConnected`, for a device without a network.

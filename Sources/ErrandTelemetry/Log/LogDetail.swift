@@ -86,7 +86,7 @@ public enum LogStyle: Sendable, Hashable {
 
 /// The metadata of a record of ``LogMiddleware``, for back ends that search by keys.
 ///
-/// swift-log's own handler prints the metadata before the message, on each line.
+/// swift-log's own handler prints the metadata of each record before its message.
 public enum LogMetadata: Sendable, Hashable {
     /// No metadata, because the message is enough for a person.
     case none
