@@ -340,8 +340,8 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - clearing: the removals that the store does not have yet. A stored cookie is removed from the store if the cookie is not in this
-    ///     table, and was created no later than the date of the removal.
+    ///   - clearing: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
+    ///     created no later than the removal.
     mutating func merge(_ stored: [Cookie], _ clearing: UnwrittenChanges.Clearing, at now: HTTPDate) {
         unwritten.isLoaded = true
         var seen: Set<Int> = []

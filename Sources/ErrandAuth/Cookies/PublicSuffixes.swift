@@ -19,8 +19,8 @@ internal import ErrandFormats
 /// The license of the list is the [Mozilla Public License 2.0](https://mozilla.org/MPL/2.0/). The file `NOTICE` of this package has the
 /// details.
 public enum PublicSuffixes {
-    /// Returns the public suffix of a host, such as `co.uk` of `www.example.co.uk`. The rule `*` applies to a host that no rule of the list
-    /// matches: its last label is a public suffix.
+    /// Returns the public suffix of a host, such as `co.uk` of `www.example.co.uk`. If no rule of the list matches a host, the last label
+    /// of the host is its public suffix.
     ///
     /// - Parameters:
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.

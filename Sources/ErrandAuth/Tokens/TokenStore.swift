@@ -15,7 +15,8 @@ public protocol TokenStore: Sendable {
     /// - Throws: any error if the token can't be read. Requests that need the store then fail with ``AuthenticationError`` and the
     ///   code `storeFailed`.
     func load() async throws -> AccessToken?
-    /// Replaces the token. When this function returns, the token must be stored durably. Only then does the source use the token.
+    /// Replaces the token. When this function returns, the token must be stored durably. The source uses the token only after this function
+    /// has returned.
     func save(_ token: AccessToken) async throws
     /// Removes the token. Does nothing if the store is empty.
     func remove() async throws
@@ -25,8 +26,8 @@ public protocol TokenStore: Sendable {
     /// does not send the refresh. A server that rotates refresh tokens invalidates the old refresh token when it sends the new
     /// refresh token. A new token that the store can't keep is lost when the process ends.
     ///
-    /// A custom store can reserve the space of a token here, or save its present token once more. At the end of
-    /// ``exclusively(_:)``, the store must release the reserved space that the refresh has not used.
+    /// A custom store can reserve the space of a token here, or save its current token once more. At the end of ``exclusively(_:)``, the
+    /// store must release the reserved space that the refresh has not used.
     ///
     /// - Throws: any error if the store can't keep a token, for example because the disk is full. The requests fail with
     ///   ``AuthenticationError`` and the code `storeFailed`, and the source keeps its token.
@@ -39,8 +40,8 @@ public protocol TokenStore: Sendable {
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
-    /// Runs `work` while no other process is within this function. `work` loads the token, and then saves or removes the token.
-    /// By default, `work` runs without a lock.
+    /// Runs `work` while no other process runs `work` in this function. `work` loads the token, and then saves or removes the token. By
+    /// default, `work` runs without a lock.
     ///
     /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes.
     /// Use a lock that differs from the lock of ``exclusively(_:)``.
