@@ -1,8 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The state of a polling: the next request and the responses so far. The type is a pure value, without a clock and without a
-/// task.
+/// The state of a poll: the next request and the responses so far. The type is a pure value, without a clock and without a task.
 struct Poll: Sendable {
     /// The number of requests made so far.
     private(set) var count = 0

@@ -20,7 +20,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHostOnly: Bool
     /// The path, which begins with a slash.
     public let path: String
-    /// The time after which the cookie is not sent; `nil` for a cookie of the session, which is not written to a store.
+    /// The time after which the cookie is not sent; `nil` for a session cookie, which is not written to a store.
     public let expires: HTTPDate?
     /// Whether the cookie is sent only over `https`, and to the loopback host.
     public let isSecure: Bool
@@ -85,14 +85,14 @@ public struct Cookie: Sendable, Hashable {
         hasher.combine(OctetKey(value))
     }
 
-    /// Returns a copy with another date of expiry, or another date of creation.
+    /// Returns a copy with another expiry date, or another creation date.
     func with(expires: HTTPDate?, created: HTTPDate) -> Cookie {
         Cookie(
             name: name, value: value, domain: domain, isHostOnly: isHostOnly, path: path, expires: expires, isSecure: isSecure,
             isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created)
     }
 
-    /// Whether the cookie has expired. A cookie of the session never expires.
+    /// Whether the cookie has expired. A session cookie never expires.
     func hasExpired(at now: HTTPDate) -> Bool { expires.map { $0 <= now } ?? false }
 }
 

@@ -6,9 +6,9 @@
 struct CookieDomains: Sendable {
     /// The cookies with one domain.
     private struct Domain: Sendable {
-        /// The index of the registrable domain; of the domain itself if there is no registrable domain.
+        /// The index of the site: of the registrable domain, or of the domain itself if there is no registrable domain.
         let site: Int
-        /// The cookies in the order of sending.
+        /// The cookies in sending order.
         var cookies: [Int] = []
         var uses = Uses()
     }
@@ -57,7 +57,7 @@ struct CookieDomains: Sendable {
 
     func site(of domain: Int) -> Int { domains[domain].site }
 
-    /// Returns the cookies with a domain, in the order of sending.
+    /// Returns the cookies with a domain, in sending order.
     func cookies(of domain: Int) -> [Int] { domains[domain].cookies }
 
     func domains(of site: Int) -> [Int] { sites[site].domains }

@@ -16,7 +16,7 @@ extension CookieFile {
         return body.cookies.map(\.cookie)
     }
 
-    /// Returns the JSON of cookies, with the cookies of the session.
+    /// Returns the JSON of cookies, including the session cookies.
     ///
     /// ```json
     /// {"cookies": [{"created": 1792658201, "domain": "a.example", "expires": 1795250201, "hostOnly": true, "httpOnly": true,

@@ -116,7 +116,7 @@ extension CookieJar: AccountBoundStore {
     /// try await tokens.signOut(clearing: [jar])
     /// ```
     ///
-    /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed anyway.
+    /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed even then.
     public func forget(_ identity: CredentialIdentity) async throws {
         if let account {
             let isSame = account.canonicalOctets.map { $0 == identity.canonicalOctets } ?? (account == identity)

@@ -23,8 +23,8 @@ internal import Synchronization
 ///
 /// **Store:** with a ``CookieStore``, such as ``FileCookieStore``, the first request loads the cookies. If the store can't be read,
 /// requests fail with ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are
-/// written together in the next write. Before the app ends, call ``save()``. Cookies of the session, without `Max-Age` and `Expires`, are
-/// not written.
+/// written together in the next write. Before the app ends, call ``save()``. Session cookies, which have neither `Max-Age` nor `Expires`,
+/// are not written.
 ///
 /// Several stacks may share a jar. A separate jar for each account keeps the accounts apart. All methods may be called from any thread.
 /// Descriptions and mirrors show no cookie.
@@ -40,7 +40,7 @@ public final class CookieJar: Sendable {
         /// The largest number of octets of all names, values, domains and paths, at least 1. Default: 4 MiB.
         public var totalBytes: Int
         /// The largest number of octets of the `Cookie` field of a request, at least 1. Default: 8 KiB. Cookies with longer paths have
-        /// priority. The event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` reports the number of cookies that were left out.
+        /// priority. The event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` reports the number of cookies that were omitted.
         public var fieldBytes: Int
 
         /// Creates limits.
@@ -74,7 +74,8 @@ public final class CookieJar: Sendable {
         /// The error of the last write.
         var saveFailure: CookieJarError?
 
-        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal counts for all sites.
+        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal is then treated as a
+        /// removal of all cookies.
         mutating func recordRemoval(ofSite site: String, at use: UInt64) {
             if removalsOfSites.count == removalsOfSites.limit, removalsOfSites[site] == nil,
                 let earliest = removalsOfSites.entries.min(by: { $0.value < $1.value })
@@ -131,8 +132,8 @@ public final class CookieJar: Sendable {
         state.withLock { $0.table.unexpired(at: now()) }
     }
 
-    /// Returns the cookies that a request of the app to a URL carries, in the order of sending: longer paths first, then older cookies.
-    /// The limit of the `Cookie` field does not apply.
+    /// Returns the cookies that a request of the app to a URL carries, in sending order: longer paths first, then older cookies. The limit
+    /// of the `Cookie` field does not apply.
     ///
     /// With a store, call ``load()`` first. Otherwise, only the cookies in memory are returned.
     public func cookies(for url: HTTPURL) -> [Cookie] {
@@ -143,7 +144,7 @@ public final class CookieJar: Sendable {
     /// Stores a cookie in place of the cookie with the same ``Cookie/key``. An expired cookie is not stored, and only removes the stored
     /// cookie.
     ///
-    /// The date of expiry is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
+    /// The expiry date is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
     ///
     /// - Throws: ``CookieRefusedError`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
     public func set(_ cookie: Cookie) throws(CookieRefusedError) {
@@ -209,7 +210,7 @@ public final class CookieJar: Sendable {
         writeInBackground()
     }
 
-    /// Removes the cookies of the session: the cookies without a date of expiry.
+    /// Removes the session cookies: the cookies without an expiry date.
     public func removeSessionCookies() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
 }
 

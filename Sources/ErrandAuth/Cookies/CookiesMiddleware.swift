@@ -88,7 +88,7 @@ public struct CookiesMiddleware: HTTPMiddleware {
     /// Returns the request with the field of the cookies.
     private func carrying(_ selection: CookieJar.Selection, _ request: Request) -> Request {
         var carrying = request
-        // Setting the value by the name would split it into several fields.
+        // The field is appended as octets. If the value were set by the name of the field, the value would be split into several fields.
         carrying.head.headerFields.append(HTTPField(name: .cookie, value: selection.octets))
         return carrying
     }

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The changes of a jar's cookies that the store lacks. Cookies of the session are not written.
+/// The changes of a jar's cookies that the store lacks. Session cookies are not written.
 struct UnwrittenChanges: Sendable {
     /// The changes that the store gets in one call.
     struct Batch: Sendable {

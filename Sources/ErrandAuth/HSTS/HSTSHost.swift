@@ -20,7 +20,7 @@ public struct HSTSHost: Sendable, Hashable {
     /// ```
     ///
     /// - Parameters:
-    ///   - name: the name of the host, such as `a.example`, in any case, with or without a dot at the end.
+    ///   - name: the name of the host, such as `a.example`, in upper or lower case, with or without a dot at the end.
     ///   - includesSubdomains: whether the subdomains demand `https` too. Default: `true`.
     ///   - expires: the instant from which the host no longer demands `https`. Default: `nil`, never. If the instant is not later than
     ///     `noted`, the host was removed.

@@ -13,8 +13,8 @@ internal import Synchronization
 ///
 /// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts of responses, and looks up the host of each request.
 ///
-/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped.
-/// The `preloaded` hosts do not count, and no server can remove them. The library contains no list of hosts.
+/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The limit
+/// does not include the `preloaded` hosts, and no server can remove these hosts. The library contains no list of hosts.
 ///
 /// **Store:** the first request by `http` loads the hosts, and waits for the store. New entries are written in the background, by one task.
 /// Entries that arrive during a write are written together afterwards. If a host repeats its policy, the new expiry is written after a
@@ -94,7 +94,7 @@ public final class HSTSList: Sendable {
 
     /// Notes the host of a response if the response has the field `Strict-Transport-Security`.
     ///
-    /// The first field of the response counts. `max-age=0` removes the host. The field is ignored in these cases
+    /// If the response has several such fields, the first field applies. `max-age=0` removes the host. The field is ignored in these cases
     /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)):
     /// - The field is invalid.
     /// - The response came by `http`, or its certificate is not trusted (``/ErrandCore/ResponseMetadata/serverIsUnverified``).
@@ -165,9 +165,9 @@ public final class HSTSList: Sendable {
         }
     }
 
-    /// Removes all noted hosts, here and in the store. The preloaded hosts stay.
+    /// Removes all noted hosts, in memory and in the store. The preloaded hosts stay.
     ///
-    /// - Throws: the errors of ``load()`` and ``save()``. The hosts in memory are removed in any case.
+    /// - Throws: the errors of ``load()`` and ``save()``. The hosts in memory are removed even then.
     public func removeAll() async throws {
         let loading = await Result(of: { try await load() })
         table.withLock { [time] in $0.removeAll(at: time) }

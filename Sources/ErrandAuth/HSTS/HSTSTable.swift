@@ -137,7 +137,7 @@ struct HSTSTable: Sendable {
 
     /// Records that the store has these entries, and adds the hosts of the store to the table.
     mutating func finish(_ written: [HSTSHost], _ stored: [HSTSHost]) {
-        // A host may have a newer entry by now.
+        // A host may have received a newer entry during the write.
         for host in written where changes[host.name] == host { changes.removeValue(forKey: host.name) }
         adopt(stored)
     }

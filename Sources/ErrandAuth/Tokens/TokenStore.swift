@@ -26,8 +26,8 @@ public protocol TokenStore: Sendable {
     /// does not send the refresh. A server that rotates refresh tokens invalidates the old refresh token when it sends the new
     /// refresh token. A new token that the store can't keep is lost when the process ends.
     ///
-    /// A custom store can reserve the space of a token here, or save its current token once more. At the end of ``exclusively(_:)``, the
-    /// store must release the reserved space that the refresh has not used.
+    /// In this function, a custom store can reserve the space of a token, or save its current token once more. At the end of
+    /// ``exclusively(_:)``, the store must release the reserved space that the refresh has not used.
     ///
     /// - Throws: any error if the store can't keep a token, for example because the disk is full. The requests fail with
     ///   ``AuthenticationError`` and the code `storeFailed`, and the source keeps its token.
@@ -35,16 +35,16 @@ public protocol TokenStore: Sendable {
     /// Runs `work`, which is a whole refresh, while no other process refreshes the token. By default, runs `work` without a lock.
     /// Within `work`, the source also calls ``prepareToSave()`` and ``atomically(_:)``.
     ///
-    /// A store that several processes share waits here until the refreshes of other processes have ended. If two processes use the
-    /// same refresh token, a server that rotates refresh tokens may end the session.
+    /// In this function, a store that several processes share waits until the refreshes of other processes have ended. If two processes use
+    /// the same refresh token, a server that rotates refresh tokens may end the session.
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
     /// Runs `work` while no other process runs `work` in this function. `work` loads the token, and then saves or removes the token. By
     /// default, `work` runs without a lock.
     ///
-    /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes.
-    /// Use a lock that differs from the lock of ``exclusively(_:)``.
+    /// `work` sends no request. In this function, a sign-in or a sign-out waits for the writes of other processes, and not for their
+    /// refreshes. Use a lock that differs from the lock of ``exclusively(_:)``.
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func atomically(_ work: @Sendable () async throws -> Void) async throws

@@ -9,12 +9,18 @@ internal import Synchronization
 /// async let second = stack.send(try Request(.get, url: "https://a.example/config"))  // no second exchange
 /// ```
 ///
-/// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits, so that a shared exchange takes
-/// one slot. The layer is also inside `retry` and `authenticate`, because each caller handles the response independently.
+/// **Place:** inside the cache, so that a cache hit does not wait. The layer is outside `circuitBreaker` and the limits, so that a shared
+/// exchange takes one slot. The layer is also inside `retry` and `authenticate`, because each caller handles the response independently.
 ///
-/// A request can share an exchange only if it has a safe method (GET, HEAD, OPTIONS or QUERY; [RFC 9110, section
-/// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1) and [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), an authority,
-/// a body in memory, and no `Upgrade`. Two requests are equal if all of these are equal:
+/// A request can share an exchange only if the request has:
+///
+/// - a safe method: GET, HEAD, OPTIONS or QUERY ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1),
+///   [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008));
+/// - an authority;
+/// - a body in memory;
+/// - no `Upgrade`.
+///
+/// Two requests are equal if all of these are equal:
 ///
 /// - method, URL and body;
 /// - the fields, with the fallback fields, and in every case with the credentials: see ``Fields``;

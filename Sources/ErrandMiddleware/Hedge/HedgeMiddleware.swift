@@ -21,8 +21,8 @@ internal import Synchronization
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
-/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside
-/// `circuitBreaker` and the limits, so that each attempt takes a slot. The race costs about 10 µs for each request.
+/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside `circuitBreaker` and
+/// the limits, so that each attempt takes a slot. Hedging costs about 10 µs for each request.
 ///
 /// **Per request:** set `request.options.hedge` to `.off` or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {

@@ -9,8 +9,8 @@ internal import ErrandFormats
 /// let stack = transport.concurrencyLimit(6).rateLimit(.perSecond(50, burst: 10)).retry()
 /// ```
 ///
-/// **Place:** inside `retry`, so that each attempt counts, and inside the cache, `coalesce` and `circuitBreaker`. The layer is outside
-/// `concurrencyLimit`, so that no slot is held while a request queues.
+/// **Place:** inside `retry`, so that the limit includes each attempt. The layer is also inside the cache, `coalesce` and `circuitBreaker`.
+/// The layer is outside `concurrencyLimit`, so that no slot is held while a request queues.
 ///
 /// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no
 /// request with the same key is sent before that time. No more requests are sent than the remaining quota allows. Responses are

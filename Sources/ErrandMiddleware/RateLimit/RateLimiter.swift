@@ -172,7 +172,7 @@ final class RateLimiter: Sendable {
     private func knownWait(_ call: Call, _ key: String, in queue: Queue) -> (Duration, RateLimitDecision.Cause)? {
         guard let pause = queue.pause, let leader = queue.leader else { return nil }
         var (rest, cause) = (max(.zero, pause.end - elapsed()), pause.cause)
-        // If the store now gives a shorter wait than the wait of the leader, the shorter wait counts.
+        // If the store now gives a shorter wait than the wait of the leader, the shorter wait applies.
         if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < rest {
             // Small differences are ignored, because some time passes between two readings of a clock.
             if rest - wait > .milliseconds(100) { pause.alarm?.yield() }

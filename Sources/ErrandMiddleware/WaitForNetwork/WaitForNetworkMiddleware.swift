@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Waits until the device has a network, up to a limit. After the limit, the request is sent anyway.
+/// Waits until the device has a network, up to a limit. After the limit, the request is sent even if there is no network.
 ///
 /// ```swift
 /// let stack = HTTPStack.default.retry().waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -33,7 +33,8 @@ public import ErrandCore
 ///   NIOTransport                   84 ms  200
 /// ```
 ///
-/// The limit is for a call: all attempts of `retry` together wait at most this long. The waits of `retry` itself do not count.
+/// The limit is for a call: all attempts of `retry` together wait at most this long. The limit does not include the waits of `retry`
+/// itself.
 ///
 /// **Place:** inside `retry`, so that a later attempt waits for the rest of the limit. Outside `concurrencyLimit`, so that a waiting
 /// request takes no slot. Outside `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
@@ -150,8 +151,8 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Waits until the device has a network. After `limit`, the request is sent anyway. Requests to this machine (`localhost`, `127.0.0.1`)
-    /// never wait. See ``WaitForNetworkMiddleware``.
+    /// Waits until the device has a network. After `limit`, the request is sent even if there is no network. Requests to this machine
+    /// (`localhost`, `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -165,8 +166,8 @@ extension HTTPSender {
         upTo limit: Duration, monitor: some NetworkPathMonitor, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { waitForNetwork(upTo: limit, at: NetworkGate(monitor, clock: clock), clock: clock) }
 
-    /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. Requests to this machine (`localhost`,
-    /// `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
+    /// Waits at a gate until the device has a network. After `limit`, the request is sent even if there is no network. Requests to this
+    /// machine (`localhost`, `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
     ///   - limit: the longest wait of a call, for all its attempts together; at least zero.

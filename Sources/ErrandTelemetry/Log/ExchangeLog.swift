@@ -272,7 +272,7 @@ final class ExchangeLog: CallObserver {
         return notes
     }
 
-    /// Returns the text of one record about the head and the body. An empty body is left out.
+    /// Writes one record about the head and the body. An empty body is omitted.
     ///
     /// - Parameter refusal: the error of a refused status.
     private func logWhole(
