@@ -40,8 +40,8 @@ public enum CookieFile {
     /// Reads a file in the Netscape format ([curl's description](https://curl.se/docs/http-cookies.html)).
     ///
     /// A line has seven fields, separated by tabs. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines that
-    /// begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192 octets. A
-    /// file has at most 10,000 cookies: reading ends at the first cookie after them.
+    /// begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192 octets. If a
+    /// file has more than 10,000 cookies, only the first 10,000 cookies are read.
     ///
     /// - Parameters:
     ///   - data: the file in UTF-8, at most ``limitBytes``. Lines end in LF or CR LF.

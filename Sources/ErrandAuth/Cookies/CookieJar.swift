@@ -64,7 +64,7 @@ public final class CookieJar: Sendable {
         var removalOfAll: UInt64 = 0
         /// For each site, the value of the counter at the last removal of the site's cookies.
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
-        /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
+        /// The shared exchanges whose cookies were stored: for the ID of each sent request, a digest of the `Set-Cookie` fields.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
         /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
         var clearing = UnwrittenChanges.Clearing()
@@ -261,7 +261,7 @@ extension CookieJar {
         }
     }
 
-    /// Writes the field of a request.
+    /// Writes the `Cookie` field of a request.
     private func write(_ found: [Int], of table: inout CookieTable, to selection: inout Selection) {
         var bytes = 0
         for index in found { bytes += table.fieldBytes(index) }

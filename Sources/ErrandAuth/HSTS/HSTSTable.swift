@@ -119,8 +119,8 @@ struct HSTSTable: Sendable {
     /// The entries that the store does not have.
     var news: [HSTSHost] { changes.entries.map(\.value) }
 
-    /// Begins to write in the background. Returns the number of the work. Returns `nil` if other work is in progress: that work writes
-    /// these entries too.
+    /// Begins to write in the background. Returns the number of the background work. Returns `nil` if other work is in progress: that work
+    /// writes these entries too.
     mutating func beginWriting() -> Int? {
         if isWriting { return nil }
         isWriting = true

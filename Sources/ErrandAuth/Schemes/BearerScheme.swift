@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// stack.authenticate(.bearer("ghp_…"))                // a token that does not change
 /// ```
 ///
-/// With a ``TokenSource``, a response with the status 401 refreshes the token. If the body can be sent again, the request is sent
+/// With a ``TokenSource``, a response with the status 401 causes a refresh of the token. If the body can be sent again, the request is sent
 /// again with the new token. If the server refuses the new token too, the response is returned.
 ///
 /// If an API uses 401 for other reasons too, pass the rule for refused tokens to ``init(_:isRefused:)``. These responses do not

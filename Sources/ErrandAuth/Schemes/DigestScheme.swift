@@ -130,7 +130,7 @@ extension AuthenticationScheme where Self == DigestScheme {
 }
 
 extension Request {
-    /// Returns whether the body can be read once more, or need not be read for a hash.
+    /// Returns whether the response needs no hash of the body, or the body can be read one more time for the hash.
     fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
 }
 

@@ -23,7 +23,7 @@ internal import Synchronization
 /// Two requests are equal if all of these are equal:
 ///
 /// - method, URL and body;
-/// - the fields, with the fallback fields, and in every case with the credentials: see ``Fields``;
+/// - the header fields that ``Fields`` selects, including the fallback fields. Credentials are always compared;
 /// - the value that `additionalKey` returns;
 /// - the options: each key defines how its values are compared (``/ErrandCore/OptionKey/identity(of:)``). Both requests must have
 ///   equal values for these options: declared secret names, phase and attempt limits, delay, hedging, redirects, your own options, and

@@ -123,7 +123,7 @@ final class SharedExchange: Sendable {
 
     // MARK: The body
 
-    /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
+    /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must call ``leave(_:_:)``.
     ///
     /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` after the member has
     ///   left; `CancellationError` when the task is cancelled.

@@ -5,7 +5,7 @@ internal import ErrandFormats
 struct SharedExchangeState: Sendable {
     /// One caller that has joined. The member is removed when it has read the body, has failed, or no longer wants the body.
     struct Member: Sendable {
-        /// The continuation to resume when something changes for the member.
+        /// The continuation to resume when the state of the member may have changed; `nil` if the member does not wait.
         var waiter: CheckedContinuation<Void, any Error>?
         /// The lifetime of the member's own response; `nil` before the response.
         var lifetime: ExchangeLifetime?

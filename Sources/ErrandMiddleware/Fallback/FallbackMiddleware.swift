@@ -27,8 +27,8 @@ public import ErrandCore
 /// both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
-/// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its
-/// body. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
+/// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including the body
+/// of its response. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
 /// responds, there is no fallback. Values and closures need no share of the time. If the first sender fails, a value or a closure gives the
 /// response, even after the deadline.
 ///
@@ -186,7 +186,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response is a fallback: for a failure, or for a response with an unwanted status.
+    /// Whether the response replaces a failure, or a response with an unwanted status.
     public var isFallback: Bool {
         get { self[IsFallbackKey.self] }
         set { self[IsFallbackKey.self] = newValue }

@@ -222,7 +222,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// How the response was hedged; `nil` if one attempt was enough.
+    /// How the call was hedged; `nil` if there was no second attempt.
     public var hedge: HedgeRecord? {
         get { self[HedgeRecordKey.self] }
         set { self[HedgeRecordKey.self] = newValue }

@@ -51,8 +51,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The time after which the next attempt begins if there is no response. The default is the 97th percentile of the last
-    /// minute.
+    /// The time after which the next attempt begins if there is no response. The default is the 97th percentile of the response times of
+    /// the last minute.
     public var delay: Delay
     /// The largest number of attempts, including the first attempt: from 2 to 5, 2 by default.
     public let maxAttempts: Int
@@ -68,7 +68,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         (self.delay, self.maxAttempts) = (delay, maxAttempts)
     }
 
-    /// One more attempt after a delay, which is the 97th percentile of the last minute.
+    /// One more attempt after a delay, which is the 97th percentile of the response times of the last minute.
     public static let standard = HedgePolicy()
 
     public var description: String { "after \(delay), \(maxAttempts) attempts" }

@@ -213,7 +213,7 @@ final class RateLimiter: Sendable {
             operation: { [store] in try await store.observe(fields, for: key, after: grant) })
     }
 
-    /// Makes the leader ask the store again, because its wait may have changed.
+    /// Makes the leader ask the store again, because the wait of the leader may have changed.
     private func wakeLeader(_ key: String) {
         let alarm = keys.withLock { keys -> AsyncStream<Void>.Continuation? in
             guard keys.queues[key] != nil else { return nil }

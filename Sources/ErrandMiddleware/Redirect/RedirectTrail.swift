@@ -34,8 +34,7 @@ struct RedirectTrail {
     private var hops = 0
     /// Whether a redirect has led to another origin.
     private var hasCrossedOrigin = false
-    /// The number of times that each request was sent. A response that sets a cookie resets all numbers, and so does a change by
-    /// the app.
+    /// The number of times that each request was sent. A response that sets a cookie, or a change by the app, resets all numbers.
     private var visits: [Visit: Int] = [:]
 
     /// Adds the records of inner layers, such as changes from http to https, to the records of the call.

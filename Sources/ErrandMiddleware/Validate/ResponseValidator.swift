@@ -17,7 +17,7 @@ public import ErrandCore
 ///
 /// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. This decision repeats a request with any method, has its
 /// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
-/// layer repeats a request only if a repetition is safe, obeys `Retry-After`, and has a budget.
+/// layer obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
 ///
 /// ## Refreshing a token
 ///

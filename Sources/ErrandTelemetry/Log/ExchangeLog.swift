@@ -112,7 +112,7 @@ final class ExchangeLog: CallObserver {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyPrefix(of: error.bodyPrefix)
         if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
-        // The record must be the same with an inner and an outer `validateStatus`. If a call has neither a model nor an envelope, an outer
+        // The record must be the same with an inner and an outer `validateStatus`. If a call decodes no value and has no envelope, an outer
         // `validateStatus` reads the body after the record is written. Therefore, the record of such a call contains no body, with an inner
         // `validateStatus` too.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
