@@ -13,7 +13,7 @@ public struct CookieRefusedError: NumberedFailure, SafelyDescribedError, Sendabl
 
         /// The field or the cookie is invalid: a part has a character that is not allowed, or the name and the value are both empty.
         public static let invalid = Code("it is not a valid cookie")
-        /// The name and the value have more than 4,096 octets together, or the path or the domain has more than 1,024.
+        /// The name and the value have more than 4,096 octets together, or the path or the domain has more than 1,024 octets.
         public static let tooManyOctets = Code("it has too many octets")
         /// The attribute `Domain` names a public suffix, such as `co.uk`: ``PublicSuffixes``.
         public static let publicSuffix = Code("its domain is a public suffix")

@@ -41,7 +41,7 @@ struct CookieTable: Sendable {
         matches(request, of: domains(including: request.origin.host), at: now)
     }
 
-    /// Returns the cookies of domains that the request carries, by index, in sending order.
+    /// Returns the cookies of the given domains, by index, in sending order. Only cookies that the request carries are included.
     ///
     /// - Parameters:
     ///   - names: the domains that include the host of the request.
@@ -61,7 +61,7 @@ struct CookieTable: Sendable {
         return found
     }
 
-    /// Adds the cookies of a domain that the request carries, in sending order.
+    /// Adds the cookies of a domain, in sending order. Only cookies that the request carries are added.
     ///
     /// - Parameter date: the current date, after the date was read once.
     private func addMatches(

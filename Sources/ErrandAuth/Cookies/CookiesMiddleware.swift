@@ -61,7 +61,8 @@ public struct CookiesMiddleware: HTTPMiddleware {
     ///   the store is read; the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let jar = request.options.cookies.resolved(jar) else { return try await next.send(request) }
-        // Usually, the cookies are already loaded. Then no asynchronous call is needed, which would cost more than the search.
+        // Usually, the cookies are already loaded. Then no asynchronous call is made, because an asynchronous call costs more than the
+        // search.
         let known = jar.selection(for: request)
         let selection = if let known { known } else { try await self.loadedSelection(of: jar, for: request) }
         if selection.leftOut > 0 { request.report(.cookieDecision, decision: .init(continues: true, selection.words)) }

@@ -13,7 +13,7 @@ public struct HSTSHost: Sendable, Hashable {
     /// The time of the response that had the field. If two entries have the same host, the later entry applies.
     public let noted: HTTPDate
 
-    /// Creates a host. By default, the host always demands `https`, as the hosts that an app passes to ``HSTSList``.
+    /// Creates a host. By default, the host always demands `https`, like the hosts that an app passes to ``HSTSList``.
     ///
     /// ```swift
     /// let hosts = HSTSList(preloaded: [try HSTSHost("a.example")])

@@ -1,9 +1,9 @@
 #if Auth
 /// A place in which a ``TokenSource`` keeps its token between runs of an app.
 ///
-/// A store keeps the whole token, with ``AccessToken/signInID``. By this identifier, a source detects that another process has
-/// signed in with another account. A store that several processes share needs both locks: ``exclusively(_:)`` and
-/// ``atomically(_:)``. With both locks, the rules of ``FileTokenStore`` for several processes also apply to the store.
+/// A store keeps the whole token, with ``AccessToken/signInID``. With this identifier, a source detects that another process has signed in
+/// with another account. A store that several processes share needs both locks: ``exclusively(_:)`` and ``atomically(_:)``. With both
+/// locks, the rules of ``FileTokenStore`` for several processes also apply to the store.
 ///
 /// A source saves or removes one token at a time.
 public protocol TokenStore: Sendable {

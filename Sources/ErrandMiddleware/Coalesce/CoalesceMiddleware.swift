@@ -44,8 +44,8 @@ internal import Synchronization
 /// `viewLimitBytes` are buffered. If a caller would need a larger buffer, this caller fails with ``SlowReaderError``. A failure
 /// of the exchange reaches every caller.
 ///
-/// **Per request:** with `request.options.coalesce = .off`, the request has an exchange that is not shared. If a caller joined
-/// the exchange of another request, its response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
+/// **Per request:** with `request.options.coalesce = .off`, the request has an exchange that is not shared. If a caller joined the exchange
+/// of another request, the caller's response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
 public struct CoalesceMiddleware: HTTPMiddleware {
     /// The default limit of the buffer for one slow caller: 5 MiB.
     public static let defaultViewLimitBytes = 5 * 1024 * 1024

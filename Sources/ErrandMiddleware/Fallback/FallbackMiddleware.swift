@@ -130,7 +130,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
         guard statuses.contains(first.head.status) else { return first }
         do {
-            // The first response is not abandoned, because the other response may use its body.
+            // The first response is not abandoned, because the other response may use the body of the first response.
             if case .success(let other?) = try await other(request, .response(first)) { return other }
             return first
         } catch {

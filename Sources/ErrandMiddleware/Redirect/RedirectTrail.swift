@@ -74,7 +74,7 @@ struct RedirectTrail {
         }
         let visit = Visit(method: next.method, url: target)
         if visits.isEmpty { visits[Visit(method: request.method, url: from)] = 1 }
-        // The count of a request restarts after a cookie or a change by the app, because either may lead to another response.
+        // The count of a request restarts after a cookie or a change by the app, because both may change the next response.
         if isChanged || head.headerFields.contains(.setCookie) { visits = [:] }
         guard visits[visit, default: 0] < RedirectPolicy.sameRequestLimit else {
             throw RedirectError(.loop, request: request, head: head)

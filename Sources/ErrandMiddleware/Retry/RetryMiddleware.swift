@@ -1,8 +1,8 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Sends a request again after a temporary failure. The ``RetryPolicy`` decides when, and the ``RetryBudget`` of the origin
-/// must have a token.
+/// Sends a request again after a temporary failure. The ``RetryPolicy`` decides whether and when the request is sent again. The
+/// ``RetryBudget`` of the origin must have a token.
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus().timeout(.seconds(30))

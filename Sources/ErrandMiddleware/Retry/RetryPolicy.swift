@@ -98,7 +98,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// The outcome of an attempt, for the decision of the policy.
     package enum Outcome: Sendable, Hashable {
-        /// A response with this status. `retryAfter` is the wait in its field `Retry-After`; `nil` if the field is missing.
+        /// A response with this status. `retryAfter` is the wait in the field `Retry-After` of the response; `nil` if the field is missing.
         case status(HTTPResponse.Status, retryAfter: Duration?)
         /// No part of the request was sent.
         case neverSent

@@ -20,9 +20,9 @@ public import ErrandCore
 /// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
 /// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
-/// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Choose `waitForNetwork`, which
-/// works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if `URLSession` must decide
-/// when a network is usable.
+/// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Usually, choose
+/// `waitForNetwork`. This layer works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if
+/// `URLSession` must decide when a network is usable.
 ///
 /// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///
