@@ -175,7 +175,7 @@ public final class HSTSList: Sendable {
         try loading.get()
     }
 
-    /// Writes in the background, until all entries are written. A failed write is tried again only after a new entry.
+    /// Writes in the background, until no new entries have arrived during a write. A failed write is tried again only after a new entry.
     private func write(_ number: Int) {
         flights.begin(.background(number)) { [self] in
             while true {
