@@ -102,7 +102,8 @@ import Testing
                     "j=ar": "#HttpOnly_" + Self.line("own", "2"), "other": Self.line("sid", "1", host: "a.example"),
                 ]
                 for (name, text) in files { try Data(text.utf8).write(to: folder.appendingPathComponent(name)) }
-                let outcome = try await run([server.url] + arguments, in: folder, input: Data(Self.line("typed", "3").utf8))
+                let typed = arguments.contains("-") ? Data(Self.line("typed", "3").utf8) : Data()
+                let outcome = try await run([server.url] + arguments, in: folder, input: typed)
                 #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
                 #expect(server.lastHead.filter { $0.hasPrefix("Cookie:") } == [line].compactMap { $0 })
             }
