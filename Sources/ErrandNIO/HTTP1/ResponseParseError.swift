@@ -6,7 +6,7 @@ internal import ErrandCore
 /// Texts from the server are cut after 32 bytes, and bytes other than printable ASCII are escaped. The value of a field is never shown,
 /// because the value may be a secret.
 enum ResponseParseError: SafelyDescribedError, Equatable {
-    /// Another protocol. In place of a status line, the server has sent the first bytes of this protocol.
+    /// A protocol other than HTTP/1.1. Instead of a status line, the server has sent the first bytes of this protocol.
     enum OtherProtocol: String, Sendable {
         case http2 = "HTTP/2"
         case socks5 = "SOCKS 5"

@@ -140,8 +140,8 @@ extension HTTP2Handler {
 
     /// Sends the request again, if possible, after the server has refused the request as misdirected (421).
     ///
-    /// - Returns: whether the request is sent again. If so, no further exchange begins on this connection, and the other
-    ///   exchanges continue. If the connection belongs to another origin, exchanges of that origin may still begin.
+    /// - Returns: whether the request is sent again. If so, the connection takes no further exchange. If the connection belongs to another
+    ///   origin, the connection still takes exchanges of that origin. In both cases, the other exchanges in progress continue.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         repeatElsewhere(number, isFresh: true) { exchange, connection in
             let isGuest = exchange.origin != connection.origin
