@@ -20,8 +20,8 @@ struct ProxyDialog: Sendable {
     private var sent: String?
     /// The challenges that the last value responds to.
     private var lastChallenges: [AuthenticationChallenge] = []
-    /// Whether the proxy sent these challenges to an earlier request. The proxy may no longer know these challenges, for example
-    /// after a restart.
+    /// Whether the proxy sent `lastChallenges` in response to an earlier request. The proxy may no longer know these challenges, for
+    /// example after a restart.
     private var areEarlier = false
     private var responseCount = 0
     /// The number of times that the proxy has refused credentials.
