@@ -181,8 +181,8 @@ public struct StubResponse: Sendable {
     /// Passes the request to another sender, such as a real transport, and returns that sender's response.
     public static func passThrough(to sender: some HTTPSender) -> StubResponse { StubResponse(.passThrough(sender)) }
 
-    /// Writes these bytes to the connection, including the status line, and then closes the connection. Use this response only
-    /// with a mock server. With a ``StubTransport``, which has no wire, the request fails with the code `unsupported`.
+    /// Writes these bytes to the connection, including the status line, and then closes the connection. Use this response only with a mock
+    /// server. With a ``StubTransport``, which has no connection, the request fails with the code `unsupported`.
     public static func raw(_ bytes: Data) -> StubResponse { StubResponse { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
 
     /// Writes this text to the connection. See ``raw(_:)-(Data)``.
