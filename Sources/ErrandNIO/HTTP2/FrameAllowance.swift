@@ -14,7 +14,7 @@ struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// The number of frames that a server may send in each period of length `time`, even if this side has sent nothing.
         let frames: Int
-        /// The number of bytes that these frames may have together, including their headers.
+        /// The number of bytes that the server's frames may have together in each period, including the headers of the frames.
         let bytes: Int
         /// The number of further frames that a server may send for each HEADERS and DATA frame of this side.
         let framesForEachSent: Int
