@@ -155,8 +155,7 @@ public struct TransportUnderTest: Sendable {
         return made(transport)
     }
 
-    /// Returns the transport with the middleware for `place`. If the transport does the work of the middleware, returns only
-    /// the transport.
+    /// Returns the transport with the middleware for `place`. If no middleware for `place` was given, returns only the transport.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
     /// Returns the text for the issue of a behavior that may have failed because there is no middleware for `place`.

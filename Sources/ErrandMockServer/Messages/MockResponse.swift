@@ -57,7 +57,7 @@ public struct MockResponse: Sendable {
     public var framing = Framing.automatic
     /// Responses with a status of 1xx that are sent before the head, in order.
     public var informational: [HTTPResponse] = []
-    /// The trailer fields after the body. With trailer fields, the body is chunked. `nil`, the default: the server sends the
+    /// The trailer fields after the body. If there are trailer fields, the body is sent in chunks. `nil`, the default: the server sends the
     /// trailer fields of the body's source, if the source has any.
     public var trailers: HTTPFields?
     /// The wait before the head and before each informational response (1xx), on the server's clock: zero by default.

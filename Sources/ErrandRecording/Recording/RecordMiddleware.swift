@@ -11,8 +11,8 @@ public import ErrandCore
 ///
 /// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange. Only `decompress`
 /// is further inside, because secrets can't be found in encoded bodies. A stack that sorts its layers puts `record` at this place. In any
-/// other stack, the middleware records the requests and responses at the position where you add the middleware. The outer layers work the
-/// same in a replay.
+/// other stack, the middleware records the requests and responses at the position where you add the middleware. In a replay, the outer
+/// layers work as with a real server.
 ///
 /// Each chunk of a body is recorded with its time when the chunk passes the middleware. The recording neither delays a body nor reads
 /// ahead. A failed exchange is recorded, and fails again in a replay. An exchange that is cancelled before its head, an invalid request and

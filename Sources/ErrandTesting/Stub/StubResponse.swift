@@ -141,7 +141,7 @@ public struct StubResponse: Sendable {
         .status(status, headers: [.location: location])
     }
 
-    /// Responds with the request's body, `Content-Type` and trailers. Each chunk is returned as the chunk arrives.
+    /// Responds with the request's body, `Content-Type` and trailers. Each chunk is returned when the chunk has arrived.
     public static let echo = streaming { request, body in
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = request.headers[.contentType]

@@ -31,7 +31,7 @@ final class SessionExchange: ReadyBodySource {
     private let isSuspended = Mutex(false)
     private let upload: SessionUpload?
     /// The servers about which the closure of the request decides. A session asks only during its handshakes. Therefore, only a few servers
-    /// wait.
+    /// wait for a decision.
     private let servers: (stream: AsyncStream<ServerTrust>, continuation: AsyncStream<ServerTrust>.Continuation)?
     private let onForget: @Sendable () -> Void
 
@@ -136,7 +136,7 @@ final class SessionExchange: ReadyBodySource {
     // MARK: - Reading
 
     func next() async throws -> Data? {
-        // A queued chunk needs no cancellation handler.
+        // If a chunk is queued, the reader does not wait, and needs no cancellation handler.
         if !Task.isCancelled, let read = read() { return try read.get() }
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()

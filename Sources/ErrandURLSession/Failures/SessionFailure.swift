@@ -12,7 +12,8 @@ struct SessionFailure {
 
     private var position: ExchangePosition { exchange.position }
 
-    /// Whether no earlier connection of the task can have carried the request. If true, a failed connection proves that nothing was sent.
+    /// Whether it is certain that no earlier connection of the task has carried the request. If true, a failed connection proves that the
+    /// request was not sent.
     private var hasSentNothing: Bool {
         if exchange.hasSentBytes || exchange.head != nil { return false }
         // Without a body, the session reports no bytes, even if an earlier connection has carried the request.
