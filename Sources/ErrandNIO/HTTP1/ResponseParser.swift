@@ -106,7 +106,7 @@ struct ResponseParser {
     /// - Precondition: the parser is idle, or has failed.
     mutating func expectResponse(to method: HTTPRequest.Method) {
         guard state != .failed else { return }
-        precondition(isIdle, "expectResponse(to:) must be called after the end of the former response")
+        precondition(isIdle, "expectResponse(to:) must be called after the end of the previous response")
         self.method = method
         (interims, hasBegun, isDoubtful) = (0, false, false)
         beginHead()

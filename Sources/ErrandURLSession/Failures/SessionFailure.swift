@@ -36,7 +36,7 @@ struct SessionFailure {
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,
                 delivery: hasSentNothing ? .notSent : doubtful)
         case .noResponse: made(.invalidResponse, message: "the session returned no response")
-        case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
+        case .invalidHead: made(.invalidResponse, message: "the response has no HTTP status")
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
         case .secondHead:
             made(.unsupported, message: "the response has several parts (multipart/x-mixed-replace), which URLSession separates")
