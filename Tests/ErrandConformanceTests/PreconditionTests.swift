@@ -16,7 +16,7 @@ import Testing
         let unreasoned = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = TransportBehavior.all(excluding: ["Brotli": ""])
         }
-        #expect(message(of: unreasoned).contains("excluding must give a reason for 'Brotli' (is empty)"))
+        #expect(message(of: unreasoned).contains("the reason for 'Brotli' in excluding must not be empty"))
     }
 
     @Test func preconditionsOfMiddlewareNameTheValue() async {

@@ -22,8 +22,8 @@ public import Testing
 ///
 /// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the resources of
 /// other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The wait before the
-/// start of a test counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. All
-/// processes of the machine share the temporary folders.
+/// start of a test counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. Entries
+/// that other processes create in the temporary folders are reported, too.
 ///
 /// If tests share a resource on purpose, such as a server, start the resource with another trait, and put that trait before this trait.
 ///

@@ -123,7 +123,7 @@ extension MiddlewareBehavior {
             #expect(stub.requests.map(\.request.id) == [request.id], "sent once, and under its own id")
             #expect(stub.openBodyCount == 0)
         },
-        MiddlewareBehavior("Streams", "The first piece of a body can be read before the second exists.") { subject in
+        MiddlewareBehavior("Streams", "The first piece of a body can be read before the second piece is written.") { subject in
             let written = RecordingBodySource()
             let stub = StubTransport(Stub().responds(.streaming { _, _ in (HTTPResponse(status: .ok), written) }))
             let response = try await subject.wrap(stub).send(subject.request())

@@ -7,7 +7,7 @@ extension TransportBehavior {
     /// Rules about bodies that are sent and received at the same time.
     static let interleaved: [TransportBehavior] = [
         TransportBehavior(
-            "EchoInterleave", "Each piece of the request's body comes back before the next is sent.", [Stub(.post).responds(.echo)]
+            "EchoInterleave", "Each piece of the request's body comes back before the next piece is sent.", [Stub(.post).responds(.echo)]
         ) { subject in
             let written = RecordingBodySource()
             written.write("piece 0")

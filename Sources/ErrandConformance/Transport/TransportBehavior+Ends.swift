@@ -44,7 +44,7 @@ extension TransportBehavior {
         },
         TransportBehavior(
             "FailedExchangeEnds",
-            "An exchange that fails or is cancelled has one end event. It is the last event, and has the failure."
+            "An exchange that fails or is cancelled has one end event. This event is the last event, and contains the failure."
         ) {
             let released = Signal()
             let hanging = StubResponse.streaming { _, _ in
@@ -107,8 +107,8 @@ extension TransportBehavior {
                 let response = try await subject.send()
                 var iterator = response.body.makeAsyncIterator()
                 #expect(try await iterator.next() != nil)
-                // No event reports the end of sending by the server: only the count of pieces stops growing. On a busy machine, the loop
-                // may end too early; then fewer bytes are checked.
+                // No event reports that the server has stopped sending. Therefore, the loop waits until the count of pieces stops growing.
+                // If the loop ends too early on a busy machine, fewer bytes are checked.
                 var last = -1
                 while produced.value != last, produced.value < pieces {
                     last = produced.value

@@ -3,7 +3,7 @@ internal import ErrandTesting
 internal import Testing
 
 extension TransportBehavior {
-    /// Rules about sending: a request is sent once. If the request may have been sent, a failure reports this delivery.
+    /// Rules about sending: a request is sent once. If the request may have been sent, its failure must not report `notSent`.
     static let sentOnce: [TransportBehavior] = [
         TransportBehavior("PostIsSentOnce", "Each request reaches the server once, even a POST or a request that the server rejects.") {
             let arrivals = Counter()
@@ -149,7 +149,7 @@ extension TransportBehavior {
             #expect(wrong == 0, "\(wrong) of 20 concurrent requests arrived with the credentials of another request")
         },
         TransportBehavior(
-            "ExpectedLength", "A declared length is the expected length of the body. Without a declared length, it is nil (RFC 9110, 8.6).",
+            "ExpectedLength", "The expected length of a body is its declared length, or nil if no length is declared (RFC 9110, 8.6).",
             [
                 Stub(.get, "/whole").responds(.status(.ok, text: "twelve bytes")),
                 Stub(.get, "/declared").responds(.stream([Data("twelve ".utf8), Data("bytes".utf8)], headers: [.contentLength: "12"])),

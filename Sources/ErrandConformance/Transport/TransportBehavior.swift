@@ -55,9 +55,9 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         ///
         /// - Parameters:
         ///   - subject: the transport to check.
-        ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The
-        ///     whole check may take twice as long. If work has not ended by then, the check records an issue, and does not wait for
-        ///     the work. Some behaviors take half a second even when they succeed. With less than one second, these behaviors may
+        ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
+        ///     check may take twice as long. If work has not ended by then, the check records an issue, and does not wait for the work.
+        ///     Some behaviors take half a second even when they succeed. With a `patience` of less than one second, these behaviors may
         ///     fail for correct transports.
         /// - Throws: an unexpected error of the transport.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
@@ -118,7 +118,7 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
             precondition(
                 names.contains(name),
                 "excluding must name behaviors (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
-            precondition(!reason.isEmpty, "excluding must give a reason for '\(name)' (is empty)")
+            precondition(!reason.isEmpty, "the reason for '\(name)' in excluding must not be empty")
         }
         return all.filter { reasons[$0.name] == nil }
     }
@@ -155,8 +155,7 @@ public struct TransportUnderTest: Sendable {
         return made(transport)
     }
 
-    /// Returns the transport with the middleware for `place`. If the transport does the work of the middleware, returns only
-    /// the transport.
+    /// Returns the transport with the middleware for `place`. If no middleware for `place` was given, returns only the transport.
     func stack(with place: MiddlewarePlace) -> HTTPStack { middleware[place].map { $0(stack) } ?? stack }
 
     /// Returns the text for the issue of a behavior that may have failed because there is no middleware for `place`.
@@ -174,8 +173,8 @@ public struct TransportUnderTest: Sendable {
         return request
     }
 
-    /// Returns two requests: `request` with its deadline, and a copy without a deadline. A race against the deadline would hide
-    /// the error that a cancelled transport throws.
+    /// Returns two requests: `request` with its deadline, and a copy without a deadline. The code that enforces a deadline would hide the
+    /// error that a cancelled transport throws.
     static func withAndWithoutDeadline(_ request: Request) -> [Request] {
         var unbounded = request
         unbounded.deadline = nil

@@ -57,7 +57,7 @@ public struct MockResponse: Sendable {
     public var framing = Framing.automatic
     /// Responses with a status of 1xx that are sent before the head, in order.
     public var informational: [HTTPResponse] = []
-    /// The trailer fields after the body. With trailer fields, the body is chunked. `nil`, the default: the server sends the
+    /// The trailer fields after the body. If there are trailer fields, the body is sent in chunks. `nil`, the default: the server sends the
     /// trailer fields of the body's source, if the source has any.
     public var trailers: HTTPFields?
     /// The wait before the head and before each informational response (1xx), on the server's clock: zero by default.
@@ -121,7 +121,7 @@ public struct MockResponse: Sendable {
 
     /// Responds with a value as JSON, with its `Content-Type`.
     ///
-    /// If the value can't be encoded, the test is wrong. The response to such a value has the status 500 and the error as its text.
+    /// If the value can't be encoded, the test is wrong. In this case, the response has the status 500, and its text is the error.
     ///
     /// - Parameter coding: the rules for encoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``,
     ///   with dates in ISO 8601.
@@ -140,7 +140,7 @@ public struct MockResponse: Sendable {
         MockResponse(HTTPResponse(status: status, headerFields: [.location: location]))
     }
 
-    /// The request's body as it is received, with its trailers.
+    /// Responds with the request's body as the body is received, with its trailers.
     public static let echo = MockResponse(HTTPResponse(status: .ok), body: .echo)
 
     /// Responds with the octets of a whole message. See ``Body/raw(_:)``.

@@ -88,7 +88,7 @@ struct HTTP1Connection: Sendable {
     /// Reads the client's remaining bytes for at most one second. If bytes stayed unread, the operating system would reset the connection,
     /// and the client could lose the response.
     private func closeGracefully() async {
-        // TLS has its own closing alert.
+        // Over TLS, the closing alert already ends the connection in order.
         if !connection.isTLS {
             connection.closeOutput()
             await withTaskGroup(of: Void.self) { group in

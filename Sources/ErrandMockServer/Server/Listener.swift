@@ -125,7 +125,7 @@ struct ConnectionSetup: Sendable {
 
     private func startHTTP2(_ connection: Connection) throws {
         var settings = NIOHTTP2Handler.ConnectionConfiguration()
-        // Invalid messages are not refused here. The client must detect them, and tests inspect the received octets.
+        // Invalid messages are not refused here, because the client must detect invalid messages, and tests inspect the received octets.
         settings.contentLengthValidation = .disabled
         settings.headerBlockValidation = .disabled
         let core = core

@@ -10,8 +10,8 @@ extension MockServer {
     /// let stubs = server.serve(Stub(.get, "/users/7").responds(.json(["id": 7])))
     /// ```
     ///
-    /// If a stub fails, the connection is broken off. Delays and rates are measured by the server's clock. If a request matches no stub,
-    /// the request is passed to the next dispatcher.
+    /// If a stub fails, the connection is closed without a response (HTTP/2: the stream is reset). Delays and rates are measured by the
+    /// server's clock. If a request matches no stub, the request is passed to the next dispatcher.
     ///
     /// - Returns: the transport that selects the stubs and records the requests.
     @discardableResult

@@ -48,7 +48,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
         work = Task { await core.run() }
     }
 
-    /// Starts a server. ``withMockServer(_:_:)`` also stops it.
+    /// Starts a server. ``withMockServer(_:_:)`` also stops the server.
     ///
     /// - Throws: any error of opening the socket or of reading the certificate.
     public static func start(_ configuration: Configuration = Configuration()) async throws -> MockServer {
@@ -89,9 +89,10 @@ public final class MockServer: Sendable, CustomStringConvertible {
     /// }
     /// ```
     ///
-    /// - Parameter respond: the closure that is called when the head of a request has been received. The closure may read the body.
-    ///   If the closure returns `nil`, the next dispatcher is called. If the closure throws, the server responds with the status
-    ///   500 and the error as text. If the error is `CancellationError`, the server closes the connection instead.
+    /// - Parameter respond: the closure that is called when the head of a request has been received. The closure may read the body. If the
+    ///   closure returns `nil`, the next dispatcher is called. If the closure throws, the server responds with the status 500 and the error
+    ///   as text. If the error is `CancellationError` or ``BrokenRequestError``, the server closes the connection instead (HTTP/2: resets
+    ///   the stream).
     public func dispatch(_ respond: @escaping @Sendable (IncomingRequest) async throws -> MockResponse?) {
         core.change { $0.dispatchers.append(respond) }
     }

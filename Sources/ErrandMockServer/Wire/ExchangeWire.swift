@@ -34,7 +34,8 @@ protocol ExchangeWire: Sendable {
     func start(_ head: HTTPResponse, framing: WireFraming, endsHere: Bool) async throws
     func send(_ data: Data) async throws
     func end(trailers: HTTPFields?) async throws
-    /// Announces a body of `announcedBytes` bytes, but sends only `data`.
+    /// Announces a chunk of `announcedBytes` bytes, but sends only `data`. On HTTP/2, the chunk is a DATA frame of at most 16 KiB, and at
+    /// most half of the frame is sent.
     func sendTruncated(_ data: Data, announcedBytes: Int) async throws
     /// Sends octets without any framing.
     func sendOctets(_ octets: Data) async throws

@@ -16,7 +16,7 @@ final class HTTP1Wire: ExchangeWire {
     private let isLast: Bool
     private let state = Mutex(State())
 
-    /// - Parameter isLast: whether the head says that the connection ends after this exchange.
+    /// - Parameter isLast: whether the connection ends after this exchange. If true, the head of the response has `Connection: close`.
     init(_ channel: any Channel, clock: any Clock<Duration>, isLast: Bool) {
         (self.channel, self.clock, self.isLast) = (channel, clock, isLast)
     }

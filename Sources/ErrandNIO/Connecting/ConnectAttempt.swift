@@ -111,7 +111,7 @@ final class ConnectAttempt: Sendable {
         }
         state.withLock { state in
             guard !state.isCancelled else { return }
-            // The attempt owns this task, and ends the task.
+            // If the attempt is cancelled, this task is cancelled too.
             state.lookup = Task {
                 do {
                     let addresses = try await resolver.addresses(of: host, port: port)
@@ -129,8 +129,7 @@ final class ConnectAttempt: Sendable {
     var addresses: [IPAddress] { state.withLock(\.addresses) }
     func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 
-    /// Waits until the trusted certificates are loaded. The certificates are loaded only once. The wait is not a part of a
-    /// reported step.
+    /// Waits until the trusted certificates are loaded. The certificates are loaded only once. Observers get no step for this wait.
     ///
     /// - Returns: a future that succeeds when the certificates are loaded. After a cancellation, the future does not succeed.
     func load(_ load: () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
@@ -163,8 +162,8 @@ final class ConnectAttempt: Sendable {
             defer { state.lookup = nil }
             return (state.channels, state.lookup)
         }
-        // The promise fails before the channels close, because a closed channel would fail the promise with another error. A resolver
-        // may ignore the cancellation.
+        // The promise fails before the channels close, because a closed channel would fail the promise with another error. A resolver may
+        // ignore the cancellation, so the promise does not wait for the lookup.
         ready.fail(CancellationError())
         lookup?.cancel()
         for channel in channels { channel.close(promise: nil) }

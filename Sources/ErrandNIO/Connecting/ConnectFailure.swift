@@ -34,7 +34,7 @@ struct ConnectFailure {
 
     private func failedProxy(on route: Route) -> ProxyAddress? {
         switch error {
-        // If the tunnel is open, the origin has refused the handshake.
+        // The handshake through a tunnel is with the origin. Therefore, the proxy has not failed.
         case is HandshakeFailure where route.isTunnel: nil
         case let error as ConnectTimeoutError: error.proxy
         default: route.proxy?.shown
@@ -85,7 +85,7 @@ struct ConnectFailure {
         return text.isEmpty ? "" : ": \(text.shownSafely())"
     }
 
-    /// A note with the configured local address; empty if no address is configured.
+    /// The text about the configured local address; empty if no address is configured.
     private var localAddress: String { settings.localAddress.map { " (localAddress is \($0))" } ?? "" }
 }
 

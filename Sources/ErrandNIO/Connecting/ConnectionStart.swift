@@ -112,7 +112,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
         }
         pipeline.removeHandler(context: context, promise: nil)
         promise.succeed(connection)
-        // If an exchange was waiting for the connection, the exchange has begun when the promise was completed.
+        // If an exchange waited for the connection, the completion of the promise has already started the exchange.
         if isReadWanted { channel.read() }
     }
 

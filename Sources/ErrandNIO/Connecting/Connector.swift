@@ -4,7 +4,8 @@ internal import ErrandFormats
 internal import NIOCore
 internal import NIOPosix
 
-/// Opens connections: looks up the host, races its addresses (RFC 8305, by SwiftNIO), and performs the TLS handshake.
+/// Opens connections: looks up the host, lets SwiftNIO race connections to its addresses (Happy Eyeballs, RFC 8305), and performs the TLS
+/// handshake.
 struct Connector: Sendable {
     let settings: NIOTransport.Configuration
     let tls: TLSIdentity
@@ -76,8 +77,8 @@ struct Connector: Sendable {
 
     /// Connects to one of several addresses.
     ///
-    /// - Parameter dialog: the dialog with the proxy, which began on an earlier connection. The proxy has closed that
-    ///   connection.
+    /// - Parameter dialog: the dialog with the proxy. If the proxy has closed a connection during the dialog, the dialog continues on the
+    ///   new connection.
     private func open(
         _ addresses: [IPAddress], to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         _ dialog: ProxyDialog = ProxyDialog()

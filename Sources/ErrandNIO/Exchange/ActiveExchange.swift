@@ -5,12 +5,12 @@ internal import NIOCore
 /// The state of an exchange that a connection has begun: the bytes sent and received, and the deadlines. The connection's handler holds
 /// the value, in every version of HTTP.
 ///
-/// A sink of events may end the exchange while the handler calls the sink. If the caller drops a response, its release can also end the
-/// exchange. Therefore no method reports an event or drops a response while the method changes the value in place. The handler
+/// A sink of events may end the exchange while the handler calls the sink. When a response is dropped, its release can also end the
+/// exchange. Therefore, no mutating method of this type reports an event or drops a response. The handler
 ///
 /// - calls ``reportSent()`` and ``reportReceived()`` on a copy,
 /// - resumes the exchange after ``deliver(on:)``,
-/// - takes the value out before ``complete(_:)`` or ``settle(_:on:)``.
+/// - removes the value from its own state before ``complete(_:)`` or ``settle(_:on:)``.
 struct ActiveExchange {
     /// The head of the final response.
     struct Head {
@@ -137,11 +137,11 @@ struct ActiveExchange {
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self
-        // The head may have arrived in the same turn of the event loop.
+        // The head may have been received in this turn of the event loop. If so, the head is not delivered yet.
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {
-            // The server responded before the rest of the request was sent, and the rest is not sent.
+            // The whole response was received before the whole request was sent. The rest of the request is never sent.
             exchange.events?.record(.end)
             return stream.lifetime.end(.complete, sizes: sizes)
         }
@@ -153,7 +153,7 @@ struct ActiveExchange {
 
     // MARK: - Another protocol
 
-    /// Changes to another protocol. The deadline and the limits end, because these limits apply only to HTTP.
+    /// Changes to another protocol. The deadline and the limits end, because both apply only to HTTP.
     mutating func upgrade(_ head: Head, _ input: ExchangeBodySource, _ output: UpgradedOutput) {
         (deadline, limit) = (nil, nil)
         (self.head, stream, upload) = (head, input, .upgraded(output))
@@ -182,7 +182,7 @@ struct ActiveExchange {
             return exchange.deadlinePassed(phase, response: head?.response, delivery: delivery)
         }
         if let limit, limit.due <= now {
-            // The limit applies only while a reader waits.
+            // After the head was received, the limit applies only while a reader waits.
             let since = head == nil ? nil : stream?.waitingSince ?? now
             if since.map({ $0 + limit.duration.timeAmount <= now }) ?? true {
                 return exchange.limitPassed(limit, phase, response: head?.response, delivery: delivery)

@@ -3,7 +3,7 @@
 ///
 /// An exchange may begin again on the same connection: after REFUSED_STREAM, or after the challenge of a proxy. A late callback must not
 /// change the new attempt. Such callbacks come from the task that reads the body, from a write, and from the reader of the response.
-/// Therefore a callback names its attempt, and the machine of the connection decides whether the callback is stale.
+/// Therefore, a callback carries the identity of its attempt, and the machine of the connection decides whether the callback is stale.
 struct AttemptID: Sendable, Hashable, CustomStringConvertible {
     /// Over HTTP/2, the number is the identifier of the stream. Over HTTP/1.1, the attempts of a connection are numbered from 1. Numbers
     /// are never reused.
@@ -18,7 +18,7 @@ struct AttemptID: Sendable, Hashable, CustomStringConvertible {
 enum AttemptCallback: Sendable, Hashable, CaseIterable {
     /// Pieces of the body, from the task that reads the body.
     case piece
-    /// The end of the body, from the same task.
+    /// The end of the body, from the task that reads the body.
     case uploadEnd
     /// The failure of the task that reads the body.
     case uploadFailure

@@ -4,7 +4,7 @@ internal import ErrandFormats
 
 /// The head of an HTTP/1.1 request.
 extension Exchange {
-    /// Returns the head to write; `nil` if the request's own head is written.
+    /// Returns the changed head to write; `nil` if the request's own head is written without changes.
     ///
     /// The request's own `Proxy-Authorization` is sent only to a proxy that reads the request. For other servers, ``RequestEncoder``
     /// omits the field. If the request has no such field, the proxy gets the value of ``ProxyDialog``.

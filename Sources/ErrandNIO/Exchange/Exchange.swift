@@ -139,8 +139,8 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Moves the exchange off a connection that was lost before the server saw the request. Returns true at most once. If
-    /// the result is true, the request may be sent over another connection.
+    /// Moves the exchange off a lost connection. If the request may have been sent, its method or its `Idempotency-Key` must allow a second
+    /// sending. Returns true at most once. If the result is true, the request may be sent over another connection.
     func moveOn(after delivery: Delivery) -> Bool {
         guard delivery == .notSent || request.method.mayBeSentAgain(hasKey: request.headers.contains(.idempotencyKey)) else { return false }
         return moveOn(for: .lostConnection, after: delivery)
@@ -221,7 +221,7 @@ final class Exchange: Sendable {
     /// sent over another connection.
     ///
     /// - Throws: `CancellationError` if the task was cancelled. If the connection is lost, the task is cancelled before the exchange moves
-    ///   on. Therefore the task can't consume the body for the next connection.
+    ///   on. Therefore, the task can't consume the body that the next connection sends.
     func claimBody() throws {
         try state.withLock { state in
             try Task.checkCancellation()

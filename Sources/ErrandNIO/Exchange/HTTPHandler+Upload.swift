@@ -64,10 +64,10 @@ extension HTTPHandler {
         if exchange.events != nil { activeExchange(of: attempt)?.reportSent() }
     }
 
-    /// Reports that the channel has sent the last byte of the request, when the channel has sent this byte. The wait for the response
-    /// begins at this moment.
+    /// Reports the event `requestSent` as soon as the channel has sent the last byte of the request. The wait for the response begins at
+    /// this moment.
     ///
-    /// If the response is complete before the last byte is sent, the exchange ends without the event `requestSent`.
+    /// If the response is complete before the last byte is sent, the exchange ends without this event.
     ///
     /// - Parameter left: the promise of the last write; may be `nil` if ``Exchange/isFollowed`` is false.
     func reportRequestSent(after left: EventLoopPromise<Void>?, of exchange: Exchange, _ attempt: AttemptID) {
@@ -98,7 +98,7 @@ extension HTTPHandler {
         return promise
     }
 
-    /// Ends an attempt whose body can't be read.
+    /// Ends an attempt whose request body can't be read.
     func uploadFailed(_ error: any Error, of attempt: AttemptID) {
         guard takes(.uploadFailure, of: attempt), let current = activeExchange(of: attempt) else { return }
         endUpload(of: attempt, because: current.bodyFailure(error, at: position(of: attempt)))

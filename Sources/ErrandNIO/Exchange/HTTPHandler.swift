@@ -9,8 +9,8 @@ internal import NIOCore
 /// A handler owns an ``ActiveExchange`` for each exchange in progress. Its methods must be called on the event loop of its channel. If the
 /// exchange has ended, a call does nothing.
 ///
-/// An attempt identifies its exchange. Over HTTP/1.1, this is the exchange in progress. Over HTTP/2, this is the exchange on the attempt's
-/// stream. If the attempt is stale, a method does nothing.
+/// An attempt identifies its exchange: over HTTP/1.1 the exchange in progress, and over HTTP/2 the exchange on the attempt's stream. If the
+/// attempt is stale, a method does nothing.
 protocol HTTPHandler: AnyObject {
     var pool: Pool { get }
     /// The context of the handler; `nil` while the handler is not in a pipeline.
@@ -43,7 +43,7 @@ protocol HTTPHandler: AnyObject {
     /// Writes the next part of a body in memory, up to the amount that the connection takes.
     func writeMemory(of attempt: AttemptID)
 
-    /// Ends an exchange that the caller has given up, in any attempt.
+    /// Ends an exchange that the caller has given up, whichever attempt is in progress.
     func end(_ exchange: Exchange, because error: (any Error)?)
 
     /// Ends an attempt whose reader has given up the response before the response is complete. Does nothing if `attempt` is

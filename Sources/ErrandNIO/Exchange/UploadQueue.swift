@@ -63,7 +63,7 @@ final class UploadQueue: Sendable {
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
         try window.count(piece.count)
-        // The queue may have been closed after the bytes were counted. Only this lock decides.
+        // The queue may have been closed after the bytes were counted. Only the check under the lock of `state` is reliable.
         guard let mustNotify = state.withLock({ $0.add(piece) }) else { throw CancellationError() }
         return mustNotify
     }

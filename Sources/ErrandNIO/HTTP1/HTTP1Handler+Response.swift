@@ -15,7 +15,7 @@ extension HTTP1Handler {
 
     func readOn(_ attempt: AttemptID) { if machine.takes(.readOn, of: attempt) { readOn() } }
 
-    /// Reads again if the channel has asked for another read. Without this read, a kept connection would not receive its next response.
+    /// Performs the read that was held back, if any. Without this read, the next exchange of the connection would receive no response.
     func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }
@@ -141,7 +141,7 @@ extension HTTP1Handler {
 }
 
 extension ByteBuffer {
-    /// The unread bytes. If more bytes are read than unread, this buffer is a copy, because the old buffer keeps the read bytes in memory.
+    /// The unread bytes. If this buffer has more read bytes than unread bytes, the result is a copy, so that the read bytes can be freed.
     var withoutParsedBytes: ByteBuffer { readerIndex > readableBytes ? ByteBuffer(buffer: self) : self }
 
     /// Returns received bytes. A slice of less than 16 KiB is copied, because a small slice must not keep a large buffer in

@@ -114,7 +114,8 @@ struct WriteBuffers {
         } else {
             next = (next + 1) % Self.count
         }
-        // While the channel still writes a buffer, the buffer is not unique, and clearing the buffer allocates memory.
+        // While the channel still writes a buffer, the channel shares the storage of the buffer. Clearing the buffer then allocates new
+        // storage.
         buffers[next].clear(minimumCapacity: capacity)
         if isChunked { RequestEncoder.chunkHead(count, into: &buffers[next]) }
         for piece in pieces { buffers[next].writeBytes(piece) }

@@ -7,7 +7,7 @@ extension ResponseParseError.OtherProtocol {
         case found(ResponseParseError.OtherProtocol)
     }
 
-    /// The header of a frame has 9 bytes: 3 for the length, 1 for the type, 1 for the flags, and 4 for the stream ([RFC 9113,
+    /// The header of an HTTP/2 frame has 9 bytes: 3 for the length, 1 for the type, 1 for the flags, and 4 for the stream ([RFC 9113,
     /// section 4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
     private static let frameHeaderBytes = 9
     /// The longest frame that a server may send before the server knows the client's settings ([RFC 9113, section

@@ -73,7 +73,7 @@ enum RequestEncoder {
     ) throws(UnwritableRequestError) {
         let (method, fields) = (head.method, head.headerFields.withOneCookie)
         let target = Target(head)
-        // The fixed texts have at most 90 bytes.
+        // 128 is enough for the fixed texts (` HTTP/1.1`, `Host: `, framing fields), which have at most 90 bytes.
         let capacity = 128 + method.rawValue.utf8.count + target.bytes + bytes(of: fields)
         try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { (memory) throws(UnwritableRequestError) in
             var writer = HeadWriter(memory)
@@ -87,7 +87,7 @@ enum RequestEncoder {
     static func problem(of head: HTTPRequest, form: TargetForm) -> UnwritableRequestError? {
         var check = HeadCheck()
         do {
-            // Every framing is valid.
+            // No check depends on the framing.
             try write(head.method, Target(head), head.headerFields, framing: .none, form: form, to: &check)
             return nil
         } catch {
@@ -131,8 +131,8 @@ enum RequestEncoder {
         sink.write("\r\n")
     }
 
-    /// Whether the request asks to close the connection after its response. If so, the field `Connection` of the request has
-    /// the option `close` ([RFC 9112, section 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6)).
+    /// Whether the request asks to close the connection after its response: the field `Connection` of the request has the option `close`
+    /// ([RFC 9112, section 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6)).
     static func asksToClose(_ fields: HTTPFields) -> Bool {
         var isClosing = false
         for field in fields where field.name.canonicalName.utf8.count == 10 && field.name == .connection {

@@ -6,7 +6,7 @@ internal import ErrandCore
 /// Texts from the server are cut after 32 bytes, and bytes other than printable ASCII are escaped. The value of a field is never shown,
 /// because the value may be a secret.
 enum ResponseParseError: SafelyDescribedError, Equatable {
-    /// Another protocol. In place of a status line, the server has sent the first bytes of this protocol.
+    /// A protocol other than HTTP/1.1. Instead of a status line, the server has sent the first bytes of this protocol.
     enum OtherProtocol: String, Sendable {
         case http2 = "HTTP/2"
         case socks5 = "SOCKS 5"
@@ -90,7 +90,7 @@ extension ResponseParseError: CustomStringConvertible {
         case .differentContentLengths: "the response has several different values of Content-Length"
         case .contentLengthAndTransferEncoding:
             "the response has both Content-Length and Transfer-Encoding, so its end is uncertain (RFC 9112, section 6.3)"
-        case .transferEncodingInHTTP10: "the response has a Transfer-Encoding, which HTTP/1.0 does not know (RFC 9112, section 6.1)"
+        case .transferEncodingInHTTP10: "the response has a Transfer-Encoding, which HTTP/1.0 does not have (RFC 9112, section 6.1)"
         case .chunkedNotLast: "'chunked' is not the last coding of the response's Transfer-Encoding, or occurs twice"
         case .unsupportedTransferCoding: "the response's Transfer-Encoding has a coding other than 'chunked', which is not supported"
         case .invalidChunkSize(let text): "the chunk size '\(text)' is not a hexadecimal number"
@@ -98,7 +98,7 @@ extension ResponseParseError: CustomStringConvertible {
         case .invalidChunkExtension: "the text after a chunk size is not a chunk extension (RFC 9112, section 7.1.1)"
         case .chunkLineTooLong(let limit): "the line of a chunk size is longer than \(limit) bytes"
         case .chunkExtensionsTooLong(let limit): "the chunk extensions of the response are longer than \(limit) bytes in all"
-        case .chunkWithoutLineEnd: "the bytes of a chunk are not followed by CR LF, so its size is wrong"
+        case .chunkWithoutLineEnd: "the bytes of a chunk are not followed by CR LF, so the size of the chunk is wrong"
         case .endedBeforeResponse: "the connection ended before the response began"
         case .endedInHead: "the connection ended within the head of the response"
         case .endedInBody(let missing): "the connection ended \(missing) bytes before the end of the body that Content-Length declares"

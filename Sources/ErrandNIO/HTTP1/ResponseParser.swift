@@ -84,7 +84,7 @@ struct ResponseParser {
     /// The number of bytes of the body, or of the chunk, that are not received yet.
     private var remaining: Int64 = 0
     private var extensionBytes = 0
-    /// Whether a byte of the current response was seen.
+    /// Whether a byte of the current response was received.
     private(set) var hasBegun = false
     /// Whether another HTTP parser may find the end of the current response at a different byte. Such a difference is possible if a
     /// line of the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. After
@@ -106,7 +106,7 @@ struct ResponseParser {
     /// - Precondition: the parser is idle, or has failed.
     mutating func expectResponse(to method: HTTPRequest.Method) {
         guard state != .failed else { return }
-        precondition(isIdle, "expectResponse(to:) must be called after the end of the former response")
+        precondition(isIdle, "expectResponse(to:) must be called after the end of the previous response")
         self.method = method
         (interims, hasBegun, isDoubtful) = (0, false, false)
         beginHead()
@@ -249,7 +249,7 @@ struct ResponseParser {
             if lineEnd > position {
                 guard next < end else {
                     searched = lineFeed - position
-                    // The empty line would exceed the limit.
+                    // After this line, the limit leaves no room for the empty line that ends the fields.
                     if next - position >= limit { throw tooLong }
                     return nil
                 }

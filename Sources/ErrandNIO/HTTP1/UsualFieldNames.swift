@@ -1,9 +1,9 @@
 #if SWIFT_NIO
 internal import ErrandCore
 
-/// The names of fields that most responses have, found by their bytes. For these names, no check and no new string is needed.
+/// The field names that most responses use. A lookup by the received bytes finds such a name without a check and without a new string.
 struct UsualFieldNames {
-    /// The meaning of a field to the reader of a head.
+    /// The meaning of a field for this transport.
     enum Role {
         case none
         case contentLength

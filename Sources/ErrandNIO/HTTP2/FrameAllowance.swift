@@ -8,13 +8,13 @@
 /// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send as many
 /// bytes as the window of the stream allows. Therefore each reset stream raises the limit on the bytes of all reset streams.
 ///
-/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame that this side has sent at any time. An overloaded
-/// server may refuse every request, and some servers reset a stream again for each later DATA frame.
+/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame that this side has sent at any time, plus
+/// ``Limits/spareResets``. An overloaded server may refuse every request, and some servers reset a stream again for each later DATA frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {
         /// The number of frames that a server may send in each period of length `time`, even if this side has sent nothing.
         let frames: Int
-        /// The number of bytes that these frames may have together, including their headers.
+        /// The number of bytes that the server's frames may have together in each period, including the headers of the frames.
         let bytes: Int
         /// The number of further frames that a server may send for each HEADERS and DATA frame of this side.
         let framesForEachSent: Int
@@ -48,7 +48,8 @@ struct FrameAllowance: Sendable {
     private var start = Duration.zero
     private var frames = 0
     private var bytes = 0
-    /// The number of frames that are allowed because of the frames sent since `start` and in the preceding period.
+    /// The number of further frames that are allowed because of the frames sent since `start`. `formerlyEarned` is this number for the
+    /// preceding period.
     private var earned = 0
     private var formerlyEarned = 0
     /// The number of sent bytes that are not yet enough for one further allowed frame.
@@ -56,8 +57,8 @@ struct FrameAllowance: Sendable {
     private var sentFrames = 0
     private var resets = 0
     private var unreadBytes = 0
-    /// The number of bytes on unread streams that are allowed because of the streams that were reset since `start` and in the
-    /// preceding period.
+    /// The number of further bytes on unread streams that are allowed because of the streams reset since `start`. `formerlyEarnedUnread` is
+    /// this number for the preceding period.
     private var earnedUnread = 0
     private var formerlyEarnedUnread = 0
 
@@ -101,7 +102,7 @@ struct FrameAllowance: Sendable {
         return bytes > allowedBytes ? .bytes(limit: allowedBytes) : nil
     }
 
-    /// Resets the counts when `time` is over.
+    /// Starts the next period, and resets the counts, if the current period has lasted for `time`.
     private mutating func beginTime(at now: Duration) {
         guard now - start >= limits.time else { return }
         start = now

@@ -1,11 +1,11 @@
 #if SWIFT_NIO
 internal import NIOCore
 
-/// The handler before `NIOHTTP2Handler`. The guard passes bytes on in parts, after which `NIOHTTP2Handler` keeps no bytes. If a server
-/// sends too many frames that are not part of a message with a reader, the guard ends the connection.
+/// The handler before `NIOHTTP2Handler`. The guard passes bytes on only up to a position at which `NIOHTTP2Handler` can free its buffer. If
+/// a server sends too many frames that are not part of a message with a reader, the guard ends the connection.
 ///
-/// ``FrameSplitter`` and ``FrameAllowance`` decide. At most one incomplete frame is kept. Its bytes are copied out of the received
-/// buffer.
+/// ``FrameSplitter`` decides how many bytes are passed on, and ``FrameAllowance`` decides whether a frame exceeds a limit. The guard keeps
+/// at most one incomplete frame, whose bytes are copied out of the received buffer.
 final class FrameGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -29,7 +29,7 @@ enum HTTP2ErrorText {
         case is NIOHTTP2Errors.NoSuchStream: "the server sent a frame of a stream that is not open (RFC 9113, section 5.1)"
         case is NIOHTTP2Errors.StreamClosed: "the server sent a frame of a stream that has ended (RFC 9113, section 5.1)"
         case is NIOHTTP2Errors.InvalidStreamIDForPeer, is NIOHTTP2Errors.StreamIDTooSmall, is NIOHTTP2Errors.CreatedStreamAfterGoaway:
-            "the server opened a stream, which only the client does (RFC 9113, section 5.1.1)"
+            "the server opened a stream, which only the client may do (RFC 9113, section 5.1.1)"
         case is NIOHTTP2Errors.BadStreamStateTransition: "the server sent a frame that the state of its stream does not allow"
         case is NIOHTTP2Errors.MissingPreface: "the server did not begin with SETTINGS"
         case is NIOHTTP2Errors.TrailersWithoutEndStream: "the response has trailer fields, but its stream does not end after these fields"

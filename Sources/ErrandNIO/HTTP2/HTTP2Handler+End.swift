@@ -90,7 +90,7 @@ extension HTTP2Handler {
     }
 
     private func cancel(_ number: Int32, because error: (any Error)?) {
-        // If the connection is closed after its exchange, no ping has to confirm that the connection still works.
+        // If the connection closes after its exchange in any case, no ping is needed to check the connection.
         let probe = pool.settings.idleTimeout > .zero ? machine.cancel(number) : .none
         settle(number, error, code: .cancel, probe)
     }
@@ -140,8 +140,8 @@ extension HTTP2Handler {
 
     /// Sends the request again, if possible, after the server has refused the request as misdirected (421).
     ///
-    /// - Returns: whether the request is sent again. If so, no further exchange begins on this connection, and the other
-    ///   exchanges continue. If the connection belongs to another origin, exchanges of that origin may still begin.
+    /// - Returns: whether the request is sent again. If so, the connection takes no further exchange with this origin. If the connection
+    ///   was opened for this origin, the connection takes no further exchange at all. The other exchanges in progress continue.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         repeatElsewhere(number, isFresh: true) { exchange, connection in
             let isGuest = exchange.origin != connection.origin

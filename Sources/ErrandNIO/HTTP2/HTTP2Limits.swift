@@ -30,14 +30,14 @@ enum HTTP2Limits {
     static let unsentBytes = 256 * 1024
     /// The longest wait for the response to a ping.
     static let pongTimeout = Duration.seconds(10)
-    /// The longest wait for a frame after a ping that is sent with a reset. After this time, no further exchange begins.
+    /// The longest wait for a frame after a ping that is sent with a reset. If no frame is received in this time, no further exchange
+    /// begins on the connection.
     static let probeTimeout = Duration.seconds(1)
     /// The limits, for each period of 30 s, on frames that do not belong to a response that the client reads.
     ///
     /// - The server may send 4,000 frames, and 1 MiB in all these frames together.
-    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of their payloads allows one more frame. During
-    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they
-    ///   read.
+    /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of the client's DATA allows one more frame. During
+    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they read.
     /// - RST_STREAM frames are counted separately. Their number may exceed the number of the client's HEADERS and DATA frames by at most
     ///   200.
     /// - On streams that the client has reset, the server may send 1 MiB in all, plus two windows (2 MiB) for each of these streams.

@@ -261,7 +261,8 @@ struct HTTP2Machine: Sendable {
         return .complete(resets: stream.upload != .sent)
     }
 
-    /// Counts a response that breaks the rules of HTTP. Returns whether there were too many such responses. Then the connection ends.
+    /// Counts a response that breaks the rules of HTTP. Returns whether there were too many such responses. If so, the caller ends the
+    /// connection.
     mutating func countMalformedResponse() -> Bool {
         malformedResponses += 1
         return malformedResponses > HTTP2Limits.malformedResponses

@@ -21,7 +21,7 @@ struct HTTP2RequestFields {
     /// - `Proxy-Authorization` is not written, because a proxy reads only requests of HTTP/1.1.
     /// - A priority other than the normal priority is written as `priority: u=…`, unless the request has that field
     ///   ([RFC 9218, section 5](https://www.rfc-editor.org/rfc/rfc9218#section-5)).
-    /// - Secret fields are marked as secret, and never enter the table of a proxy ([RFC 7541, section
+    /// - Secret fields are marked as never indexed, so that no proxy adds these fields to its compression table ([RFC 7541, section
     ///   7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)).
     mutating func head(of request: Request, framing: RequestEncoder.BodyFraming) throws(UnwritableRequestError) -> HPACKHeaders {
         let (head, fields) = (request.head, request.headers)

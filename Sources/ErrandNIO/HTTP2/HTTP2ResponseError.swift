@@ -40,7 +40,7 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
         case .differentContentLengths: "the response has several different values of Content-Length"
         case .tooManyFields(let limit): "the response has more than \(limit) fields in one section"
         case .headTooLong(let limit): "the fields of the response are longer than \(limit) bytes"
-        case .switchingProtocols: "the server changed the protocol (101), which HTTP/2 does not have (RFC 9113, section 8.6)"
+        case .switchingProtocols: "the server sent the status 101, which HTTP/2 does not allow (RFC 9113, section 8.6)"
         case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final response"
         case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
         case .dataBeforeHead: "the body or the end of the stream comes before the head of the response"

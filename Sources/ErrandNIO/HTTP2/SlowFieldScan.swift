@@ -3,9 +3,9 @@
 ///
 /// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares
 /// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. Therefore such a field ends the
-/// connection before `NIOHTTP2Handler` gets the field. The scan reads lengths
-/// ([RFC 7541, section 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes nothing. The scan remembers which entries of the
-/// dynamic table are named `:status`. Therefore the limits apply to no other field.
+/// connection before `NIOHTTP2Handler` gets the field. The scan reads lengths ([RFC 7541, section
+/// 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes nothing. The scan remembers which entries of the dynamic table are
+/// named `:status`. Therefore, the limits on values apply only to `:status`.
 struct SlowFieldScan: Sendable {
     /// The longest name, in encoded bytes: 1 KiB.
     static let nameBytes = 1024
@@ -160,7 +160,7 @@ struct SlowFieldScan: Sendable {
         }
     }
 
-    /// Ends the index of a field. Next come the name or the value of the field, or the next field.
+    /// Ends the index of a field. After the index: nothing (an indexed field), the name (index 0), or the value (any other index).
     private mutating func end(_ field: Field, _ index: Int) {
         self.field = field
         if case .indexed = field {

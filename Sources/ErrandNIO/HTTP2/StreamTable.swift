@@ -4,8 +4,8 @@
 /// Identifiers are consecutive odd numbers, so their low bits serve as the hash. Unlike in a dictionary, a change in place allocates no
 /// memory.
 struct StreamTable<Value> {
-    /// The identifiers; 0 marks a free place. At least one place is free. Each number is at its own place or at a later place,
-    /// without a free place between the two.
+    /// The identifiers; 0 marks a free place. At least one place is free. Each identifier is at its home index (`ownPlace`) or at a later
+    /// index. Between these two indices, no place is free.
     private var numbers: [Int32] = []
     private var values: [Value?] = []
     private(set) var count = 0
@@ -76,7 +76,8 @@ struct StreamTable<Value> {
         for case (let number, let value?) in former { insert(value, for: number) }
     }
 
-    /// Frees a place. If a later value is not at its own place, the value moves up.
+    /// Removes the entry at `place` without a tombstone: later entries of the probe sequence move back into the gap if their home index
+    /// allows this.
     private mutating func free(_ place: Int) {
         var free = place
         numbers[free] = 0

@@ -3,8 +3,9 @@ internal import ErrandCore
 
 /// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.
 ///
-/// Each attempt is made for one waiter. The attempt reports the waiter's events. If the attempt fails, the waiter also fails. A new
-/// connection goes to the next waiter in the queue.
+/// Each attempt is made for one waiter, except for attempts of `preconnect`. The attempt reports its connection events for the exchange of
+/// that waiter. If the attempt fails, that waiter fails too. An opened connection goes to the next waiter in the queue, which may be
+/// another waiter.
 struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The state of a waiter.
     private struct Standing: Sendable {
@@ -27,9 +28,9 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private(set) var attempts: [Int: Int] = [:]
     /// The number of attempts without a ticket.
     private var preconnects = 0
-    /// The number of exchanges that the next connection is expected to take at a time, at least 1. This is the number of exchanges that the
-    /// last connection took. `nil` before the first connection, if the number is unknown. If the number is unknown, one attempt is made,
-    /// and the connection of this attempt shows how many further attempts are needed.
+    /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number that the last connection
+    /// took. `nil` if the number is unknown before the first connection. In this case, only one attempt is made, and its connection shows
+    /// how many further attempts are needed.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?

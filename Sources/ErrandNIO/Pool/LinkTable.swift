@@ -108,8 +108,8 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
     /// Moves a connection to the end of a list.
     ///
     /// - Parameters:
-    ///   - idle: the idle connections of its origin.
-    ///   - roomy: the connections of its origin that are in use and have room.
+    ///   - idle: the idle connections of the connection's origin.
+    ///   - roomy: the connections of the same origin that are in use and have room.
     mutating func move(_ slot: Int, to place: Place, idle: inout Chain, roomy: inout Chain) {
         switch entries[slot].place {
         case .none: break

@@ -34,7 +34,7 @@ extension Pool {
         setAlarm(&state)
     }
 
-    /// Starts the connect limit of an exchange that has waited for a used connection. Now a connection is opened for the exchange.
+    /// Starts the connect limit of an exchange that has waited for a connection in use. A connection is now being opened for the exchange.
     func limitConnecting(_ attempt: Machine.Attempt, _ state: inout State) {
         guard let exchange = state.machine.waiter(of: attempt), let ticket = state.machine.ticket(of: attempt) else { return }
         guard let end = exchange.waitEnd(ticket, isConnecting: true) else { return }

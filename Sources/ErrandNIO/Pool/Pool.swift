@@ -14,7 +14,8 @@ final class Pool: Sendable {
     struct State: Sendable {
         var machine: Machine
         var open: [Int: Connection] = [:]
-        /// The attempts to connect, until everything that they have opened is closed or in use.
+        /// The attempts to connect. An attempt stays here until its connection is in `open`, or everything that the attempt has opened is
+        /// closed.
         var attempts: [Machine.Attempt: ConnectAttempt] = [:]
         /// The promises for which `preconnect` waits. Each promise is completed when its attempt ends.
         var preconnects: [Machine.Attempt: EventLoopPromise<Void>] = [:]
@@ -101,8 +102,8 @@ final class Pool: Sendable {
         }
     }
 
-    /// Removes an exchange from the queue, and ends the exchange. If the exchange already has a connection, the connection ends the
-    /// exchange.
+    /// Removes an exchange from the queue, and ends the exchange. If the exchange is no longer queued, does nothing: the connection that
+    /// took the exchange ends the exchange.
     func withdraw(_ exchange: Exchange, _ ticket: Ticket, because error: any Error) {
         guard let (waiter, work) = state.withLock({ $0.machine.withdraw(ticket) }) else { return }
         waiter.resume(throwing: error)
@@ -159,7 +160,7 @@ final class Pool: Sendable {
 
     /// Acts on decisions of the machine.
     ///
-    /// - Parameter isLimited: whether the waits for the attempts are already limited.
+    /// - Parameter isLimited: whether the connect limits of the waiting exchanges were already started.
     func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
         if work.isEmpty { return }
         for attempt in work.cancel { state.withLock { $0.attempts[attempt] }?.cancel() }
@@ -241,7 +242,7 @@ final class Pool: Sendable {
     /// Excludes an origin from sharing, after a server has refused a request as misdirected over a connection of another origin.
     func keepApart(_ route: Route) { state.withLock { $0.machine.keepApart(route) } }
 
-    /// Closes everything that an attempt has opened. Until then, the attempt is included in the number of connections.
+    /// Closes everything that an attempt has opened. A shutdown waits until everything is closed.
     private func end(_ attempt: Machine.Attempt, _ made: ConnectAttempt) {
         made.close().whenComplete { _ in
             // When the attempt is released, objects that the attempt holds may call the pool. Therefore, the attempt is
@@ -363,7 +364,8 @@ final class Pool: Sendable {
 }
 
 extension Pool.State {
-    /// Returns the route of an exchange. While the pool has connections to a server that requires HTTP/1.1, the exchange uses HTTP/1.1.
+    /// Returns the route of an exchange. While the pool has connections to an origin whose server requires HTTP/1.1, every exchange with
+    /// this origin uses HTTP/1.1.
     fileprivate func preferredRoute(of exchange: Exchange) -> Route {
         let route = exchange.route
         guard machine.hasPreferences, !route.needsHTTP1, machine.isPreferred(route.overHTTP1) else { return route }

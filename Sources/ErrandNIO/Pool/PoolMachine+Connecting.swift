@@ -41,8 +41,8 @@ extension PoolMachine {
         return work
     }
 
-    /// Returns whether a queued exchange needs another connection, and whether its origin may have another connection. To make room, an
-    /// idle connection can be closed if the waiter can't use the connection.
+    /// Returns whether a queued exchange needs another connection, and its origin may open this connection. If the origin has the maximum
+    /// number of connections, one of its idle connections can be closed to make room.
     func canUseConnection(_ key: Key) -> Bool {
         guard let index = groups.index(forKey: key), groups.values[index].queue.needsAttempt else { return false }
         return groups.values[index].connections < limits.connectionsPerOrigin || !groups.values[index].idle.isEmpty
@@ -98,7 +98,7 @@ extension PoolMachine {
         }
     }
 
-    /// Returns whether a starved origin needs the place of a connection. Origins without queued exchanges leave the queue of
+    /// Returns whether a starved origin needs the place of a connection. Origins that can no longer use a connection leave the queue of
     /// starved origins.
     mutating func isRoomNeeded() -> Bool {
         guard total >= limits.connections else { return false }

@@ -109,7 +109,7 @@ extension PoolMachine {
             return .inUse
         }
         guard idleTime > .zero else { return .close(remove(link, of: key)) }
-        // If the connection takes no exchange, the connection makes room for a usable connection.
+        // If the server allows no exchange on this connection, the connection makes room for a usable connection.
         let isUseless = !table[slot].hasRoom && groups.values[index].queue.needsAttempt
         if isUseless || isRoomNeeded() { return .close(remove(link, of: key)) }
         return .idle(becomeIdle(slot, of: key, for: idleTime, at: now))

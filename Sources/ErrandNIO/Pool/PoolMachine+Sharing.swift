@@ -4,8 +4,8 @@ internal import ErrandCore
 /// The sharing of connections between keys.
 ///
 /// A connection belongs to one key (the host), and is included in the host's number of connections. Exchanges of another key (a guest)
-/// begin on the connection while it has room, and never wait for the connection. If the connection has no room, the guest opens its own
-/// connections.
+/// begin on the connection while the connection has room, and never wait for the connection. If the connection has no room, the guest opens
+/// its own connections.
 extension PoolMachine {
     /// Shares a connection with another key, as long as the connection is open. Queued exchanges of the key begin now, while the
     /// connection has room.

@@ -145,7 +145,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         groups[key] = Group(queue: AttemptQueue(streamsPerLink: remembered[key] ?? limits.firstStreams(key)))
     }
 
-    /// Returns the most recently used connection on `loop`. If no connection can be opened, returns a connection of another event loop.
+    /// Returns the most recently used connection on `loop`; otherwise a connection of another event loop. While a new connection can be
+    /// opened, an idle connection of another loop is returned only if the connection takes several exchanges at a time.
     ///
     /// A connection in use is preferred, because an idle connection may be lost.
     private func candidate(in index: Dictionary<Key, Group>.Index, on loop: ObjectIdentifier?, isFresh: Bool) -> Int? {

@@ -5,8 +5,8 @@ internal import NIOCore
 /// The end of an exchange's wait for a connection: the deadline of the exchange, or the limit for queueing or connecting.
 struct WaitEnd: Sendable {
     let ticket: Pool.Ticket
-    /// Whether a connection was being opened for the exchange when this wait began. If the value is false, the exchange waits for a
-    /// used connection. Such a wait is over when a connection is opened for the exchange.
+    /// Whether a connection was being opened for the exchange when this wait began. If the value is false, the exchange waits until a
+    /// connection in use is free. This wait is over when a connection is opened for the exchange.
     let isConnecting: Bool
     /// The limit that ends the wait. `nil`: the deadline ends the wait.
     let limit: PhaseLimit?

@@ -60,7 +60,7 @@ struct ConnectTunnel: Tunnel {
                     state = .over
                     return .open
                 case (.end, .body):
-                    // Further bytes do not belong to a request.
+                    // If the proxy has sent bytes after its response, the connection can't be used for the next request.
                     guard bytes.readableBytes == 0 else { return again() }
                     return .write(try begin())
                 case (.body, _), (.end, .over): return .wait
@@ -107,7 +107,7 @@ struct ConnectTunnel: Tunnel {
 }
 
 extension ResponseParseError {
-    /// The reason in words, and advice, if the proxy does not speak HTTP; `nil` if the proxy speaks HTTP.
+    /// The reason in words, and advice, if the error shows that the proxy does not speak HTTP/1.1; `nil` for every other error.
     var ofProxy: String? {
         switch self {
         case .notHTTP(let text): "it does not speak HTTP: its response begins with '\(text)', not with 'HTTP/1.'"

@@ -4,7 +4,7 @@ internal import ErrandFormats
 
 /// The changes that a proxy requires of a request.
 extension Exchange {
-    /// Returns the value of `Proxy-Authorization`; `nil` if the proxy has no credentials.
+    /// Returns the value of `Proxy-Authorization`; `nil` if neither the credentials nor the authenticator give a value.
     func authorization(for proxy: ProxyServer) throws(ProxyAuthorizationError) -> String? {
         if proxy.settings.credentials == nil, proxy.settings.authenticator == nil { return nil }
         return try withDialog { (dialog) throws(ProxyAuthorizationError) in

@@ -11,8 +11,8 @@ extension HTTP1Handler {
     /// Responds to a proxy's challenge (407): sends the request again with credentials, or fails the exchange. The proxy has not passed the
     /// request on.
     ///
-    /// If the body of the request and the rest of the response are short, the connection is reused. If one of them is long, the request
-    /// uses another connection.
+    /// If the body of the request and the rest of the response are short, the connection is reused. If the body of the request or the rest
+    /// of the response is long, the request is sent over another connection.
     func receiveChallenge(_ head: ResponseHead) {
         guard let exchange = current?.exchange else { return }
         // The upload stops first, so that its task can no longer open the body for this connection.

@@ -20,8 +20,8 @@ struct ProxyDialog: Sendable {
     private var sent: String?
     /// The challenges that the last value responds to.
     private var lastChallenges: [AuthenticationChallenge] = []
-    /// Whether the proxy sent these challenges to an earlier request. The proxy may no longer know these challenges, for example
-    /// after a restart.
+    /// Whether the proxy sent `lastChallenges` in response to an earlier request. The proxy may no longer know these challenges, for
+    /// example after a restart.
     private var areEarlier = false
     private var responseCount = 0
     /// The number of times that the proxy has refused credentials.
@@ -74,10 +74,10 @@ struct ProxyDialog: Sendable {
 
     /// Returns the reason why the last challenge ends the request or the tunnel, as a value and in words.
     func refusal(by settings: ProxySettings?) -> (problem: ProxyCredentialsProblem?, reason: String) {
-        if next != nil { return (nil, "it requires credentials, and the body of the request can't be sent again with them") }
+        if next != nil { return (nil, "it requires credentials, but the body of the request can't be sent again") }
         if refusals > 0 { return (.refused, "it does not accept the credentials") }
-        if settings?.authenticator != nil { return (nil, "it requires credentials, and the authenticator returned none") }
-        return (.missing, "it requires credentials, and none were given")
+        if settings?.authenticator != nil { return (nil, "it requires credentials, but the authenticator returned no value") }
+        return (.missing, "it requires credentials, but none were given")
     }
 
     /// Asks the authenticator for a value. A value with only white space is treated as `nil`.

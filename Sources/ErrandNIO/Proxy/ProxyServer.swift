@@ -31,7 +31,7 @@ final class ProxyServer: Sendable, Hashable {
 
 /// The proxies of a transport. Equal settings share a ``ProxyServer``, and therefore the last challenges of the proxy.
 final class ProxyTable: Sendable {
-    /// The table is limited, because a closure that chooses a proxy for each origin may name many proxies.
+    /// The table is limited, because the app's closure may return a different proxy for each origin.
     private static let limit = 64
     private let servers = Mutex(BoundedTable<ProxySettings, ProxyServer?>(limit: ProxyTable.limit))
 

@@ -46,7 +46,8 @@ enum CertificateNames {
         return dot > host.startIndex && host[host.utf8.index(after: dot)...].isExactlyIgnoringCase(Substring(rest))
     }
 
-    /// Returns the form of a name in certificates and in SNI ([RFC 6066, section 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
+    /// Returns a name without a dot at its end, as in certificates and in SNI ([RFC 6066, section
+    /// 3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
     static func withoutTrailingDot(_ name: String) -> Substring { name.hasOctetSuffix(".") ? name.dropLast() : name[...] }
 }
 #endif

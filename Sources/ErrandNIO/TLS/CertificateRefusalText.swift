@@ -17,7 +17,7 @@ func certificateRefusalText(
     case .notForServers?:
         return "the certificate is not for servers: its extended key usage has no serverAuth; the server needs another certificate"
     case .forbiddenName(let name)?:
-        return "the authority of the certificate may not sign for '\(name.shownSafely(limit: 80))': its name constraints forbid that; "
+        return "the authority of the certificate may not sign for '\(name.shownSafely(limit: 80))': its name constraints forbid this name; "
             + "the server needs a certificate of another authority"
     case nil:
         return "the certificate is signed by an unknown authority, or by itself, or the server does not send its intermediate certificate, "

@@ -30,7 +30,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let origin: Origin
     /// The pins; `nil` if there are no pins for the host.
     private let pins: CertificatePins?
-    /// The observed chain; `nil` if the chain is not validated.
+    /// The observed chain; `nil` if there are no pins, or if the chain is not validated.
     private let chain: ValidatedChain?
     private let identity: Identity
     private let minimumVersion: TLSSettings.Version

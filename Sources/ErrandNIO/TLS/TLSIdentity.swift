@@ -69,8 +69,8 @@ struct TLSIdentity: Sendable {
         prepare(channel, for: handshake(withOriginOf: route))
     }
 
-    /// Adds the TLS handlers to a channel as soon as the context is loaded. If the handler that waits for the handshake is in the
-    /// pipeline, the TLS handlers come before that handler.
+    /// Adds the TLS handlers to a channel as soon as the context is loaded. If ``ConnectionStart`` is in the pipeline, the TLS handlers
+    /// come before ``ConnectionStart``.
     private func prepare(_ channel: any Channel, for handshake: Handshake) -> EventLoopFuture<Void> {
         contexts[handshake.kind].value(on: channel.eventLoop).flatMapThrowing { context in
             try addHandlers(to: channel.pipeline.syncOperations, context, for: handshake)

@@ -26,8 +26,8 @@ final class AlternativeServiceTable: Sendable {
     /// Records the field `Alt-Svc` of a response. The field replaces all earlier announcements of the origin
     /// ([RFC 7838, section 3](https://www.rfc-editor.org/rfc/rfc7838#section-3)).
     ///
-    /// The field is ignored if the connection has no TLS, because anyone may have written the field. The field is also ignored
-    /// in a response of the wrong server (421; [RFC 7838, section 6](https://www.rfc-editor.org/rfc/rfc7838#section-6)).
+    /// The field is ignored if the connection has no TLS, because anyone may have written the field. The field is also ignored in the
+    /// response to a misdirected request (421; [RFC 7838, section 6](https://www.rfc-editor.org/rfc/rfc7838#section-6)).
     ///
     /// - Parameter now: the time, on the clock of the caller.
     func receive(_ response: HTTPResponse, from origin: Origin, at now: Duration) {

@@ -100,12 +100,12 @@ extension NIOTransport {
         /// configuration.proxy = .all(.http(host: "proxy.example", port: 3128, credentials: (user: "me", password: password)))
         /// ```
         ///
-        /// Requests with TLS, and upgrades, go through a tunnel (CONNECT, [RFC 9110, section
-        /// 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5, [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)).
-        /// The TLS handshake is made with the origin. Other requests go to an HTTP proxy with their whole URL ([RFC 9112, section
-        /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), over HTTP/1.1. Through a tunnel, the transport can use HTTP/2,
-        /// as without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel. Events report the tunnel
-        /// as a part of connecting, and the proxy as the peer. A connection through a proxy is used for only one origin, and
+        /// Requests with TLS, upgrades, and all requests to a SOCKS proxy go through a tunnel (CONNECT, [RFC 9110, section
+        /// 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6); SOCKS 5, [RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)). The
+        /// TLS handshake is made with the origin. Other requests go to an HTTP proxy with their whole URL ([RFC 9112, section
+        /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)), over HTTP/1.1. Through a tunnel, the transport can use HTTP/2, as
+        /// without a proxy. The proxy resolves the names of origins. ``connectTimeout`` includes the tunnel. Events report the tunnel as a
+        /// part of connecting, and the proxy as the peer. A connection through a proxy is used for only one origin, and
         /// ``maxConnectionsPerOrigin`` applies.
         ///
         /// If the proxy refuses the tunnel or the credentials (407), the request fails with the code `proxy`. The message contains the

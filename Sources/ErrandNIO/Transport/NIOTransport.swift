@@ -16,10 +16,10 @@ internal import Synchronization
 /// back-pressure in both directions. Up to 64 KiB of a response are received before its body is read, and up to 512 KiB afterwards.
 /// The transport does not follow redirects, and does not decode content.
 ///
-/// A server may close a reused connection at the moment when a request is sent. If no byte of a response was received, and the request may
-/// be sent again, the request is sent once more over another connection. A server may also refuse a request as misdirected (421; [RFC 9110,
-/// section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If the body of this request can be sent again, the request is
-/// sent once more, with any method.
+/// A server may close a reused connection at the moment when a request is sent. If no byte of the response has arrived, and the method and
+/// the body allow a second sending, the transport sends the request once more over another connection. A server may also refuse a request
+/// as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If the body of this request
+/// can be sent again, the request is sent once more, with any method.
 ///
 /// Over TLS, HTTP/2 is used if the server chooses HTTP/2. All requests to an origin then share one connection, up to the number of streams
 /// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
@@ -84,7 +84,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// 1024 most recently used origins are kept, only in memory. The transport ignores the field in responses with the status 421, in
     /// interim responses and in trailers, and ignores ALTSVC frames.
     ///
-    /// - Returns: the services; empty if the origin has named no service or has withdrawn its services, or if the services have
+    /// - Returns: the services; empty if the origin has announced no service or has withdrawn its services, or if the services have
     ///   expired.
     public func alternativeServices(for origin: Origin) -> [AlternativeService] {
         owner.pool.alternatives.services(for: origin, at: Pool.now())
@@ -109,7 +109,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
         guard let origin = request.origin else { throw InvalidURLError(request.head.path ?? "", .missingHost) }
         let exchange = Exchange(request, to: try makeRoute(for: request, to: origin), owner: owner)
         if owner.isDraining.load(ordering: .relaxed) { throw exchange.failure(.shutDown, phase: .request, delivery: .notSent) }
-        // A stack refuses such an option itself. Without a stack, the transport must refuse the option.
+        // A stack refuses an unsupported option itself. Without a stack, the transport must refuse this option.
         try request.checkOptions(supportedBy: capabilities)
         if let problem = exchange.upgrade?.problem(of: request) {
             throw exchange.failure(.invalidRequest, phase: .request, message: problem, delivery: .notSent)

@@ -81,7 +81,7 @@ extension HTTP1Handler {
         end(exchange, because: nil)
     }
 
-    /// Ends the server's direction of the connection.
+    /// Ends the server's direction of the connection. If the protocol was not changed, closes the connection.
     func inputClosed() {
         guard machine.isUpgraded, let exchange = current?.exchange else { return close() }
         current?.stream?.complete(nil)

@@ -9,10 +9,10 @@ public import ErrandCore
 /// try recording.save()
 /// ```
 ///
-/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange. Only
-/// `decompress` is further inside, because secrets can't be found in encoded bodies. A stack that sorts its layers puts `record` at
-/// this place. Around a transport, the middleware records the requests and responses that pass its position. The outer layers work
-/// the same in a replay.
+/// **Place:** innermost, next to the transport, so that each attempt and each hop of a redirect is a separate exchange. Only `decompress`
+/// is further inside, because secrets can't be found in encoded bodies. A stack that sorts its layers puts `record` at this place. In any
+/// other stack, the middleware records the requests and responses at the position where you add the middleware. In a replay, the outer
+/// layers work as with a real server.
 ///
 /// Each chunk of a body is recorded with its time when the chunk passes the middleware. The recording neither delays a body nor reads
 /// ahead. A failed exchange is recorded, and fails again in a replay. An exchange that is cancelled before its head, an invalid request and
@@ -86,8 +86,7 @@ public struct RecordMiddleware: HTTPMiddleware {
     }
 }
 
-/// A transport that returns a response from the file. Therefore the transport's boundary, with the deadline, also applies to this
-/// response.
+/// A transport that returns a response from the file, so that the deadline and the checks of a transport also apply to this response.
 private struct RecordedResponseTransport: HTTPTransport {
     let respond: @Sendable (Request) async throws -> Response
 

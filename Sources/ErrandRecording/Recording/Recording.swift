@@ -175,7 +175,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         try output.commit()
     }
 
-    /// Checks that the file can have its path, and creates its folder.
+    /// Checks whether a file can be written at the path, and creates its folder.
     ///
     /// - Returns: the path of the file to write. A symbolic link is kept, and its target is written, even if the target does not exist yet.
     /// - Throws: `FileWriteError`.

@@ -70,8 +70,7 @@ extension HARResponse {
     }
 }
 
-/// Waits for the recorded times, which are measured from the creation of this value. If the recorded times are not kept, each wait ends
-/// immediately.
+/// Waits for the recorded times, which are measured from the creation of this value. With the timing `.none`, each wait ends immediately.
 struct Pace: Sendable {
     private let sleep: (@Sendable (Duration) async throws -> Void)?
 

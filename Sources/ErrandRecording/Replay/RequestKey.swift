@@ -117,8 +117,8 @@ struct RequestKey: Sendable {
     }
 }
 
-/// Compares a text with a redacted text. A placeholder in the recording matches any text, because the new request may contain a
-/// secret that is not known as a secret yet. An example is a secret from an earlier response.
+/// Compares a text with a redacted text. A placeholder in the recording matches any text that is not empty, because the new request may
+/// contain a secret that is not known as a secret yet. An example is a secret from an earlier response.
 private enum Redacted {
     private static let placeholders = [Array(Sensitivity.placeholder.utf8), Array(Sensitivity.urlPlaceholder.utf8)]
 

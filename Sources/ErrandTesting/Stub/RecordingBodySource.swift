@@ -14,7 +14,7 @@ package final class RecordingBodySource: BodySource {
 
     private let state = Mutex(State())
     private let sentTrailers: HTTPFields?
-    /// Whether a read ends when the body is abandoned. If false, only cancellation ends a read.
+    /// Whether a waiting read ends when the body is abandoned. If false, abandoning the body does not end the read.
     private let endsReads: Bool
     package let lifetime = ExchangeLifetime()
 

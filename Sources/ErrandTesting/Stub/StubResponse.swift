@@ -141,7 +141,7 @@ public struct StubResponse: Sendable {
         .status(status, headers: [.location: location])
     }
 
-    /// Responds with the request's body, `Content-Type` and trailers. Each chunk is returned as the chunk arrives.
+    /// Responds with the request's body, `Content-Type` and trailers. Each chunk is returned when the chunk has arrived.
     public static let echo = streaming { request, body in
         var head = HTTPResponse(status: .ok)
         head.headerFields[.contentType] = request.headers[.contentType]
@@ -181,8 +181,8 @@ public struct StubResponse: Sendable {
     /// Passes the request to another sender, such as a real transport, and returns that sender's response.
     public static func passThrough(to sender: some HTTPSender) -> StubResponse { StubResponse(.passThrough(sender)) }
 
-    /// Writes these bytes to the connection, including the status line, and then closes the connection. Use this response only
-    /// with a mock server. With a ``StubTransport``, which has no wire, the request fails with the code `unsupported`.
+    /// Writes these bytes to the connection, including the status line, and then closes the connection. Use this response only with a mock
+    /// server. With a ``StubTransport``, which has no connection, the request fails with the code `unsupported`.
     public static func raw(_ bytes: Data) -> StubResponse { StubResponse { _ in (HTTPResponse(status: .ok), .raw(bytes)) } }
 
     /// Writes this text to the connection. See ``raw(_:)-(Data)``.

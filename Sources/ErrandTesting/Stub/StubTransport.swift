@@ -207,7 +207,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
         }
         let observed = paced.observed { [self] event in
             switch event {
-            // A matcher may have read the body before.
+            // A matcher may have read the body before. The bytes of this reading replace the earlier bytes.
             case .opened: state.withLock { $0.requests[index].body = Data() }
             case .end(.failed, _), .end(.abandoned, _): break
             case .chunk(let chunk):

@@ -81,7 +81,7 @@ struct TortureCounts: Sendable {
 /// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: NumberedFailure, CustomStringConvertible {
     /// The number of the job at which the procedure cancels the run, counted from 1. If the problem concerns all runs, this number is the
-    /// number of the last run's job.
+    /// job number of the last run.
     public let jobNumber: Int
     /// Whether the procedure cancels the run before or after that job.
     public let moment: CancellationTorture.Moment

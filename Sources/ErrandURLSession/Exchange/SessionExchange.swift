@@ -31,7 +31,7 @@ final class SessionExchange: ReadyBodySource {
     private let isSuspended = Mutex(false)
     private let upload: SessionUpload?
     /// The servers about which the closure of the request decides. A session asks only during its handshakes. Therefore, only a few servers
-    /// wait.
+    /// wait for a decision.
     private let servers: (stream: AsyncStream<ServerTrust>, continuation: AsyncStream<ServerTrust>.Continuation)?
     private let onForget: @Sendable () -> Void
 
@@ -136,7 +136,7 @@ final class SessionExchange: ReadyBodySource {
     // MARK: - Reading
 
     func next() async throws -> Data? {
-        // A queued chunk needs no cancellation handler.
+        // If a chunk is queued, the reader does not wait, and needs no cancellation handler.
         if !Task.isCancelled, let read = read() { return try read.get() }
         return try await withTaskCancellationHandler {
             try Task.checkCancellation()
@@ -153,7 +153,7 @@ final class SessionExchange: ReadyBodySource {
         return chunk
     }
 
-    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. `waiter` then waits for the next event.
+    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. If so, `waiter` waits for the next event.
     private func read(orWait waiter: ChunkWaiter? = nil) -> UnreadBody<ChunkWaiter>.Read? {
         let (result, actions) = machine.withLock { $0.read(orWait: waiter) }
         perform(actions)

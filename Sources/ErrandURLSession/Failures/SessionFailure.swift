@@ -12,7 +12,8 @@ struct SessionFailure {
 
     private var position: ExchangePosition { exchange.position }
 
-    /// Whether no earlier connection of the task can have carried the request. If true, a failed connection proves that nothing was sent.
+    /// Whether it is certain that no earlier connection of the task has carried the request. If true, a failed connection proves that the
+    /// request was not sent.
     private var hasSentNothing: Bool {
         if exchange.hasSentBytes || exchange.head != nil { return false }
         // Without a body, the session reports no bytes, even if an earlier connection has carried the request.
@@ -35,7 +36,7 @@ struct SessionFailure {
                 .tls, phase: .connect, message: safeDescription(of: error), underlying: error,
                 delivery: hasSentNothing ? .notSent : doubtful)
         case .noResponse: made(.invalidResponse, message: "the session returned no response")
-        case .invalidHead: made(.invalidResponse, message: "the response has no status of HTTP")
+        case .invalidHead: made(.invalidResponse, message: "the response has no HTTP status")
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
         case .secondHead:
             made(.unsupported, message: "the response has several parts (multipart/x-mixed-replace), which URLSession separates")

@@ -17,7 +17,7 @@ enum URLErrorTable {
         let phase: ExchangePhase?
         /// `notSent` if the error proves that no server got the request. Otherwise `unknown`.
         let delivery: Delivery
-        /// The reason in words; empty if the code says enough.
+        /// The reason in words; empty if the code needs no explanation.
         let text: String
 
         init(

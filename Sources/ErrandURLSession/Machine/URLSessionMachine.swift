@@ -106,12 +106,12 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         if case .waiting = state { refusedRedirect = head }
     }
 
-    /// Records a challenge of the server or of a proxy. For HTTP, the session has no credentials of the app. For an HTTP challenge, the
-    /// default handling returns the response with the challenge. For a server's certificate, the default handling is the session's
-    /// validation.
+    /// Records a challenge of the server or of a proxy. The session has no credentials of the app for HTTP challenges. Therefore, the
+    /// default handling of an HTTP challenge returns the response with the challenge. For a server's certificate, the default handling is
+    /// the session's validation.
     ///
-    /// After the response has been received, a challenge means that the session would send the request again. The received
-    /// response is then treated as complete.
+    /// After the response has been received, a challenge means that the session would send the request again. In this case, the task is
+    /// cancelled, and the exchange is complete unless bytes of the body are missing.
     mutating func challenge(_ kind: ChallengeKind) -> (ChallengeReply, [Action]) {
         switch (state, kind) {
         case (.receiving, _): (.cancel, [.cancelTask] + finishReceiving())
@@ -189,7 +189,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         state = .receiving(Receiving(missingBytes: received.wireLength, isDecoded: received.isDecoded))
         var actions = recordHeadSent()
         if rules.requestLength == 0 { actions += recordUploadEnd() }
-        // The request already has a response, and needs no other connection. The other connections obey only the rules of the transport.
+        // The request already has a response, and needs no other connection. Only the rules of the transport decide about the waiting
+        // challenges of other connections.
         actions += trust.takeQuestions().map { .reply($0.challenge, TrustReply($0.assessment.decision)) }
         return actions + [.recordHead(received.head), .deliverHead(received, to: waiter)]
     }
@@ -199,7 +200,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         guard !chunk.isEmpty else { return [] }
         switch state {
         case .idle, .ended: return []
-        // A body with missing bytes must not be reported as complete.
+        // If this chunk were dropped, an incomplete body would be reported as complete.
         case .waiting: return fail(.chunkBeforeHead)
         case .receiving(var receiving):
             receivedBytes += Int64(chunk.count)

@@ -6,7 +6,7 @@ struct JoinedFields: Sendable {
 
     init() {}
 
-    /// All fields of one name get the spelling of the first field.
+    /// Adds a field. All fields of one name get the spelling of the first field.
     mutating func append(_ field: HTTPField) {
         fields[field.name.canonicalName, default: (field.name.rawName, [])].values.append(field.value)
     }

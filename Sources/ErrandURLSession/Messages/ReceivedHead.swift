@@ -4,7 +4,7 @@ internal import ErrandFormats
 /// The head of a response for the caller. If the session decodes the body, the head has no fields of the encoded body.
 struct ReceivedHead: Sendable {
     var head: HTTPResponse
-    /// The fields of the encoded body, which the head no longer has.
+    /// The fields about the encoded body, which were removed from the head.
     let encodedFields: HTTPFields
     /// The codings that the session decodes, in the order of `Content-Encoding`; `nil` if the session decodes nothing.
     let contentCoding: String?

@@ -56,7 +56,7 @@ extension URLRequest {
         try Self.checkReserved(fields, of: request)
         fields.remove("host")
         for (name, value) in fields.joined { setValue(value, forHTTPHeaderField: name) }
-        // A decoded part of an encoded body has no meaning (RFC 9110, 14.2).
+        // A part of an encoded body can't be decoded (RFC 9110, 14.2). Therefore, a request for a range asks for no coding.
         if fields["range"] != nil, fields["accept-encoding"] == nil { setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
     }
 

@@ -18,7 +18,7 @@ public final class ApplePathMonitor: NetworkPathMonitor, CustomStringConvertible
     private let latest: CurrentValue<NetworkPath>
     private let monitor: Mutex<NWPathMonitor>
 
-    /// Creates a monitor of its own. The system reports the current path a moment later.
+    /// Creates a monitor that is not shared. The system reports the current path a moment later.
     public init() {
         let (latest, monitor) = (CurrentValue(NetworkPath.unknown), NWPathMonitor())
         monitor.pathUpdateHandler = { latest.set(NetworkPath($0)) }

@@ -7,7 +7,8 @@ internal import FoundationNetworking
 
 /// Passes the callbacks of a session to the exchanges of its tasks. The delegate decides nothing: ``URLSessionMachine`` decides.
 ///
-/// The session calls the delegate on a serial queue. A task without an exchange has ended, and each of its callbacks is refused.
+/// The session calls the delegate on a serial queue. If a task has no exchange, its exchange has ended. The delegate refuses every callback
+/// of this task.
 final class SessionDelegate: NSObject, URLSessionDataDelegate {
     private let exchanges: ExchangeTable
     private let tls: SessionTLS

@@ -26,7 +26,8 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
 
     init(about server: Origin?) { self.server = server }
 
-    /// Whether the request has not accepted any certificate of the server yet. A response before that can't belong to the request.
+    /// Whether the request decides about its server, and has not accepted a certificate yet. If so, a response can't come from an accepted
+    /// server.
     var isMissing: Bool { server != nil && !hasPassed }
 
     /// Returns the next step after the transport has judged a server.

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The tasks of a session that may have left a connection for other tasks.
+/// A count of the tasks of a session that may have left an open connection for other tasks.
 ///
 /// A session may send a request on a kept connection. If the connection then ends without a response, the session may send the request
 /// again on a new connection, without a report. If the new connection fails, the error does not show that the request was sent before.

@@ -33,7 +33,7 @@ final class Sessions: Sendable {
 
     /// Creates the tasks of all transports, and invalidates their sessions. On Linux, all sessions of a process share a queue of
     /// Foundation. The creation of a task waits for this queue, which waits for the next bytes of a stream that another task sends. These
-    /// bytes come from a thread of Swift's concurrency. Therefore, none of these threads may wait.
+    /// bytes come from a thread of Swift's concurrency. Therefore, no thread of Swift's concurrency may wait for Foundation's queue.
     private static let queue = DispatchQueue(label: "errand.url-sessions")
 
     private let state = Mutex(State())

@@ -36,8 +36,9 @@ public import Foundation
 /// - A response of the type `multipart/x-mixed-replace` fails.
 /// - The version of HTTP is not reported.
 /// - There is no timeout for connecting. Each request ends after seven days, even without a deadline.
-/// - `URLSession` may send an idempotent request again without a report. The body of a request that is not idempotent is sent
-///   only once. On Linux, such a request without a body uses a connection of its own, because curl repeats requests on kept connections.
+/// - `URLSession` may send an idempotent request again without a report. The body of a request that is not idempotent is sent only once. On
+///   Linux, a request that is not idempotent and has no body uses a connection of its own, because curl repeats requests on kept
+///   connections.
 ///
 /// The stack enforces deadlines and phase limits. `URLSession` reports the times of DNS, TCP and TLS only on Apple's platforms, at the end
 /// of the exchange.

@@ -183,7 +183,7 @@ extension NIOTransportTests {
         @Test(arguments: [
             ("403 Forbidden", "403 Forbidden"),
             (
-                "407 Proxy Authentication Required", "it requires credentials, and none were given: 407 Proxy Authentication Required"
+                "407 Proxy Authentication Required", "it requires credentials, but none were given: 407 Proxy Authentication Required"
             ),
             ("503", "503 Service Unavailable"),
         ])

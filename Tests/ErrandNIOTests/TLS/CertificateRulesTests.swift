@@ -39,7 +39,7 @@ struct CertificateRulesTests {
         ),
         (
             .outside, true,
-            "the authority of the certificate may not sign for 'localhost': its name constraints forbid that; the server needs a "
+            "the authority of the certificate may not sign for 'localhost': its name constraints forbid this name; the server needs a "
                 + "certificate of another authority, during"
         ),
         (.selfSigned, false, "the certificate is signed by an unknown authority, or by itself, or the server"),
