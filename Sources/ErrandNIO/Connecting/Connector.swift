@@ -77,8 +77,8 @@ struct Connector: Sendable {
 
     /// Connects to one of several addresses.
     ///
-    /// - Parameter dialog: the dialog with the proxy. If the proxy has closed a connection during the dialog, the dialog continues on the
-    ///   new connection.
+    /// - Parameter dialog: the dialog with the proxy. If the dialog began on a connection that can't be used again, the dialog continues on
+    ///   the new connection.
     private func open(
         _ addresses: [IPAddress], to route: Route, number: Int, for pool: Pool, _ attempt: ConnectAttempt, on loop: any EventLoop,
         _ dialog: ProxyDialog = ProxyDialog()
