@@ -55,7 +55,8 @@ import Testing
             #expect(!isKnown, "\(name)")
         }
         for answer in UnknownOption.answers {
-            for match in answer.text.matches(of: #/--?[A-Za-z0-9][A-Za-z0-9-]*(?:\.[0-9]+)?/#) where !answer.names.contains(String(match.0)) {
+            let options = answer.text.matches(of: #/--?[A-Za-z0-9][A-Za-z0-9-]*(?:\.[0-9]+)?/#)
+            for match in options where !answer.names.contains(String(match.0)) {
                 let name = match.0.drop { $0 == "-" }
                 let isLong = match.0.hasPrefix("--")
                 let letters = OptionTable.shortFlags.union(OptionTable.shortOptionsWithValues)
