@@ -19,6 +19,7 @@ let package = Package(
         .library(name: "ErrandCompression", targets: ["ErrandCompression"]),
         .library(name: "ErrandAuth", targets: ["ErrandAuth"]),
         .library(name: "ErrandCache", targets: ["ErrandCache"]),
+        .library(name: "ErrandSQLite", targets: ["ErrandSQLite"]),
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
@@ -32,7 +33,7 @@ let package = Package(
     traits: [
         .default(enabledTraits: ["Telemetry", "NIO", "Auth"]),
         .trait(name: "Telemetry", description: "Logs, metrics and traces, over swift-log, swift-metrics and swift-distributed-tracing."),
-        .trait(name: "Crypto", description: "Hash functions for what needs them, over swift-crypto. Auth and NIO switch it on."),
+        .trait(name: "Crypto", description: "Hash functions for what needs them, over swift-crypto. Auth, NIO and SQLite switch it on."),
         .trait(
             name: "Auth", description: "Authentication, token refresh and OAuth 2, over swift-crypto.", enabledTraits: ["Crypto"]
         ),
@@ -57,6 +58,10 @@ let package = Package(
         ),
         .trait(name: "Brotli", description: "The content coding br. It needs the system's Brotli: libbrotli-dev."),
         .trait(name: "Zstandard", description: "The content coding zstd. It needs the system's Zstandard: libzstd-dev."),
+        .trait(
+            name: "SQLite", description: "A store of responses on the disk. It needs the system's SQLite: libsqlite3-dev.",
+            enabledTraits: ["Crypto"]
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -127,6 +132,14 @@ let package = Package(
         ),
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
         .target(name: "ErrandCache", dependencies: ["ErrandCore", "ErrandFormats"]),
+        // The system's SQLite, behind a trait.
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(
+            name: "ErrandSQLite",
+            dependencies: [
+                "ErrandCache", "ErrandCore", "ErrandHashing", .target(name: "CSQLite", condition: .when(traits: ["SQLite"])),
+            ]
+        ),
 
         // MARK: Transports
         .target(
@@ -166,8 +179,8 @@ let package = Package(
         .target(
             name: "Errand",
             dependencies: [
-                "ErrandAPI", "ErrandAuth", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandNIO",
-                "ErrandRedaction",
+                "ErrandAPI", "ErrandAuth", "ErrandCache", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware",
+                "ErrandNIO", "ErrandRedaction",
                 "ErrandTelemetry",
                 .target(name: "ErrandURLSession", condition: .when(platforms: applePlatforms)),
                 .product(
@@ -244,7 +257,12 @@ let package = Package(
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
-        .testTarget(name: "ErrandCacheTests", dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats"]),
+        .testTarget(
+            name: "ErrandCacheTests", dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandTesting"]),
+        .testTarget(
+            name: "ErrandSQLiteTests",
+            dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandSQLite", "ErrandTesting", "TestSupport"]
+        ),
         .testTarget(
             name: "ErrandTelemetryTests",
             dependencies: [
@@ -331,7 +349,7 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSession",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandTesting", "ErrandURLSession",
                 "ErrandURLSessionTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
@@ -342,7 +360,7 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandTesting", "ErrandURLSession",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandTesting", "ErrandURLSession",
                 "ErrandURLSessionTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),

@@ -13,12 +13,14 @@ let package = Package(
     traits: [
         .trait(name: "Brotli", description: "The command decodes Brotli, with the system's library."),
         .trait(name: "Zstandard", description: "The command decodes Zstandard, with the system's library."),
+        .trait(name: "SQLite", description: "The command keeps responses on the disk, with the system's SQLite."),
     ],
     dependencies: [
         .package(
             name: "Errand", path: "..",
             traits: [
                 "Auth", "MockServer", "NIO", "ServiceLifecycle", "Telemetry", .trait(name: "Brotli", condition: .when(traits: ["Brotli"])),
+                .trait(name: "SQLite", condition: .when(traits: ["SQLite"])),
                 .trait(name: "Zstandard", condition: .when(traits: ["Zstandard"])),
             ]),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -51,6 +53,7 @@ let package = Package(
                 .product(name: "Errand", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
                 .product(name: "ErrandRecording", package: "Errand"),
+                .product(name: "ErrandSQLite", package: "Errand", condition: .when(traits: ["SQLite"])),
                 .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -75,6 +78,7 @@ let package = Package(
                 .product(name: "ErrandFormats", package: "Errand"),
                 .product(name: "ErrandMockServer", package: "Errand"),
                 .product(name: "ErrandNIO", package: "Errand"),
+                .product(name: "ErrandSQLite", package: "Errand", condition: .when(traits: ["SQLite"])),
                 .product(name: "ErrandTesting", package: "Errand"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

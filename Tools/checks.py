@@ -2,7 +2,7 @@
 """Runs the command against a stand of real servers, one row a check, and prints a Markdown table.
 
     scripts/setup --checks
-    swift build --package-path Tools --traits Brotli,Zstandard
+    swift build --package-path Tools --traits Brotli,SQLite,Zstandard
     stand.py --bin .build/checks-venv/bin httpbin nginx apache squid socks nghttpd caddy haproxy tus moto oidc hypercorn badtls \\
         multipart mitm -- Tools/checks.py PATH-OF-ERRAND [--write Tools/CHECKS.md]
 
@@ -19,7 +19,7 @@ The rows of ALONE run the command in a network namespace without a network. If t
 
 The rows of BODIES need no server of the stand. Tools/bodies.py is an application that Hypercorn serves. Hypercorn is in the environment that
 `scripts/setup --checks` makes. If the command was built without a coding, the rows of this coding are "not built in". The traits Brotli and
-Zstandard build the codings in.
+Zstandard build the codings in. Without the trait SQLite, the rows `cache-…` are "not built in".
 """
 import contextlib
 import http.server
@@ -38,6 +38,7 @@ import h2rules
 
 LATER = "later: "
 CODING = "coding: "
+STORE = "store: "
 ALONE = "alone: "
 # Gives the namespace a network as soon as the command reports that it waits.
 NETWORK_RETURNS = """
@@ -139,6 +140,19 @@ def rows(scratch):
     plain = at("NGINX_TLS", "/a.txt").replace("https:", "http:")
     yield "hsts", "NGINX_TLS", ["--hsts", hosts] + code + [plain], r"^status 0 .*\b2 200"
     yield "hsts-not-asked-for", "NGINX_TLS", code + [plain], r"\b1\.1 400"
+    # The rows share a folder, in this order.
+    cache = ["-v", "--cache", os.path.join(scratch, "cache")]
+    yield "cache-miss", b, [STORE] + cache + [at(b, "/cache/600?a")], r"cache: fwd=uri-miss; fwd-status=200"
+    yield "cache-hit", b, [STORE] + cache + [at(b, "/cache/600?a")], r"cache: hit; ttl=5\d\d\b"
+    yield "cache-only", b, [STORE] + cache + ["-H", "Cache-Control: only-if-cached", at(b, "/cache/600?b")], "status 5 "
+    yield "cache-vary", b, [STORE] + cache + [at(b, "/response-headers?Vary=X-A&Cache-Control=max-age%3D60")], "cache: fwd=uri-miss"
+    yield "cache-vary-miss", b, [STORE] + cache + ["-H", "X-A: b", at(b, "/response-headers?Vary=X-A&Cache-Control=max-age%3D60")], "cache: fwd=vary-miss"
+    yield "cache-nginx", n, [STORE] + cache + [at(n, "/a.txt")], r"cache: fwd=uri-miss; fwd-status=200"
+    yield "cache-confirmed", n, [STORE] + cache + ["-H", "Cache-Control: no-cache", at(n, "/a.txt")], r"If-None-Match.*cache: fwd=request; fwd-status=304"
+    yield "cache-list", b, [STORE, "cache", "list", cache[-1]], r"200  \d+ B  fresh for \d+ s  http://\S+/cache/600\?a"
+    yield "cache-show", b, [STORE, "cache", "show", cache[-1], at(b, "/cache/600?a")], r"HTTP/1\.1 200 OK.*\"url\""
+    yield "cache-remove", b, [STORE, "cache", "remove", cache[-1], at(b, "/cache/600?a")], "removed: 1"
+    yield "cache-removed", b, [STORE] + cache + [at(b, "/cache/600?a")], r"cache: fwd=uri-miss"
     yield "mtls", "NGINX_MTLS", client + [at("NGINX_MTLS")], "CN=client"
     yield "mtls-none", "NGINX_MTLS", code + [at("NGINX_MTLS")], "400"
     yield "mtls-bad", "NGINX_MTLS", bad_client + code + [at("NGINX_MTLS")], "400"
@@ -330,11 +344,11 @@ def alone(server):
 
 def run(errand, arguments, variables={}, launcher=()):
     words = [errand]
-    if arguments[0] in ("events", "auth"):
+    if arguments[0] in ("events", "auth", "cache"):
         # Before the options that all have.
-        count = 2 if arguments[0] == "auth" else 1
+        count = 1 if arguments[0] == "events" else 2
         words, arguments = words + arguments[:count], arguments[count:]
-    is_request = words[1:2] != ["auth"]
+    is_request = words[1:2] not in (["auth"], ["cache"])
     if is_request and "--cacert" not in arguments and os.environ.get("CA"):
         words += ["--cacert", os.environ["CA"]]
     if is_request and "--max-time" not in arguments:
@@ -408,6 +422,7 @@ def accepted_codings(errand):
 def main(scratch):
     errand = sys.argv[1]
     accepted = accepted_codings(errand)
+    has_store = "has no cache" not in run(errand, ["cache", "list", scratch])
     lines, counts = [], {"passes": 0, "fails": 0, "not yet": 0, "not built in": 0, "server not here": 0}
     for name, server, arguments, want, *variables in rows(scratch):
         shown = ""
@@ -415,10 +430,12 @@ def main(scratch):
             verdict, shown = "not yet", want.removeprefix(LATER)
         elif not (has_namespaces() if server.startswith(ALONE) else os.environ.get(server)):
             verdict = "server not here"
+        elif arguments[0] == STORE and not has_store:
+            verdict = "not built in"
         elif arguments[0].startswith(CODING) and arguments[0].removeprefix(CODING) not in accepted:
             verdict = "not built in"
         else:
-            arguments = [argument for argument in arguments if not argument.startswith(CODING)]
+            arguments = [argument for argument in arguments if argument != STORE and not argument.startswith(CODING)]
             got = run(errand, arguments, *variables, launcher=alone(server))
             verdict = "passes" if re.search(want, got) else "fails"
             if verdict == "fails":

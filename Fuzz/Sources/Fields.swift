@@ -61,6 +61,9 @@ private func cacheControl(_ input: inout Input) {
     expectEqual(CacheControl([text, "no-store"]).contains(.noStore), true, "a field is hidden")
     let later = CacheControl([text, "max-age=60"]).maxAge
     expect(later == control.maxAge || later == 0 || control.maxAge == nil && later == 60, "a later lifetime counts")
+    if case .names(let names) = VaryField(HTTPFields([HTTPField(name: .vary, value: text)])) {
+        expect(names.count <= VaryField.namesLimit && Set(names).count == names.count, "more names than the limit, or a name twice")
+    }
 }
 
 private func entityTag(_ input: inout Input) {

@@ -10,6 +10,10 @@ let jsonTargets = [
 private func json(_ input: inout Input) {
     let bytes = input.bytes()
     let problem = bytes.withUnsafeBytes { JSONDepth.problem(in: $0, limit: JSONValue.depthLimit) }
+    if let object = bytes.withUnsafeBytes({ JSONMembers.needed(["a", "error"], in: $0) }) {
+        expect(object.first == UInt8(ascii: "{") && object.last == UInt8(ascii: "}"), "the needed members are no object")
+        expect(object.count <= bytes.count + 2, "the needed members are longer than the text")
+    }
     guard let value = try? JSONValue(parsing: bytes) else { return }
     // Names are counted there with their escapes.
     expect(problem?.contains("name") ?? true, "valid JSON is refused: \(problem ?? "")")

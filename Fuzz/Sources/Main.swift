@@ -11,7 +11,7 @@ struct Target: Sendable {
 
     static let all: [Target] =
         streamTargets + jsonTargets + multipartTargets + fieldTargets + structuredFieldTargets + urlTargets + redactionTargets
-        + connectionTargets + compressionTargets + valueTargets + netlinkTargets + cookieFileTargets
+        + connectionTargets + compressionTargets + valueTargets + netlinkTargets + cookieFileTargets + storeTargets
 
     /// The one to run.
     static let chosen: Target = {

@@ -1,5 +1,6 @@
 @_exported public import ErrandAPI
 @_exported public import ErrandAuth
+@_exported public import ErrandCache
 @_exported public import ErrandCompression
 @_exported public import ErrandCore
 @_exported public import ErrandFormats

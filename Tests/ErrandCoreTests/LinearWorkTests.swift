@@ -54,6 +54,13 @@ struct LinearWorkTests {
         },
         Reader("invalid URL", 4_000, text: repeated("//:x@")) { _ = InvalidURLError($0, .credentials) },
         Reader("shown safely", 20_000, text: repeated("a\u{301}\u{0}")) { _ = $0.shownSafely(limit: .max) },
+        Reader("address, colons", 8_000, text: repeated(":")) { _ = try? IPAddress($0) },
+        Reader("address, an interface", 8_000, text: { "fe80::1%" + String(repeating: "1", count: $0) }) { _ = try? IPAddress($0) },
+        Reader("certificate, values", 8_000, text: { "0\u{3}" + String(repeating: "0\0", count: $0) }) { text in
+            _ = CertificateParts(Array(text.utf8)[...])
+            var reader = DERReader(Array(text.utf8)[...])
+            while reader.read() != nil {}
+        },
         Reader("path pattern", 4_000, text: repeated("/a")) { _ = PathPattern("/{a}/{b}/**").values(in: $0) },
         Reader("path template", 4_000, text: repeated("/a;b")) { _ = try? PathTemplate(verbatim: $0).resolved() },
         Reader("escapes", 8_000, text: repeated("%41%")) { text in

@@ -85,6 +85,17 @@ struct FormatsLinearWorkTests {
             _ = SetCookie($0)
         },
         Parser("Clear-Site-Data", text: repeated("\"a\",")) { _ = ClearSiteData.includesCookies([$0]) },
+        Parser("Alt-Svc", 1_000, text: repeated("h3=\":1\"; ma=1, ")) { _ = AlternativeService.parse($0) },
+        Parser("challenges", 400, text: repeated("A b=c, ")) { _ = AuthenticationChallenge.parse([$0]) },
+        Parser("challenges, one scheme", 400, text: { "A " + String(repeating: "b=\"\\c\", ", count: $0) }) {
+            _ = AuthenticationChallenge.parse([$0])
+        },
+        Parser("content range, digits", text: { "bytes 0-" + String(repeating: "1", count: $0) + "/*" }) { _ = ContentRange($0) },
+        Parser("entity tag", text: { "W/\"" + String(repeating: "a", count: $0) + "\"" }) { _ = EntityTag($0) },
+        Parser("extended value", text: { "UTF-8''" + String(repeating: "%C3%A4", count: $0) }) { _ = ExtendedValue.decode($0) },
+        Parser("timestamp, digits", text: { "2026-01-01T00:00:00." + String(repeating: "1", count: $0) + "Z" }) {
+            _ = try? RFC3339Date($0)
+        },
         Parser("Cache-Control, directives", 1_000, text: repeated("no-cache=\"a\",max-age=1,")) { _ = CacheControl([$0]) },
         Parser("Cache-Control, an open quotation mark", text: { "a=\"" + String(repeating: "\\\",b=\\\"", count: $0) }) {
             _ = CacheControl([$0])

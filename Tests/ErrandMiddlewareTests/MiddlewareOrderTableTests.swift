@@ -37,6 +37,11 @@ import Testing
         (.hsts, .cookies),
         (.hsts, .cache),
         (.cache, .coalesce),
+        (.cache, .hedge),
+        (.cache, .circuitBreaker),
+        (.cache, .waitForNetwork),
+        (.cache, .concurrencyLimit),
+        (.cache, .delay),
         (.timeout, .coalesce),
         (.timeout, .retry),
         (.validateStatus, .coalesce),
@@ -86,7 +91,8 @@ import Testing
     ]
 
     private static let stack = StubTransport()
-        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cookies(CookieJar()).hsts(HSTSList())
+        .metrics().trace().concurrencyLimit(1).rateLimit().circuitBreaker().hedge().coalesce().cache(in: .memory)
+        .cookies(CookieJar()).hsts(HSTSList())
         .redirect().retry()
         .fallback(data: Data(), statuses: [503]).validateStatus().timeout(.seconds(1)).profile().events { _ in nil }
         .log(to: Logger(label: "order")).traceCall().number()

@@ -87,6 +87,8 @@ extension OptionRow {
     static let middleware: [OptionRow] = [
         OptionRow("CircuitBreakerKey", .value) { $0.circuitBreaker = .off },
         OptionRow("CoalesceOptionKey", .unique) { $0.coalesce = .off },
+        OptionRow("CacheOptionKey", .value, requiredMiddleware: .cache) { $0.cache = .use(.reload) },
+        OptionRow("CacheOptionKey", .value) { $0.cache = .off },
         OptionRow("ConcurrencyLimitKey", .value) { $0.concurrencyLimit = .off },
         OptionRow("DelayOptionKey", .value, requiredMiddleware: .delay) { $0.delay = .use(.seconds(3)) },
         OptionRow("DelayOptionKey", .value) { $0.delay = .off },

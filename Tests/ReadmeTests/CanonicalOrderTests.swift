@@ -5,7 +5,7 @@ import Testing
 /// `MiddlewarePlace.canonicalOrder` is the source of the order. The texts that show the order are compared with it.
 @Suite struct CanonicalOrderTests {
     /// Places of planned middleware. The texts do not name these places.
-    private static let toCome: Set<MiddlewarePlace> = [.cache]
+    private static let toCome: Set<MiddlewarePlace> = []
     private static let lead = "canonical order, outermost first:"
 
     /// The paths of the repository's texts.

@@ -5,6 +5,7 @@ import Testing
 
 @testable import ErrandAPI
 @testable import ErrandAuth
+@testable import ErrandCache
 @testable import ErrandCore
 @testable import ErrandFormats
 @testable import ErrandMiddleware
@@ -126,6 +127,29 @@ import Testing
         values["CookieJar.Limits.fieldBytes"] = bytes(cookies.fieldBytes)
         values["CookieFile.limitBytes"] = bytes(CookieFile.limitBytes)
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
+        values["MemoryCacheStore.defaultLimitBytes"] = bytes(MemoryCacheStore.defaultLimitBytes)
+        values["MemoryCacheStore.defaultLimitEntries"] = number(MemoryCacheStore.defaultLimitEntries)
+        // The module is built only with the trait SQLite.
+        let store = "ErrandSQLite/SQLiteCacheStore.swift"
+        values["SQLiteCacheStore.defaultLimitBytes"] = try stated(
+            "256 MiB", in: store, by: "static let defaultLimitBytes: Int64 = 256 * 1024 * 1024")
+        values["SQLiteCacheStore.defaultLimitEntries"] = try stated("10,000", in: store, by: "static let defaultLimitEntries = 10_000")
+        values["SQLiteCacheStore.inlineBodyLimitBytes"] = try stated(
+            "64 KiB", in: store, by: "static let inlineBodyLimitBytes = 64 * 1024")
+        values["CacheLimits.headBytes"] = bytes(CacheLimits.headBytes)
+        values["CacheLimits.urlBytes"] = bytes(CacheLimits.urlBytes)
+        values["CacheLimits.variants"] = number(CacheLimits.variants)
+        values["VaryField.namesLimit"] = number(VaryField.namesLimit)
+        values["CachePolicy.Heuristic.fraction"] = CachePolicy.Heuristic.standard.fraction.inPercent
+        values["CachePolicy.Heuristic.limit"] = CachePolicy.Heuristic.standard.limit.inWords
+        values["CachePolicy.staleIfError"] = CachePolicy.standard.staleIfError?.inWords ?? "none"
+        values["CachePolicy.staleIfUnreachable"] = CachePolicy.standard.staleIfUnreachable?.inWords ?? "none"
+        values["CacheMiddleware.revalidationLimit"] = CacheMiddleware.revalidationLimit.inWords
+        values["CacheRuntime.answerLimit"] = CacheRuntime.answerLimit.inWords
+        values["CacheRuntime.pauseAfterFailure"] = CacheRuntime.pauseAfterFailure.inWords
+        values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
+        values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords
+        values["CacheWaitingBytes.defaultLimitBytes"] = bytes(CacheWaitingBytes.defaultLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"

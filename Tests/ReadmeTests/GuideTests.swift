@@ -150,6 +150,34 @@ import Testing
         #expect(mirrored.stack.orderProblems.isEmpty)
     }
 
+    @Test func theArticleOnCachingIsCorrect() async throws {
+        let fields: HTTPFields = [.cacheControl: "max-age=600", .eTag: "\"1\""]
+        let stub = StubTransport(
+            Stub(.get, "/forecasts/paris").responds(
+                .json(Forecast(city: "Paris", high: 21), headers: fields), .json(Forecast(city: "Paris", high: 22), headers: fields)),
+            Stub(.get, "/forecasts/oslo").responds(.json(Forecast(city: "Oslo", high: 9), headers: [.cacheControl: "max-age=0"]), .offline),
+            Stub(.get, "/forecasts/rome").responds(.json(Forecast(city: "Rome", high: 25))))
+        let store = MemoryCacheStore()
+        let weather = Weather(over: .sorted(around: stub), store: store)
+        #expect(try await isStored("paris", in: weather) == false)
+        let error = await #expect(throws: StatusError.self) { try await lastKnown("paris", from: weather) }
+        #expect(error?.status == .gatewayTimeout && stub.requests.isEmpty)
+        try await prefetch(["paris"], with: weather)
+        #expect(try await isStored("paris", in: weather))
+        #expect(try await weather.forecast(for: "paris").high == 21)
+        let response = try await weather.api.send(Request(.get, "/forecasts/paris"))
+        #expect(describe(response).hasPrefix("hit; ttl=") && stub.requests.count == 1)
+        #expect(try await refreshed("paris", from: weather).high == 22)
+        #expect(try await lastKnown("paris", from: weather).high == 22 && stub.requests.count == 2)
+
+        let offline = makeOfflineWeather(over: .sorted(around: stub), store: store)
+        for _ in 0..<2 { #expect(try await offline.forecast(for: "oslo").high == 9) }
+        let patient = makePatientWeather(over: .sorted(around: stub), store: store)
+        for _ in 0..<2 { #expect(try await patient.forecast(for: "rome").high == 25) }
+        #expect(stub.requests.count == 5)
+        for weather in [weather, offline, patient] { #expect(weather.stack.orderProblems.isEmpty) }
+    }
+
     #if Auth
     @Test func aSignInOverTheClientThatAuthenticatesNeedsAnOption() async throws {
         let issued = IssuedTokens(accessToken: "a1", refreshToken: "r1", expiresIn: 3600)

@@ -62,7 +62,7 @@ extension APIClient {
         policy: EventStreamPolicy = .standard, onState: (@Sendable (EventStreamState) -> Void)? = nil
     ) -> EventStream { events(PathTemplate(verbatim: path)) }
 
-    /// Not available: a whole URL is a path template.
+    /// Not available: for a whole URL, pass the path template `.url(url)`.
     @available(*, unavailable, message: "write .url(url): a typed call takes a path")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(_ url: URL, as type: Value.Type = Value.self) async throws -> Value { throw Unavailable() }

@@ -58,7 +58,7 @@ public struct APIClient: Sendable {
     ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and with the
     ///     property names as member names.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
-    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. A larger body throws a
+    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. For a larger body, a call throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response, such as an error decoded from the body. If you need the status
     ///     later, keep the `StatusError` in your error. If the closure throws, the client throws the `StatusError`. `nil`, the default,
@@ -85,7 +85,7 @@ public struct APIClient: Sendable {
     ///   - json: the JSON coding of bodies. Default: ``/ErrandCore/JSONCoding/standard``, with ISO 8601 dates, and with the
     ///     property names as member names.
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
-    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. A larger body throws a
+    ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. For a larger body, a call throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
     ///   - mapError: returns the error to throw for a refused response. Default: `nil`.
     public init(
@@ -241,7 +241,7 @@ public struct TypedResponse<Value: Sendable>: Sendable {
     public let head: HTTPResponse
     /// The request that was sent, with the base URL. After redirects, this is the last request.
     public let request: Request
-    /// Attempts, redirects, timings and other notes of the stack.
+    /// The attempts, redirects, timings and other metadata of the response.
     public let metadata: ResponseMetadata
 
     init(value: Value, response: Response) {

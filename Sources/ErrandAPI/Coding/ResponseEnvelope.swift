@@ -113,7 +113,7 @@ private struct EnvelopeData<Envelope: ResponseEnvelope, Output: Decodable>: Deco
     init(from decoder: any Decoder) throws {
         try Envelope.check(decoder)
         guard let last = Envelope.dataPath.last else {
-            // The container decodes the output. A call of the output's initializer would be wrong: the decoder keeps the keys of a
+            // The container decodes the output. The output's initializer must not be called directly. The decoder keeps the keys of a
             // dictionary unchanged only if the decoder itself decodes the dictionary.
             output = try decoder.singleValueContainer().decode(Output.self)
             return

@@ -89,7 +89,7 @@ public struct EndpointBody: Sendable {
     ///   - value: a structure or a dictionary whose members are plain values or arrays of plain values.
     ///   - arrays: the style of arrays. Default: the name is repeated for each element.
     ///   - bools: the style of Boolean values. Default: `true` or `false`.
-    ///   - nils: the style of members that are `nil`. Default: they are omitted.
+    ///   - nils: the style of members that are `nil`. Default: these members are omitted.
     @_disfavoredOverload
     public static func form(
         _ value: some Encodable & Sendable, arrays: URLQuery.ArrayStyle = .repeated, bools: FormURLEncoded.BoolStyle = .words,

@@ -16,7 +16,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     public var maxReconnects: Int?
     /// The wait before each new connection, until the server sets another wait by a `retry` field.
     public var reconnectionTime: Duration
-    /// The longest wait that the server may ask for. A longer `Retry-After` ends the stream with the error of its response. A longer
+    /// The longest wait that the server may ask for. A longer `Retry-After` ends the stream with the error of the response. A longer
     /// `retry` field is reduced to this wait.
     public var maxRetryAfter: Duration
     /// The additional wait, which grows with each successive connection without an event.
@@ -35,8 +35,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect again.
     /// With another status 2xx, such as 202, the stream fails even if the rule accepts the status.
     public var statuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property has an effect if the
-    /// server may have processed the request, and the stream has no event ID to resume after.
+    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property has an effect only if the server may
+    /// have processed the request, and the stream has no event ID to resume after.
     ///
     /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only in these cases, in which
     /// the server certainly has not processed the request:

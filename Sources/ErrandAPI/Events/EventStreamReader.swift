@@ -93,7 +93,7 @@ struct EventStreamReader: Sendable {
         observer?.report(.connecting)
         response = nil
         var request = request
-        // No server accepts a longer field.
+        // A longer field is not sent, because most servers refuse a longer field.
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
@@ -168,7 +168,7 @@ extension EventStream {
             policy.statuses.contains(error.status)
                 ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
         case let error as TransportError:
-            // If a connection has worked before, TLS and the proxy will work again when the server or the proxy is back.
+            // If an earlier connection has worked, a failure of TLS or of the proxy is likely to be temporary.
             (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
                 ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
         // The app's own layers refuse the request temporarily.

@@ -52,7 +52,7 @@ extension APIClient {
     }
 }
 
-/// The pages of a list: see ``APIClient/pages(_:next:from:policy:)``. Each iteration begins anew.
+/// The pages of a list: see ``APIClient/pages(_:next:from:policy:)``. Each iteration begins again at the first position.
 public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
     public typealias Element = ResultPage<Output>
     public typealias Failure = any Error
@@ -79,7 +79,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
             ofCall: position.url != nil ? originOfCall : response.request.originOfCall, allowing: policy.allowedOrigins)
         var page = ResultPage(value: response.value, response: response, position: position, originOfCall: originOfCall)
         do {
-            // A forbidden position is kept unchanged. If the position were removed, the list would seem to end here.
+            // A forbidden position is kept unchanged. If the position were removed, the list would seem to end at this page.
             page.next = try nextPage.find(page)
             page.next = try self.position(after: page)
             return PageStep(page: page, failure: nil)

@@ -2,7 +2,7 @@ internal import ErrandCore
 internal import ErrandFormats
 
 extension APIClient {
-    /// Repeats a call until its work is done, and returns the last response.
+    /// Repeats a call until the server has done the work of the call, and returns the last response.
     ///
     /// ```swift
     /// let job = try await client.poll(Endpoint<Job>.get("/jobs/\(id, "id")")) { $0.value.state == .done }
@@ -89,7 +89,8 @@ extension APIClient {
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
-                // The body is read, because a short body keeps the connection reusable, and an envelope may contain an error.
+                // Read the body for two reasons. The connection can be reused only after a body is read to its end. An envelope in the body
+                // can report an error.
                 var response = response
                 try await response.bufferBody(within: .seconds(1), on: clock)
                 if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {

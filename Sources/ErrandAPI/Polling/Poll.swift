@@ -1,8 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The state of a polling: the next request and the responses so far. The type is a pure value, without a clock and without a
-/// task.
+/// The state of a poll: the next request and the responses so far. The type is a pure value, without a clock and without a task.
 struct Poll: Sendable {
     /// The number of requests made so far.
     private(set) var count = 0
@@ -31,7 +30,7 @@ struct Poll: Sendable {
 
     /// Returns the next request.
     ///
-    /// - Parameter call: the request of the call. Each use of this function creates the request anew.
+    /// - Parameter call: the request of the call. Pass a new request of the call at each use of this function.
     mutating func request(from call: Request) throws(InvalidURLError) -> Request {
         var request = call
         if let statusURL {

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// The error for a polling that ended without a result.
+/// The error for a poll that ended without a result.
 ///
 /// ```
 /// GET https://a.example/jobs/7: polling timed out: not done after 10 min and 34 requests

@@ -1,17 +1,17 @@
 public import ErrandCore
 
-/// The waiting times between the requests of a polling, and the timeout of the polling.
+/// The waiting times between the requests of a poll, and the timeout of the poll.
 public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// The wait before each further request. By default, the waits grow by a factor of 1.5 from 1 s to 30 s. If the response has
     /// a `Retry-After` that is neither zero nor in the past, the time in that field replaces the wait.
     public var backoff: Backoff
     /// The random part of the wait: by default, the wait is between half and all of the backoff.
     public var jitter: Backoff.Jitter
-    /// The timeout of the whole polling, 10 minutes by default. The timeout begins with the first request, and includes all requests
-    /// and waits. `nil`: the time is not limited.
+    /// The timeout of the whole poll, 10 minutes by default. The timeout begins with the first request, and includes all requests and
+    /// waits. `nil`: the time is not limited.
     public var timeout: Duration?
-    /// The longest `Retry-After` that the polling obeys, at least zero; 5 minutes by default. If a server asks for a longer wait,
-    /// the next request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.
+    /// The longest `Retry-After` that the poll obeys, at least zero; 5 minutes by default. If a server asks for a longer wait, the next
+    /// request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.
     public var maxRetryAfter: Duration
     /// The largest number of successive failures that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500,
     /// 502, 503 and 504. At least 0, 5 by default.

@@ -68,6 +68,9 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
     /// Sends the request with credentials, and again in response to challenges.
     ///
+    /// If a token can't be refreshed, because a server can't be reached, a fresh response that an inner cache has stored for the account is
+    /// returned.
+    ///
     /// - Throws: ``AuthenticationError``, the errors of the scheme, and the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let hook = request.options.onChallenge
@@ -77,7 +80,13 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             if scheme.isChallenge(response.head) { response.record(.otherOrigin) }
             return response
         }
-        var proof = try await attributeErrors(to: request) { try await scheme.proof(for: request) }
+        var proof: AuthenticationProof?
+        do {
+            proof = try await attributeErrors(to: request) { try await scheme.proof(for: request) }
+        } catch {
+            if let stored = await storedResponse(to: request, by: scheme, after: error, next) { return stored }
+            throw error
+        }
         // The app's own credentials are sent unchanged.
         if proof?.isOverridden(by: request) == true {
             var response = try await next.send(request)
@@ -127,6 +136,33 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
             current = try await attempts.followUp(with: current, after: .success(response), on: clock)
             (proof, author) = (next, nextAuthor)
         }
+    }
+
+    /// Returns the fresh response of an inner cache, if a token could not be refreshed because a server can't be reached. Without such a
+    /// response, returns `nil`.
+    ///
+    /// The request has no credentials, and must not leave the stack. Therefore its deadline has passed: the stack refuses the request
+    /// before the transport, and a cache needs no time.
+    private func storedResponse(
+        to request: Request, by scheme: any AuthenticationScheme, after error: any Error, _ next: some HTTPSender
+    ) async -> Response? {
+        guard request.method == .get || request.method == .head, !Task.isCancelled,
+            let failure = error as? AuthenticationError, failure.code == .refreshFailed, failure.underlying is TransportError,
+            !request.head.headerFields.contains(.authorization), let identity = await scheme.identity(for: request)
+        else { return nil }
+        var asking = request
+        asking.head.headerFields[.cacheControl] = (request.headers[.cacheControl].map { $0 + ", " } ?? "") + "only-if-cached"
+        asking.options.credentialIdentity = identity
+        asking.deadline = Deadline(after: .zero)
+        guard var response = try? await next.send(asking) else { return nil }
+        guard response.metadata.cacheStatus?.isHit == true else {
+            response.discard()
+            return nil
+        }
+        response.request.head.headerFields[fields: .cacheControl] = request.head.headerFields[fields: .cacheControl]
+        response.request.deadline = request.deadline
+        request.report(.authenticationDecision, decision: .init(continues: false, "no new token, but a stored response"))
+        return response
     }
 
     private enum Step {

@@ -2,8 +2,8 @@
 internal import ErrandCore
 
 extension [Cookie] {
-    /// Returns the cookies of a store after its change. Expired cookies and cookies of the session are left out. A cookie that replaces
-    /// another cookie takes the place of the other cookie, and keeps the earlier date of creation.
+    /// Returns the cookies of a store after its change. Expired cookies and session cookies are omitted. A cookie that replaces another
+    /// cookie takes the place of the other cookie, and keeps the earlier creation date.
     ///
     /// - Parameters:
     ///   - changed: the cookies that replace the cookies with the same keys.

@@ -20,13 +20,13 @@ public struct Cookie: Sendable, Hashable {
     public let isHostOnly: Bool
     /// The path, which begins with a slash.
     public let path: String
-    /// The time after which the cookie is not sent; `nil` for a cookie of the session, which is not written to a store.
+    /// The time after which the cookie is not sent; `nil` for a session cookie, which is not written to a store.
     public let expires: HTTPDate?
     /// Whether the cookie is sent only over `https`, and to the loopback host.
     public let isSecure: Bool
     /// Whether scripts of a page must not read the cookie. The library keeps the attribute for other programs.
     public let isHTTPOnly: Bool
-    /// The attribute `SameSite`; `nil` if the server has sent none.
+    /// The attribute `SameSite`; `nil` if the cookie does not have this attribute.
     public let sameSite: SameSite?
     /// The time at which the first cookie with this name, domain and path was stored.
     public let created: HTTPDate
@@ -85,14 +85,14 @@ public struct Cookie: Sendable, Hashable {
         hasher.combine(OctetKey(value))
     }
 
-    /// Returns a copy with another date of expiry, or another date of creation.
+    /// Returns a copy with another expiry date, or another creation date.
     func with(expires: HTTPDate?, created: HTTPDate) -> Cookie {
         Cookie(
             name: name, value: value, domain: domain, isHostOnly: isHostOnly, path: path, expires: expires, isSecure: isSecure,
             isHTTPOnly: isHTTPOnly, sameSite: sameSite, created: created)
     }
 
-    /// Whether the cookie has expired. A cookie of the session never expires.
+    /// Whether the cookie has expired. A session cookie never expires.
     func hasExpired(at now: HTTPDate) -> Bool { expires.map { $0 <= now } ?? false }
 }
 

@@ -1,14 +1,14 @@
 #if Auth
-/// The domains of cookies, and the registrable domains of these domains: the sites. Cookies and domains are numbers.
+/// The domains of cookies, and the registrable domains of these domains: the sites. An index identifies each cookie and each domain.
 ///
 /// Each change of the cookies of a domain takes time in proportion to the cookies of that domain. Removing a domain takes time in
 /// proportion to the domains of its site.
 struct CookieDomains: Sendable {
     /// The cookies with one domain.
     private struct Domain: Sendable {
-        /// The index of the registrable domain; of the domain itself if there is no registrable domain.
+        /// The index of the site: of the registrable domain, or of the domain itself if there is no registrable domain.
         let site: Int
-        /// The cookies in the order of sending.
+        /// The cookies in sending order.
         var cookies: [Int] = []
         var uses = Uses()
     }
@@ -57,7 +57,7 @@ struct CookieDomains: Sendable {
 
     func site(of domain: Int) -> Int { domains[domain].site }
 
-    /// Returns the cookies with a domain, in the order of sending.
+    /// Returns the cookies with a domain, in sending order.
     func cookies(of domain: Int) -> [Int] { domains[domain].cookies }
 
     func domains(of site: Int) -> [Int] { sites[site].domains }
@@ -66,7 +66,7 @@ struct CookieDomains: Sendable {
 
     // MARK: Changes
 
-    /// Returns the domain with a name, which is added if no cookie has this domain.
+    /// Returns the domain with a name. Adds the domain if no cookie has this domain.
     mutating func add(_ name: String) -> Int {
         if let domain = domainNames.index(of: name) { return domain }
         let siteName = CookieRequest.siteName(of: name)
@@ -91,7 +91,7 @@ struct CookieDomains: Sendable {
         sites[domains[domain].site].count += 1
     }
 
-    /// Removes a cookie from the list of its domain. The domain stays: ``removeIfEmpty(_:)``.
+    /// Removes a cookie from the list of its domain. The domain stays, even if its list is then empty: see ``removeIfEmpty(_:)``.
     mutating func remove(_ cookie: Int, from domain: Int) {
         guard let place = domains[domain].cookies.firstIndex(of: cookie) else { return }
         domains[domain].cookies.remove(at: place)
@@ -104,7 +104,7 @@ struct CookieDomains: Sendable {
         let site = domains[domain].site
         domainNames.remove(domain)
         sites[site].domains.removeAll { $0 == domain }
-        // The empty lists would keep their memory.
+        // The lists are replaced, because emptied lists would keep their memory.
         domains[domain] = Domain(site: site)
         guard sites[site].domains.isEmpty else { return }
         siteNames.remove(site)

@@ -16,7 +16,7 @@ extension CookieFile {
         return body.cookies.map(\.cookie)
     }
 
-    /// Returns the JSON of cookies, with the cookies of the session.
+    /// Returns the JSON of cookies, including the session cookies.
     ///
     /// ```json
     /// {"cookies": [{"created": 1792658201, "domain": "a.example", "expires": 1795250201, "hostOnly": true, "httpOnly": true,
@@ -105,7 +105,7 @@ private struct Record: Codable {
 /// The dates of the file, in seconds since 1970: the years from 1 to 9999.
 private let dates: ClosedRange<Int64> = -62_135_596_800...NetscapeCookieFile.Entry.latestExpiry
 
-/// A text of a cookie. A server may choose a text that is slow to compare, which ``JSONCoding`` refuses to read. Therefore, such a text
+/// A text of a cookie. A server may choose a text that is slow to compare. ``JSONCoding`` refuses to read such a text. Therefore, the text
 /// is stored as base64.
 private struct StoredText: Codable {
     let text: String

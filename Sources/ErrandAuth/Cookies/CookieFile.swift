@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The file formats of cookies: the format of Netscape, which `curl` reads and writes, and JSON.
+/// The file formats of cookies: the Netscape format, which `curl` reads and writes, and JSON.
 ///
 /// ```swift
 /// let file = try CookieFile.netscape(parsing: Data(contentsOf: url))
@@ -14,7 +14,7 @@ public enum CookieFile {
     /// The maximum length of a file: 16 MiB.
     public static let limitBytes = 16 << 20
 
-    /// The cookies of a file in the format of Netscape, and the lines that are not cookies.
+    /// The cookies of a file in the Netscape format, and the lines that are not cookies.
     public struct Netscape: Sendable {
         /// The cookies in the order of the lines. Some of the cookies may have expired.
         public let cookies: [Cookie]
@@ -37,15 +37,15 @@ public enum CookieFile {
 
     // MARK: Netscape
 
-    /// Reads a file in the format of Netscape ([curl's description](https://curl.se/docs/http-cookies.html)).
+    /// Reads a file in the Netscape format ([curl's description](https://curl.se/docs/http-cookies.html)).
     ///
-    /// A line has seven fields, separated by tabs. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines
-    /// that begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192
-    /// octets, and a file has at most 10,000 cookies: the reading ends at the next cookie.
+    /// A line has seven fields, separated by tabs. A line that begins with `#HttpOnly_` has the attribute `HttpOnly`. Other lines that
+    /// begin with `#` are comments. An invalid line does not prevent the reading of the other lines. A line has at most 8,192 octets. If a
+    /// file has more than 10,000 cookies, only the first 10,000 cookies are read.
     ///
     /// - Parameters:
     ///   - data: the file in UTF-8, at most ``limitBytes``. Lines end in LF or CR LF.
-    ///   - now: the date of creation of the cookies, because the format has no such date. Default: now.
+    ///   - now: the creation date of the cookies, because the format has no such date. Default: the current date.
     /// - Returns: the cookies and the invalid lines. ``Cookie/sameSite`` is `nil`, because the format has no such attribute.
     /// - Throws: ``CookieFileError`` with the code `tooLarge`.
     public static func netscape(parsing data: Data, at now: Date = Date()) throws(CookieFileError) -> Netscape {
@@ -63,15 +63,15 @@ public enum CookieFile {
             problemCount: file.badLineCount)
     }
 
-    /// Returns the text of a file in the format of Netscape, with the cookies of the session.
+    /// Returns the text of a file in the Netscape format, including the session cookies.
     ///
-    /// The format has no ``Cookie/sameSite`` and no ``Cookie/created``. Cookies that the format can't express are left out:
+    /// The format has no ``Cookie/sameSite`` and no ``Cookie/created``. Cookies that the format can't express are omitted:
     /// ``hasNetscapeForm(_:)``.
     public static func netscape(of cookies: some Sequence<Cookie>) -> String {
         NetscapeCookieFile.text(of: cookies.lazy.map(entry))
     }
 
-    /// Returns whether the format of Netscape can express a cookie. The format can't express these cookies:
+    /// Returns whether the Netscape format can express a cookie. The format can't express these cookies:
     /// - a cookie without a name
     /// - a cookie with a tab or another control character
     /// - a cookie with an invalid domain or path

@@ -16,7 +16,7 @@ public struct CookieFileError: NumberedFailure, Hashable, CustomStringConvertibl
         public static let newerVersion = Code("a later version of this library has written the file")
         /// A part of the file is invalid.
         public static let corrupt = Code("the file is damaged")
-        /// The file has more than ``CookieFile/limitBytes``, or would have more after the change.
+        /// The file has more bytes than ``CookieFile/limitBytes``, or would have more bytes after the change.
         public static let tooLarge = Code("the cookies have more than \(CookieFile.limitBytes >> 20) MiB")
     }
 

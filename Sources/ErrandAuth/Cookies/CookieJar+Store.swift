@@ -107,7 +107,8 @@ extension CookieJar.State {
 }
 
 extension CookieJar: AccountBoundStore {
-    /// Removes all cookies if the jar belongs to the account, or if the jar is bound to no account. Waits until the store has the removal.
+    /// Removes all cookies if the jar belongs to the account, or if the jar is bound to no account. Waits until the store has removed the
+    /// cookies too.
     ///
     /// Responses to requests that began earlier don't bring cookies back.
     ///
@@ -115,7 +116,7 @@ extension CookieJar: AccountBoundStore {
     /// try await tokens.signOut(clearing: [jar])
     /// ```
     ///
-    /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed anyway.
+    /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed even then.
     public func forget(_ identity: CredentialIdentity) async throws {
         if let account {
             let isSame = account.canonicalOctets.map { $0 == identity.canonicalOctets } ?? (account == identity)

@@ -23,8 +23,8 @@ internal import Synchronization
 ///
 /// **Store:** with a ``CookieStore``, such as ``FileCookieStore``, the first request loads the cookies. If the store can't be read,
 /// requests fail with ``CookieJarError``, and nothing is written. Changes are written in the background, and changes during a write are
-/// written together in the next write. Before the app ends, call ``save()``. Cookies of the session, without `Max-Age` and `Expires`, are
-/// not written.
+/// written together in the next write. Before the app ends, call ``save()``. Session cookies, which have neither `Max-Age` nor `Expires`,
+/// are not written.
 ///
 /// Several stacks may share a jar. A separate jar for each account keeps the accounts apart. All methods may be called from any thread.
 /// Descriptions and mirrors show no cookie.
@@ -40,7 +40,7 @@ public final class CookieJar: Sendable {
         /// The largest number of octets of all names, values, domains and paths, at least 1. Default: 4 MiB.
         public var totalBytes: Int
         /// The largest number of octets of the `Cookie` field of a request, at least 1. Default: 8 KiB. Cookies with longer paths have
-        /// priority. The event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` reports the number of cookies that were left out.
+        /// priority. The event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` reports the number of cookies that were omitted.
         public var fieldBytes: Int
 
         /// Creates limits.
@@ -60,11 +60,11 @@ public final class CookieJar: Sendable {
 
     struct State: Sendable {
         var table: CookieTable
-        /// The number of the last removal of all cookies. Uses of cookies and removals share one counter.
+        /// The value of the counter at the last removal of all cookies. One counter counts the uses of cookies and the removals.
         var removalOfAll: UInt64 = 0
-        /// For each site, the number of the last removal of the site's cookies.
+        /// For each site, the value of the counter at the last removal of the site's cookies.
         var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
-        /// The shared exchanges whose cookies were stored: a digest of the fields, by the request that was sent.
+        /// The shared exchanges whose cookies were stored: for the ID of each sent request, a digest of the `Set-Cookie` fields.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
         /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
         var clearing = UnwrittenChanges.Clearing()
@@ -74,7 +74,8 @@ public final class CookieJar: Sendable {
         /// The error of the last write.
         var saveFailure: CookieJarError?
 
-        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal counts for all sites.
+        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal is then treated as a
+        /// removal of all cookies.
         mutating func recordRemoval(ofSite site: String, at use: UInt64) {
             if removalsOfSites.count == removalsOfSites.limit, removalsOfSites[site] == nil,
                 let earliest = removalsOfSites.entries.min(by: { $0.value < $1.value })
@@ -85,7 +86,7 @@ public final class CookieJar: Sendable {
             removalsOfSites.update(site, default: use) { $0 = use }
         }
 
-        /// Returns whether the cookies of a site were removed after a use.
+        /// Returns whether the cookies of a site were removed after a use. `use` is the value of the counter at this use.
         func wasRemoved(after use: UInt64, site: @autoclosure () -> String) -> Bool {
             use < removalOfAll || !removalsOfSites.isEmpty && use < removalsOfSites[site()] ?? 0
         }
@@ -131,8 +132,8 @@ public final class CookieJar: Sendable {
         state.withLock { $0.table.unexpired(at: now()) }
     }
 
-    /// Returns the cookies that a request of the app to a URL carries, in the order of sending: longer paths first, then older cookies.
-    /// The limit of the `Cookie` field does not apply.
+    /// Returns the cookies that a request of the app to a URL carries, in sending order: longer paths first, then older cookies. The limit
+    /// of the `Cookie` field does not apply.
     ///
     /// With a store, call ``load()`` first. Otherwise, only the cookies in memory are returned.
     public func cookies(for url: HTTPURL) -> [Cookie] {
@@ -143,7 +144,7 @@ public final class CookieJar: Sendable {
     /// Stores a cookie in place of the cookie with the same ``Cookie/key``. An expired cookie is not stored, and only removes the stored
     /// cookie.
     ///
-    /// The date of expiry is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
+    /// The expiry date is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
     ///
     /// - Throws: ``CookieRefusedError`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
     public func set(_ cookie: Cookie) throws(CookieRefusedError) {
@@ -209,7 +210,7 @@ public final class CookieJar: Sendable {
         writeInBackground()
     }
 
-    /// Removes the cookies of the session: the cookies without a date of expiry.
+    /// Removes the session cookies: the cookies without an expiry date.
     public func removeSessionCookies() { state.withLock { $0.table.removeAll { $0.expires == nil } } }
 }
 
@@ -260,7 +261,7 @@ extension CookieJar {
         }
     }
 
-    /// Writes the field of a request.
+    /// Writes the `Cookie` field of a request.
     private func write(_ found: [Int], of table: inout CookieTable, to selection: inout Selection) {
         var bytes = 0
         for index in found { bytes += table.fieldBytes(index) }

@@ -59,7 +59,7 @@ enum CookiePolicy {
 
         init(_ cookie: Cookie) { (isSecure, sameSite, expires) = (cookie.isSecure, cookie.sameSite, cookie.expires) }
 
-        /// Whether the cookie has expired. A cookie of the session never expires.
+        /// Whether the cookie has expired. A session cookie never expires.
         func hasExpired(at now: HTTPDate) -> Bool { expires.map { $0 <= now } ?? false }
     }
 

@@ -13,7 +13,7 @@ public struct CookieRefusedError: NumberedFailure, SafelyDescribedError, Sendabl
 
         /// The field or the cookie is invalid: a part has a character that is not allowed, or the name and the value are both empty.
         public static let invalid = Code("it is not a valid cookie")
-        /// The name and the value have more than 4,096 octets together, or the path or the domain has more than 1,024.
+        /// The name and the value have more than 4,096 octets together, or the path or the domain has more than 1,024 octets.
         public static let tooManyOctets = Code("it has too many octets")
         /// The attribute `Domain` names a public suffix, such as `co.uk`: ``PublicSuffixes``.
         public static let publicSuffix = Code("its domain is a public suffix")
@@ -27,8 +27,8 @@ public struct CookieRefusedError: NumberedFailure, SafelyDescribedError, Sendabl
         public static let sameSiteNeedsSecure = Code("it has SameSite=None without Secure")
         /// Another site has made the request, and the cookie does not have `SameSite=None`: ``/ErrandCore/SiteContext``.
         public static let crossSite = Code("another site has made the request")
-        /// The attributes do not meet the requirements of the prefix `__Secure-` or `__Host-`. The name has the prefix, or the value of a
-        /// cookie without a name.
+        /// The attributes do not meet the requirements of the prefix `__Secure-` or `__Host-`. The name begins with the prefix. If the
+        /// cookie has no name, its value begins with the prefix.
         public static let prefix = Code("its attributes do not fit the prefix of its name")
         /// The jar has no room for the cookie, because cookies that have priority fill a limit.
         public static let noRoom = Code("the jar is full of cookies with priority")

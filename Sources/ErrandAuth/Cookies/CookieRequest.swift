@@ -1,8 +1,8 @@
 #if Auth
 internal import ErrandCore
 
-/// The parts of a request that decide which cookies the request carries, and which cookies its response may set. Making the value allocates
-/// nothing.
+/// The parts of a request that decide which cookies the request carries, and which cookies its response may set. Creating a value allocates
+/// no memory.
 struct CookieRequest: Sendable {
     /// The site that makes the request, compared with the site of the target.
     enum Site: Sendable {

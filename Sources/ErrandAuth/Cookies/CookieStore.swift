@@ -9,7 +9,7 @@ public protocol CookieStore: Sendable {
     /// Stores the changes since the last call of this function. When this function returns, the changes must be durable.
     ///
     /// - Parameters:
-    ///   - changed: the cookies that the jar has stored or changed since the last call, without cookies of the session.
+    ///   - changed: the cookies that the jar has stored or changed since the last call, without session cookies.
     ///   - removed: the keys that the jar has removed since the last call.
     /// - Returns: all cookies of the store after the changes, including the cookies of other processes.
     /// - Throws: any error if the changes can't be stored.

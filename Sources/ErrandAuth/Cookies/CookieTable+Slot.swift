@@ -4,7 +4,7 @@ internal import ErrandFormats
 extension CookieTable {
     /// The parts of a cookie that decisions need. Copying this value changes no reference count.
     struct Slot: Sendable {
-        /// The hash of the name, the path and whether the cookie belongs to its host alone.
+        /// The hash of three parts of the key: the name, the path, and whether the cookie is sent only to its host.
         let keyHash: Int
         let isHostOnly: Bool
         let pathBytes: Int

@@ -36,12 +36,12 @@ struct CookieTable: Sendable {
     /// The domains with cookies that include a host.
     func domains(including host: String) -> DomainNames.Matches { domains.matches(including: host) }
 
-    /// Returns the cookies that the request carries, by index, in the order of sending.
+    /// Returns the cookies that the request carries, by index, in sending order.
     func matches(_ request: CookieRequest, at now: () -> HTTPDate) -> [Int] {
         matches(request, of: domains(including: request.origin.host), at: now)
     }
 
-    /// Returns the cookies of domains that the request carries, by index, in the order of sending.
+    /// Returns the cookies of the given domains, by index, in sending order. Only cookies that the request carries are included.
     ///
     /// - Parameters:
     ///   - names: the domains that include the host of the request.
@@ -61,7 +61,7 @@ struct CookieTable: Sendable {
         return found
     }
 
-    /// Adds the cookies of a domain that the request carries, in the order of sending.
+    /// Adds the cookies of a domain, in sending order. Only cookies that the request carries are added.
     ///
     /// - Parameter date: the current date, after the date was read once.
     private func addMatches(
@@ -136,8 +136,8 @@ struct CookieTable: Sendable {
 
     // MARK: Changes
 
-    /// Stores a cookie in place of a cookie with the same key. The new cookie keeps the date of the old cookie's creation. An expired
-    /// cookie only removes the old cookie.
+    /// Stores a cookie in place of a cookie with the same key. The new cookie keeps the creation date of the old cookie. An expired cookie
+    /// only removes the old cookie.
     ///
     /// - Returns: false if the cookie has no room.
     mutating func set(_ cookie: Cookie, at now: HTTPDate) -> Bool {
@@ -186,7 +186,7 @@ struct CookieTable: Sendable {
         return index
     }
 
-    /// Inserts an index into the list of its domain, at its place in the order of sending.
+    /// Inserts an index into the list of its domain, at its place in sending order.
     private mutating func place(_ index: Int) {
         let (slot, slots) = (slots[index], slots)
         domains.insert(index, into: slot.domain) { slots[$0].isSent(before: slot) }
@@ -340,8 +340,8 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - clearing: the removals that the store does not have yet. Cookies that were created until the date of their removal, and that
-    ///     this table does not know, are removed from the store.
+    ///   - clearing: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
+    ///     created no later than the removal.
     mutating func merge(_ stored: [Cookie], _ clearing: UnwrittenChanges.Clearing, at now: HTTPDate) {
         unwritten.isLoaded = true
         var seen: Set<Int> = []
@@ -364,7 +364,7 @@ extension CookieTable {
                 if cookies[index] != nil { seen.insert(index) }
             }
         }
-        // Another process has removed the other cookies.
+        // Another process has removed the written cookies that are no longer in the store.
         for index in cookies.indices where cookies[index] != nil && unwritten.isWritten(index) && !seen.contains(index) { drop(index) }
     }
 }

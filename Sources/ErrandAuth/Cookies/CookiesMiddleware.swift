@@ -17,8 +17,8 @@ internal import ErrandFormats
 /// **Requests:** the cookies are in one `Cookie` field of at most 8 KiB (``CookieJar/Limits``). If a request already has a `Cookie`
 /// field, that field is sent unchanged, and the jar adds nothing.
 ///
-/// **Responses:** the cookies of each `Set-Cookie` field are stored, with any status: also the cookies of a redirect and of a challenge.
-/// The following responses set no cookies:
+/// **Responses:** the cookies of each `Set-Cookie` field are stored, with any status. Redirects and challenges are included. The following
+/// responses set no cookies:
 /// - an informational response (1xx)
 /// - a stored response of a cache
 /// - a response whose exchange is shared (`coalesce`), if the jar has stored the cookies of that exchange
@@ -61,7 +61,8 @@ public struct CookiesMiddleware: HTTPMiddleware {
     ///   the store is read; the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let jar = request.options.cookies.resolved(jar) else { return try await next.send(request) }
-        // Usually, the cookies are loaded. Waiting costs more than the search.
+        // Usually, the cookies are already loaded. Then no asynchronous call is made, because an asynchronous call costs more than the
+        // search.
         let known = jar.selection(for: request)
         let selection = if let known { known } else { try await self.loadedSelection(of: jar, for: request) }
         if selection.leftOut > 0 { request.report(.cookieDecision, decision: .init(continues: true, selection.words)) }
@@ -88,7 +89,7 @@ public struct CookiesMiddleware: HTTPMiddleware {
     /// Returns the request with the field of the cookies.
     private func carrying(_ selection: CookieJar.Selection, _ request: Request) -> Request {
         var carrying = request
-        // Setting the value by the name would split it into several fields.
+        // The field is appended as octets. If the value were set by the name of the field, the value would be split into several fields.
         carrying.head.headerFields.append(HTTPField(name: .cookie, value: selection.octets))
         return carrying
     }
@@ -128,7 +129,7 @@ extension Request {
 extension HTTPResponse {
     /// Whether the response has a field that sets or removes cookies.
     fileprivate var changesCookies: Bool {
-        // By index, because the elements of a sequence are copied.
+        // The fields are accessed by index, because an iteration would copy each field.
         headerFields.indices.contains { index in
             switch headerFields[index].name.canonicalName.utf8.count {
             case 10: headerFields[index].name == .setCookie

@@ -1,7 +1,7 @@
 #if Auth
 internal import ErrandFormats
 
-/// Numbers for the names of domains: small indices, which are used again after a name was removed.
+/// A table that gives each name of a domain a small index. The index of a removed name is used again.
 ///
 /// One walk over a host finds the indices of the host and of all domains that include the host. The hash of a name is a polynomial of its
 /// octets from the end to the beginning, modulo 2^61 - 1. Therefore the hash of a host contains the hashes of its parent domains.
@@ -30,7 +30,7 @@ struct DomainNames: Sendable {
     /// The names, by index; empty for a free index.
     private var names: [String] = []
     private var free: [Int] = []
-    /// The first entry of each bucket, by index; -1 for an empty bucket. Their number is a power of two.
+    /// The first entry of each bucket, by index; -1 for an empty bucket. The number of buckets is a power of two.
     private var buckets = [Int32](repeating: -1, count: 16)
     private let hashing = Hashing()
 
@@ -77,7 +77,7 @@ struct DomainNames: Sendable {
 
     /// Adds a name that is new.
     ///
-    /// - Returns: the index: a free index, or the number of all indices before.
+    /// - Returns: a free index, or the next new index if no index is free.
     mutating func add(_ name: String) -> Int {
         let link = Link(hash: name.withUTF8Bytes(hashing.hash), next: -1)
         let index: Int
@@ -140,7 +140,7 @@ extension DomainNames {
         /// - Parameter hash: the hash of the rest of the name, less than 2^62.
         func adding(_ octet: UInt8, to hash: UInt64) -> UInt64 {
             let (high, low) = hash.multipliedFullWidth(by: base)
-            // 2^61 counts as 1.
+            // Modulo the prime number, 2^61 equals 1.
             let sum = (low & Self.prime) &+ (high << 3 | low >> 61) &+ UInt64(octet) &+ 1
             return (sum & Self.prime) &+ (sum >> 61)
         }

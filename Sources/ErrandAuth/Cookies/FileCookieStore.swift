@@ -8,16 +8,16 @@ internal import ErrandFormats
 /// let store = FileCookieStore(atPath: "/home/me/.notes/cookies.json")
 /// ```
 ///
-/// The file contains the cookies as JSON, as ``CookieFile/json(of:)`` writes them. Cookies of the session are not stored, and expired
-/// cookies are left out. Anybody who can read the file can use the cookies.
+/// The file contains the cookies as JSON, as ``CookieFile/json(of:)`` writes them. Session cookies are not stored, and expired cookies are
+/// omitted. Anybody who can read the file can use the cookies.
 ///
-/// Several processes may share the file. Each change is applied to the present content of the file. Therefore no process removes a cookie
+/// Several processes may share the file. Each change is applied to the current content of the file. Therefore no process removes a cookie
 /// that another process has stored. If two processes change the same cookie, the later change applies. The empty file `PATH.lock` beside
 /// the file is the lock, and is never removed.
 ///
 /// The file is replaced as a whole: after a crash, the file has the cookies before or after the change. The new content is first in the
-/// file `PATH.part`, which only the file's owner can read. If a process is killed before the end, `PATH.part` remains, and the next change
-/// uses `PATH.part`.
+/// file `PATH.part`, which only the file's owner can read. If a process is killed before the file is replaced, `PATH.part` remains, and the
+/// next change overwrites `PATH.part`.
 ///
 /// If the file is not a file of cookies, or is damaged, each function throws a ``CookieFileError``, and the file stays unchanged.
 public struct FileCookieStore: CookieStore, CustomStringConvertible {
@@ -54,7 +54,7 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     /// cookie is left, and the disk is full, the file is removed.
     ///
     /// - Parameters:
-    ///   - changed: the cookies to store. A cookie of the session only removes the cookie with the same key.
+    ///   - changed: the cookies to store. A session cookie only removes the cookie with the same key.
     ///   - removed: the keys of the cookies to remove.
     /// - Returns: all cookies of the file after the change, including the cookies of other processes.
     /// - Throws: the errors of ``load()``, or one of these errors:
@@ -73,7 +73,7 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
                     try await PrivateFile.writeLocked(data, to: path)
                 } catch {
                     guard new.isEmpty else { throw error }
-                    // A full disk has no room for a new file. The removal of all cookies must succeed anyway.
+                    // A full disk has no room for a new file. Even then, the removal of all cookies must succeed.
                     try await PrivateFile.remove(path)
                 }
             }

@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A cookie store in memory, for tests, and for apps that keep the cookies in a place of their own.
+/// A cookie store in memory, for tests, and for apps that keep the cookies elsewhere.
 public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     private let state: Mutex<[Cookie]>
     private let now: @Sendable () -> HTTPDate
@@ -28,7 +28,7 @@ public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     /// Returns the cookies of the store, without expired cookies.
     public func load() -> [Cookie] { cookies }
 
-    /// Applies the changes. Cookies of the session are not stored.
+    /// Applies the changes. Session cookies are not stored.
     ///
     /// - Returns: all cookies of the store after the changes.
     public func apply(changed: [Cookie], removed: [Cookie.Key]) -> [Cookie] {

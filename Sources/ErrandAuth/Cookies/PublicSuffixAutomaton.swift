@@ -107,8 +107,8 @@ struct PublicSuffixAutomaton: Sendable {
             return nil
         }
 
-        /// Returns the child of a node for the label `*`; `nil` if no rule has this label here. The symbol `*` is the first symbol of its
-        /// node.
+        /// Returns the child of a node for the label `*`; `nil` if no rule has this label at the node. The symbol `*` is the first symbol
+        /// of its node.
         func wildcard(of node: Int) -> Int? {
             var place = node
             while true {

@@ -13,18 +13,18 @@ internal import ErrandFormats
 /// proportion to the length of the host.
 ///
 /// A host may have upper case letters, and a dot at the end. The results are in lower case, without this dot. A host in another script,
-/// such as `公司.cn`, is converted to ASCII ([UTS 46](https://www.unicode.org/reports/tr46/)). A host whose last label is a number counts as
-/// an IP address.
+/// such as `公司.cn`, is converted to ASCII ([UTS 46](https://www.unicode.org/reports/tr46/)). A host whose last label is a number is treated
+/// as an IP address.
 ///
 /// The license of the list is the [Mozilla Public License 2.0](https://mozilla.org/MPL/2.0/). The file `NOTICE` of this package has the
 /// details.
 public enum PublicSuffixes {
-    /// Returns the public suffix of a host, such as `co.uk` of `www.example.co.uk`. The rule `*` applies to a host that no rule of the list
-    /// matches: its last label is a public suffix.
+    /// Returns the public suffix of a host, such as `co.uk` of `www.example.co.uk`. If no rule of the list matches a host, the last label
+    /// of the host is its public suffix.
     ///
     /// - Parameters:
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
-    ///   - includesPrivate: whether suffixes of companies, such as `github.io`, also count. Default: true.
+    ///   - includesPrivate: whether suffixes of companies, such as `github.io`, are also public suffixes. Default: true.
     /// - Returns: `nil` for an IP address, and for a text that is not a host name.
     @inlinable public static func suffix(of host: some StringProtocol, includesPrivate: Bool = true) -> String? {
         suffix(String(host), includesPrivate)
@@ -35,7 +35,7 @@ public enum PublicSuffixes {
     ///
     /// - Parameters:
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
-    ///   - includesPrivate: whether suffixes of companies, such as `github.io`, also count. Default: true.
+    ///   - includesPrivate: whether suffixes of companies, such as `github.io`, are also public suffixes. Default: true.
     /// - Returns: `nil` for an IP address, for a text that is not a host name, and for a host that is itself a public suffix.
     @inlinable public static func registrableDomain(of host: some StringProtocol, includesPrivate: Bool = true) -> String? {
         registrableDomain(String(host), includesPrivate)
@@ -45,7 +45,7 @@ public enum PublicSuffixes {
     ///
     /// - Parameters:
     ///   - host: a host name, as ``/ErrandCore/Origin/host``.
-    ///   - includesPrivate: whether suffixes of companies, such as `github.io`, also count. Default: true.
+    ///   - includesPrivate: whether suffixes of companies, such as `github.io`, are also public suffixes. Default: true.
     /// - Returns: `false` for an IP address, and for a text that is not a host name.
     @inlinable public static func contains(_ host: some StringProtocol, includesPrivate: Bool = true) -> Bool {
         isSuffix(String(host), includesPrivate)

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The changes of a jar's cookies that the store lacks. Cookies of the session are not written.
+/// The changes of a jar's cookies that the store lacks. Session cookies are not written.
 struct UnwrittenChanges: Sendable {
     /// The changes that the store gets in one call.
     struct Batch: Sendable {
@@ -17,14 +17,14 @@ struct UnwrittenChanges: Sendable {
         /// For each site, the date at which the cookies of the site were removed.
         var sites = BoundedTable<String, HTTPDate>(limit: 256)
 
-        /// Returns the date until which a cookie was removed; `nil` if the cookie was not removed.
+        /// Returns the date of the last removal that covers a cookie; `nil` if no removal covers the cookie.
         func date(for cookie: Cookie) -> HTTPDate? {
             let ofSite = sites.isEmpty ? nil : sites[CookieRequest.siteName(of: cookie.domain)]
             guard let date, let ofSite else { return date ?? ofSite }
             return max(date, ofSite)
         }
 
-        /// Removes the removals that the store now has. Later removals stay.
+        /// Forgets the removals that the store now has. Later removals stay.
         mutating func remove(_ stored: Clearing) {
             if date == stored.date { date = nil }
             for entry in stored.sites.entries where sites[entry.key] == entry.value { sites.removeValue(forKey: entry.key) }

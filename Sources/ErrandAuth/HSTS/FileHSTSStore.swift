@@ -3,13 +3,14 @@ public import ErrandCore
 
 /// A store in a file that only the file's owner can read (mode 0600), in the format of `curl --hsts`.
 ///
-/// Several processes may share the file. The processes write one after the other. The later note of a host applies. The empty file
-/// `PATH.lock` beside the file is the lock, and is never removed. The file is replaced as a whole: after a crash, the file has the old
-/// hosts or the new hosts. If a process is killed during a write, the file `PATH.part` remains, and the next write uses `PATH.part`.
+/// Several processes may share the file. The processes write one after the other. If two processes write an entry of the same host, the
+/// later entry applies. The empty file `PATH.lock` beside the file is the lock, and is never removed. The file is replaced as a whole:
+/// after a crash, the file has the old hosts or the new hosts. If a process is killed during a write, the file `PATH.part` remains, and the
+/// next write overwrites `PATH.part`.
 ///
-/// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest notes are dropped. The program `curl` reads
-/// the file, and may also replace the file. `curl` ignores the lock and the times of the notes. The file reveals which servers the
-/// app has used.
+/// The file has at most 1,000 hosts. If there are more hosts, the hosts with the oldest entries are dropped. The program `curl` reads the
+/// file, and may also replace the file. `curl` ignores the lock and the times of the entries. The file reveals which servers the app has
+/// used.
 public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     /// The longest time for which a write waits for the writes of other processes.
     private static let patience: Duration = .seconds(30)
@@ -44,7 +45,7 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
         return hosts
     }
 
-    /// Merges notes into the file while no other process writes the file.
+    /// Merges entries into the file while no other process writes the file.
     ///
     /// - Throws: the errors of ``load()``; ``/ErrandCore/FileWriteError``, also if the writes of other processes take more than 30 s;
     ///   `CancellationError`.

@@ -2,18 +2,18 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The format of a file of hosts, and the rule by which notes are merged.
+/// The format of a file of hosts, and the rule by which entries are merged.
 ///
-/// The format is the format of `curl --hsts`: one host in each line, with its expiry in UTC. A dot before the name includes the
-/// subdomains. curl has no times of notes. Therefore a comment before a host has the time, in seconds since 1970.
+/// The format is the format of `curl --hsts`: one host in each line, with its expiry in UTC. A dot before the name includes the subdomains.
+/// The format of curl has no time for an entry. Therefore a comment before a host has the time of its entry, in seconds since 1970.
 ///
 /// ```
 /// # noted 1796355017
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The time for which a removed or expired host stays in the file. Another process may still have an older note of the host. If that
-    /// process writes the file within this time, the older note does not bring the host back.
+    /// The time for which a removed or expired host stays in the file. Another process may still have an older entry of the host. If that
+    /// process writes the file within this time, the older entry does not bring the host back.
     static let removalMemory = Duration.seconds(3600)
 
     private static let title = """
@@ -27,8 +27,8 @@ enum HSTSFile {
 
     // MARK: - Reading
 
-    /// Returns the hosts of a file. Invalid lines are ignored. `nil` if the text has invalid lines and no host: the file then has another
-    /// purpose.
+    /// Returns the hosts of a file. Invalid lines are ignored. `nil` if the text has invalid lines and no host: such a file is not a list
+    /// of hosts.
     static func hosts(in text: String) -> [HSTSHost]? {
         var hosts: [HSTSHost] = []
         var isInvalid = false
@@ -91,13 +91,13 @@ enum HSTSFile {
 
     // MARK: - Merging
 
-    /// Merges notes into the stored hosts. Of two notes of a host, the later note stays. If both notes have the same time, the new note
-    /// stays. Hosts that expired or were removed more than an hour ago are dropped.
+    /// Merges entries into the stored hosts. Of two entries of a host, the later entry stays. If both entries have the same time, the new
+    /// entry stays. Hosts that expired or were removed more than an hour ago are dropped.
     ///
-    /// - Returns: the hosts by name. If there are more than ``HSTSList/limit`` hosts, the hosts with the oldest notes are dropped.
+    /// - Returns: the hosts by name. If there are more than ``HSTSList/limit`` hosts, the hosts with the oldest entries are dropped.
     static func merged(_ stored: [HSTSHost], with notes: [HSTSHost], at now: HTTPDate) -> [HSTSHost] {
         var hosts: [String: HSTSHost] = [:]
-        // A note from the future was made with a wrong clock, and must not exclude later notes forever.
+        // An entry from the future was made with a wrong clock, and must not exclude later entries forever.
         for host in stored + notes where min(hosts[host.name]?.noted ?? beginning, now) <= host.noted {
             hosts[host.name] = host
         }

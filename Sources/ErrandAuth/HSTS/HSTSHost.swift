@@ -10,21 +10,21 @@ public struct HSTSHost: Sendable, Hashable {
     public let includesSubdomains: Bool
     /// The instant from which the host no longer demands `https`; `nil` if the host always demands `https`.
     public let expires: HTTPDate?
-    /// The time of the response that had the field. If two processes know the same host, the later note applies.
+    /// The time of the response that had the field. If two entries have the same host, the later entry applies.
     public let noted: HTTPDate
 
-    /// Creates a host. By default, the host always demands `https`, as the hosts that an app passes to ``HSTSList``.
+    /// Creates a host. By default, the host always demands `https`, like the hosts that an app passes to ``HSTSList``.
     ///
     /// ```swift
     /// let hosts = HSTSList(preloaded: [try HSTSHost("a.example")])
     /// ```
     ///
     /// - Parameters:
-    ///   - name: the name of the host, such as `a.example`, in any case, with or without a dot at the end.
+    ///   - name: the name of the host, such as `a.example`, in upper or lower case, with or without a dot at the end.
     ///   - includesSubdomains: whether the subdomains demand `https` too. Default: `true`.
     ///   - expires: the instant from which the host no longer demands `https`. Default: `nil`, never. If the instant is not later than
     ///     `noted`, the host was removed.
-    ///   - noted: the time of the note. Default: 1970.
+    ///   - noted: the time of the entry. Default: 1970.
     /// - Throws: ``/ErrandCore/InvalidURLError`` if `name` is not the name of a host, or is an IP address.
     public init(
         _ name: String, includesSubdomains: Bool = true, expires: HTTPDate? = nil, noted: HTTPDate = HTTPDate(secondsSinceEpoch: 0)
@@ -42,8 +42,8 @@ public struct HSTSHost: Sendable, Hashable {
         (self.name, self.includesSubdomains, self.expires, self.noted) = (name, includesSubdomains, expires, noted)
     }
 
-    /// Whether this note removes the host from the list. Stores keep such a note for an hour, so that a process with an older note removes
-    /// the host too.
+    /// Whether this entry removes the host from the list. Stores keep such an entry for an hour. A process that still has an older entry
+    /// then removes the host too.
     public var isRemoved: Bool { expires.map { $0 <= noted } ?? false }
 
     /// Returns the name of an origin's host, without the dot at the end.

@@ -11,16 +11,16 @@ internal import Synchronization
 /// let stack = HTTPStack.default.hsts(hosts).server("https://api.example")
 /// ```
 ///
-/// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts and looks them up.
+/// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts of responses, and looks up the host of each request.
 ///
-/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped.
-/// The `preloaded` hosts do not count, and no server can remove them. The library contains no list of hosts.
+/// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The limit
+/// does not include the `preloaded` hosts, and no server can remove these hosts. The library contains no list of hosts.
 ///
-/// **Store:** the first request by `http` loads the hosts, and waits for the store. New notes are written in the background, by one
-/// task. Notes that arrive during a write are written together afterwards. If a host repeats its policy, the new expiry is written
-/// after a tenth of the lifetime, but at the latest after a day. A failed write is tried again with the next new note, and by
-/// ``save()``. If the store can't be read, requests use the hosts that are known, and loading is tried again after a minute. The
-/// next call reports the failure of the store as an event (``/ErrandCore/ExchangeEvent/Kind/hstsDecision``), and does not fail.
+/// **Store:** the first request by `http` loads the hosts, and waits for the store. New entries are written in the background, by one task.
+/// Entries that arrive during a write are written together afterwards. If a host repeats its policy, the new expiry is written after a
+/// tenth of the lifetime, but at the latest after a day. A failed write is tried again with the next new entry, and by ``save()``. If the
+/// store can't be read, requests use the hosts in memory, and loading is tried again after a minute. The next call reports the failure of
+/// the store as an event (``/ErrandCore/ExchangeEvent/Kind/hstsDecision``), and does not fail.
 ///
 /// The description shows only the number of hosts, because the names reveal which servers a person has used.
 public final class HSTSList: Sendable {
@@ -60,11 +60,11 @@ public final class HSTSList: Sendable {
     /// Returns whether requests to a host must use `https` ([RFC 6797, section
     /// 8.2](https://www.rfc-editor.org/rfc/rfc6797#section-8.2)).
     ///
-    /// Requests must use `https` if the host is known. They must also use `https` if a parent domain of the host is known and
-    /// includes its subdomains.
+    /// Requests must use `https` if the host is known. Requests must also use `https` if a parent domain of the host is known, and this
+    /// parent domain includes its subdomains.
     ///
     /// - Parameter origin: an origin of the host. Its scheme and port are ignored.
-    /// - Returns: false for an IP address, and for a host whose note has expired.
+    /// - Returns: false for an IP address, and for a host whose entry has expired.
     public func demandsHTTPS(_ origin: Origin) -> Bool {
         if origin.isAddress { return false }
         let (name, time) = (HSTSHost.name(of: origin), time)
@@ -94,7 +94,7 @@ public final class HSTSList: Sendable {
 
     /// Notes the host of a response if the response has the field `Strict-Transport-Security`.
     ///
-    /// The first field of the response counts. `max-age=0` removes the host. The field is ignored in these cases
+    /// If the response has several such fields, the first field applies. `max-age=0` removes the host. The field is ignored in these cases
     /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)):
     /// - The field is invalid.
     /// - The response came by `http`, or its certificate is not trusted (``/ErrandCore/ResponseMetadata/serverIsUnverified``).
@@ -143,11 +143,11 @@ public final class HSTSList: Sendable {
         }
     }
 
-    /// Writes the notes that the store does not have yet. Call this function before the app ends.
+    /// Writes the entries that the store does not have yet. Call this function before the app ends.
     ///
     /// If the caller is cancelled, the write continues.
     ///
-    /// - Throws: the error of the store (the notes are kept); `CancellationError` if the caller is cancelled.
+    /// - Throws: the error of the store (the entries are kept); `CancellationError` if the caller is cancelled.
     public func save() async throws {
         guard let store else { return }
         while table.withLock(\.hasNews) {
@@ -165,9 +165,9 @@ public final class HSTSList: Sendable {
         }
     }
 
-    /// Removes all noted hosts, here and in the store. The preloaded hosts stay.
+    /// Removes all noted hosts, in memory and in the store. The preloaded hosts stay.
     ///
-    /// - Throws: the errors of ``load()`` and ``save()``. The hosts in memory are removed in any case.
+    /// - Throws: the errors of ``load()`` and ``save()``. The hosts in memory are removed even then.
     public func removeAll() async throws {
         let loading = await Result(of: { try await load() })
         table.withLock { [time] in $0.removeAll(at: time) }
@@ -175,7 +175,7 @@ public final class HSTSList: Sendable {
         try loading.get()
     }
 
-    /// Writes in the background until no new notes arrive. A failed write is tried again only after a new note.
+    /// Writes in the background, until no new entries have arrived during a write. A failed write is tried again only after a new entry.
     private func write(_ number: Int) {
         flights.begin(.background(number)) { [self] in
             while true {

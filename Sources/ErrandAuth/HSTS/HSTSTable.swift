@@ -2,11 +2,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The noted hosts, and the notes that the store does not have yet. The owner provides the lock and the time.
+/// The noted hosts, and the entries that the store does not have yet. The owner of the table provides the lock and the time.
 struct HSTSTable: Sendable {
     private struct Entry: Sendable {
         var host: HSTSHost
-        /// The time of the note that the store has, or will have after the next write.
+        /// The time of the host's entry that the store has, or will have after the next write.
         var stored: HTTPDate
     }
 
@@ -19,7 +19,7 @@ struct HSTSTable: Sendable {
     private var failure: (any Error)?
     private var isWriting = false
     private var writeCount = 0
-    /// The number of notes for the store so far.
+    /// The number of entries for the store so far.
     private(set) var recordCount = 0
 
     init(isStored: Bool) { self.isStored = isStored }
@@ -29,15 +29,15 @@ struct HSTSTable: Sendable {
 
     var hosts: [HSTSHost] { entries.entries.map(\.value.host) }
 
-    /// The note of a name, which may have expired.
+    /// The entry of a name, which may have expired.
     subscript(name: String) -> HSTSHost? { entries[name]?.host }
 
     // MARK: - Notes
 
-    /// Records a note. Returns whether the store needs the note.
+    /// Records an entry. Returns whether the store needs the entry.
     ///
     /// Most responses of a host repeat the same policy. The store needs such a repetition only if a tenth of the lifetime, or a day, has
-    /// passed since the last stored note. If the store needed every repetition, each response would write the file.
+    /// passed since the last stored entry. If the store needed every repetition, each response would write the file.
     mutating func note(_ host: HSTSHost) -> Bool {
         let name = host.name
         let known = entries[name]
@@ -91,7 +91,7 @@ struct HSTSTable: Sendable {
         return failure
     }
 
-    /// Adds the hosts of the store to the table. If the table has a later note of a host, the later note is kept.
+    /// Adds the hosts of the store to the table. If the table has a later entry of a host, the later entry is kept.
     mutating func adopt(_ stored: [HSTSHost]) {
         isLoaded = true
         var hosts: [String: Entry] = [:]
@@ -103,7 +103,7 @@ struct HSTSTable: Sendable {
             isChanged = true
         }
         guard isChanged else { return }
-        // The entries are in the order of their notes, so that the host with the oldest note is dropped first.
+        // The hosts are added in the order of their times, so that the oldest host is dropped first.
         let all = Dictionary(entries.entries.map { ($0.key, $0.value) }) { first, _ in first }.merging(hosts) { _, new in new }
         entries = BoundedTable(limit: HSTSList.limit)
         for entry in all.values.sorted(by: { $0.host.noted < $1.host.noted }) where !entry.host.isRemoved {
@@ -113,14 +113,14 @@ struct HSTSTable: Sendable {
 
     // MARK: - Writing
 
-    /// Whether the store does not have all notes.
+    /// Whether the store does not have all entries.
     var hasNews: Bool { !changes.isEmpty }
 
-    /// The notes that the store does not have.
+    /// The entries that the store does not have.
     var news: [HSTSHost] { changes.entries.map(\.value) }
 
-    /// Begins to write in the background. Returns the number of the work. Returns `nil` if other work is in progress: that work writes
-    /// these notes too.
+    /// Begins to write in the background. Returns the number of the background work. Returns `nil` if other work is in progress: that work
+    /// writes these entries too.
     mutating func beginWriting() -> Int? {
         if isWriting { return nil }
         isWriting = true
@@ -128,23 +128,23 @@ struct HSTSTable: Sendable {
         return writeCount
     }
 
-    /// Ends the work in the background, unless there are notes since `count` (``recordCount``). Returns whether the work has ended.
+    /// Ends the work in the background, unless there are entries since `count` (``recordCount``). Returns whether the work has ended.
     mutating func endWriting(ifNothingSince count: Int) -> Bool {
         guard recordCount == count else { return false }
         isWriting = false
         return true
     }
 
-    /// Records that the store has these notes, and adds the hosts of the store to the table.
+    /// Records that the store has these entries, and adds the hosts of the store to the table.
     mutating func finish(_ written: [HSTSHost], _ stored: [HSTSHost]) {
-        // A host may have a newer note by now.
+        // A host may have received a newer entry during the write.
         for host in written where changes[host.name] == host { changes.removeValue(forKey: host.name) }
         adopt(stored)
     }
 }
 
 extension HSTSHost {
-    /// The time from the note to the expiry; `nil` without an expiry.
+    /// The time from the entry to the expiry; `nil` without an expiry.
     fileprivate var lifetime: Duration? { expires.map { noted.duration(to: $0) } }
 }
 #endif

@@ -22,7 +22,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
         (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
     }
 
-    /// Signs with a private key on the curve P-256 (`ES256`).
+    /// Returns a signer with a private key on the curve P-256 (`ES256`).
     ///
     /// - Parameters:
     ///   - pem: the key, as PEM.
@@ -37,7 +37,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
         return JWTSigner(algorithm: "ES256", keyID: keyID) { try key.signature(for: $0).rawRepresentation }
     }
 
-    /// Signs with a shared secret (`HS256`), such as a client secret.
+    /// Returns a signer with a shared secret (`HS256`), such as a client secret.
     public static func hs256(secret: String, keyID: String? = nil) -> JWTSigner { hs256(secret: Data(secret.utf8), keyID: keyID) }
 
     static func hs256(secret: Data, keyID: String? = nil) -> JWTSigner {
@@ -51,9 +51,9 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
 /// A signed JSON web token that names the client and the account for which the client asks
 /// ([RFC 7523, section 3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
 public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
-    /// The signer's name: `iss`.
+    /// The issuer of the assertion: `iss`.
     public var issuer: String
-    /// The account that the token is for: `sub`. By default, the issuer.
+    /// The account for which the client requests a token: `sub`. By default, the issuer.
     public var subject: String
     /// The server that reads the assertion: `aud`; `nil`, the default, names the token endpoint.
     public var audience: String?
@@ -66,8 +66,8 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     /// Creates an assertion, which gets a new signature for each request.
     ///
     /// - Parameters:
-    ///   - issuer: the signer's name: `iss`.
-    ///   - subject: the account that the token is for: `sub`; `nil`, the default, names the issuer.
+    ///   - issuer: the issuer of the assertion: `iss`.
+    ///   - subject: the account for which the client requests a token: `sub`; `nil`, the default, names the issuer.
     ///   - audience: the server that reads the assertion: `aud`; `nil`, the default, names the token endpoint.
     ///   - lifetime: the time for which the assertion is valid. Default: 5 minutes. Values below 1 s become 1 s, and values above 1
     ///     h become 1 h.

@@ -18,7 +18,7 @@ public struct OAuthAuthorization: Sendable, CustomStringConvertible, HidesStorag
     /// Returns whether a redirect of the browser belongs to this sign-in. The URL of such a redirect has the `state` of this
     /// sign-in.
     ///
-    /// A program that gets several URLs waits for the URL of its sign-in, and ignores the others.
+    /// A program that gets several URLs waits for the URL of its sign-in, and ignores the other URLs.
     public func matches(redirect: String) -> Bool {
         let states = Self.items(in: redirect).filter { $0.name.isExactly("state") }
         return states.count == 1 && states[0].value?.isExactly(state) == true

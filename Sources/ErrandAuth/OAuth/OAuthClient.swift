@@ -30,8 +30,8 @@ public struct OAuthClient: Sendable {
     public enum Authentication: Sendable, CustomStringConvertible, HidesStorage {
         /// No proof (`none`), for a public client, such as an app.
         case none
-        /// A secret in `Authorization: Basic`, form-encoded first
-        /// ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
+        /// The client ID and a secret, each form-encoded, in `Authorization: Basic` ([RFC 6749, section
+        /// 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
         case basic(secret: String)
         /// A secret in the form: `client_secret_post`.
         case post(secret: String)
@@ -276,7 +276,7 @@ public struct OAuthClient: Sendable {
         do {
             response = try await sender.send(request)
         } catch let error as StatusError {
-            // A layer of the sender has turned the status into an error. The body still decides.
+            // A layer of the sender has thrown an error for the status. The body still decides the result.
             skew.record(error.head, at: now())
             return OAuthResponse(error, sent: sent, to: "\(request)")
         }

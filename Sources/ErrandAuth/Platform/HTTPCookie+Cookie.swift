@@ -44,7 +44,7 @@ extension Cookie {
     ///
     /// - Parameters:
     ///   - cookie: a cookie of `WKHTTPCookieStore` or `HTTPCookieStorage`.
-    ///   - date: the date of creation, which Foundation does not report. Default: the current date.
+    ///   - date: the creation date, which Foundation does not report. Default: the current date.
     public init(_ cookie: HTTPCookie, created date: Date = Date()) {
         let isHostOnly = !cookie.domain.hasOctetPrefix(".")
         let sameSite = (cookie.properties?[HTTPCookie.Attribute.sameSite] as? String).flatMap { text in

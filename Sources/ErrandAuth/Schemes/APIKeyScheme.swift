@@ -37,9 +37,9 @@ public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, Hides
     /// - Parameters:
     ///   - key: the key. If the key is for a header field and has control characters, each request fails with ``AuthenticationError``.
     ///   - location: the place of the key in a request.
-    ///   - account: the name of the account. All runs of the app must use this name for this account only. Stores keep the
-    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is
-    ///     kept in memory only.
+    ///   - account: the name of the account. All runs of the app must use this name for this account only. Caches and cookie jars keep the
+    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is kept in
+    ///     memory only.
     public init(_ key: String, in location: Location, account: String? = nil) {
         (self.key, self.location, self.account) = (key, location, account)
     }
@@ -70,7 +70,8 @@ extension AuthenticationScheme where Self == APIKeyScheme {
     /// - Parameters:
     ///   - key: the key.
     ///   - location: the place of the key in a request.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     public static func apiKey(_ key: String, in location: APIKeyScheme.Location, account: String? = nil) -> APIKeyScheme {
         APIKeyScheme(key, in: location, account: account)
     }

@@ -53,6 +53,12 @@ public protocol AuthenticationScheme: Sendable {
     /// streaming body.
     var sendsRequests: Bool { get }
 
+    /// Returns the account of a request without a proof; `nil`, the default, if the account is not known.
+    ///
+    /// If a token can't be refreshed, because the server of the tokens can't be reached, a cache may still have a fresh response of the
+    /// account. Then the request gets this response.
+    func identity(for request: Request) async -> CredentialIdentity?
+
     /// Records a response that is not a challenge, and therefore accepts a proof of this scheme. By default, does nothing.
     func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse)
 }
@@ -66,6 +72,8 @@ extension AuthenticationScheme {
     public func isChallenge(_ response: HTTPResponse) -> Bool { response.status == .unauthorized }
     /// True.
     public var sendsRequests: Bool { true }
+    /// Returns `nil`.
+    public func identity(for request: Request) async -> CredentialIdentity? { nil }
     /// Does nothing.
     public func recordAcceptance(of proof: AuthenticationProof, for request: Request, by response: HTTPResponse) {}
 }

@@ -24,10 +24,10 @@ public struct BasicScheme: AuthenticationScheme {
     ///   - password: the password, without control characters.
     ///   - isPreemptive: whether the first request carries the password. Default: `true`, which saves a round trip. If false, the
     ///     password is sent only to a server that asks for the password.
-    ///   - account: the name under which stores keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``), such as the
-    ///     user. All runs of the app must use this name for this account only. `nil`, the default: the account's data is kept in
-    ///     memory only. Pass a name only if a server has accepted the password. The name gives access to the stored data, even with
-    ///     a wrong password.
+    ///   - account: the name under which caches and cookie jars keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``),
+    ///     such as the user. All runs of the app must use this name for this account only. `nil`, the default: the account's data is kept
+    ///     in memory only. Pass a name only if a server has accepted the password. The name gives access to the stored data, even with a
+    ///     wrong password.
     public init(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) {
         self.user = user
         self.password = password
@@ -81,7 +81,8 @@ extension AuthenticationScheme where Self == BasicScheme {
     ///   - user: the name of the user, without a colon and without control characters.
     ///   - password: the password, without control characters.
     ///   - isPreemptive: whether the first request carries the password. Default: `true`.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     public static func basic(user: String, password: String, isPreemptive: Bool = true, account: String? = nil) -> BasicScheme {
         BasicScheme(user: user, password: password, isPreemptive: isPreemptive, account: account)
     }

@@ -9,7 +9,7 @@ internal import ErrandFormats
 /// stack.authenticate(.bearer("ghp_…"))                // a token that does not change
 /// ```
 ///
-/// With a ``TokenSource``, a response with the status 401 refreshes the token. If the body can be sent again, the request is sent
+/// With a ``TokenSource``, a response with the status 401 causes a refresh of the token. If the body can be sent again, the request is sent
 /// again with the new token. If the server refuses the new token too, the response is returned.
 ///
 /// If an API uses 401 for other reasons too, pass the rule for refused tokens to ``init(_:isRefused:)``. These responses do not
@@ -29,9 +29,9 @@ public struct BearerScheme: AuthenticationScheme {
     ///
     /// - Parameters:
     ///   - token: the token. If the token is empty or has control characters, each request fails with ``AuthenticationError``.
-    ///   - account: the name of the account. All runs of the app must use this name for this account only. Stores keep the
-    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is
-    ///     kept in memory only.
+    ///   - account: the name of the account. All runs of the app must use this name for this account only. Caches and cookie jars keep the
+    ///     account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). `nil`, the default: the account's data is kept in
+    ///     memory only.
     public init(_ token: String, account: String? = nil) {
         self.token = .fixed(token, account: account)
         isRefused = { $0.status == .unauthorized }
@@ -85,6 +85,14 @@ public struct BearerScheme: AuthenticationScheme {
         return try proof(try await source.issue(refusing: refused, by: request.deadline, for: request), source)
     }
 
+    /// Returns the account of the token, even if the token has expired; `nil` if nobody is signed in.
+    public func identity(for request: Request) async -> CredentialIdentity? {
+        switch token {
+        case .fixed(let token, let account): .of(account, scheme: "bearer", token)
+        case .source(let source): source.currentIdentity
+        }
+    }
+
     private func proof(_ issued: TokenMachine.Issued, _ source: TokenSource) throws(AuthenticationError) -> AuthenticationProof {
         var proof = AuthenticationProof(
             headers: [.authorization: "Bearer " + (try checkedFieldValue(issued.token.value, "a token", isOneWord: true))],
@@ -104,7 +112,8 @@ extension AuthenticationScheme where Self == BearerScheme {
     ///
     /// - Parameters:
     ///   - token: the token.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     public static func bearer(_ token: String, account: String? = nil) -> BearerScheme { BearerScheme(token, account: account) }
     /// The token of a source, which refreshes the token. See ``BearerScheme``.
     public static func bearer(_ source: TokenSource) -> BearerScheme { BearerScheme(source) }

@@ -38,9 +38,8 @@ public struct DigestScheme: AuthenticationScheme {
     /// - Parameters:
     ///   - user: the name of the user, without control characters. With any other name, each request fails with ``AuthenticationError``.
     ///   - password: the password.
-    ///   - account: the name under which stores keep the account's data; see
-    ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory
-    ///     only.
+    ///   - account: the name under which caches and cookie jars keep the account's data; see
+    ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory only.
     public init(user: String, password: String, account: String? = nil) {
         self.init(user: user, password: password, account: account, clientNonce: Self.randomClientNonce)
     }
@@ -123,14 +122,15 @@ extension AuthenticationScheme where Self == DigestScheme {
     /// - Parameters:
     ///   - user: the name of the user, without control characters.
     ///   - password: the password.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     public static func digest(user: String, password: String, account: String? = nil) -> DigestScheme {
         DigestScheme(user: user, password: password, account: account)
     }
 }
 
 extension Request {
-    /// Returns whether the body can be read once more, or need not be read for a hash.
+    /// Returns whether the response needs no hash of the body, or the body can be read one more time for the hash.
     fileprivate func canBeHashed(for response: DigestResponse) -> Bool { response.quality != .authInt || body.replay.canRestart }
 }
 

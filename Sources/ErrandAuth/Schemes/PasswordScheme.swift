@@ -30,9 +30,8 @@ public struct PasswordScheme: AuthenticationScheme {
     ///   - user: the name of the user, without control characters, and for Basic without a colon. With any other name, each request that
     ///     carries the user fails with ``AuthenticationError``.
     ///   - password: the password, without control characters.
-    ///   - account: the name under which stores keep the account's data; see
-    ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory
-    ///     only.
+    ///   - account: the name under which caches and cookie jars keep the account's data; see
+    ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory only.
     public init(user: String, password: String, account: String? = nil) {
         digest = DigestScheme(user: user, password: password, account: account)
         basic = BasicScheme(user: user, password: password, account: account)
@@ -85,7 +84,8 @@ extension AuthenticationScheme where Self == PasswordScheme {
     /// - Parameters:
     ///   - user: the name of the user, without control characters, and for Basic without a colon.
     ///   - password: the password, without control characters.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     public static func password(user: String, password: String, account: String? = nil) -> PasswordScheme {
         PasswordScheme(user: user, password: password, account: account)
     }

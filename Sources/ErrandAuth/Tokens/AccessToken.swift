@@ -1,8 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// A token that gives access ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with its refresh token
-/// and its dates.
+/// An access token ([RFC 6749, section 1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)), with its refresh token and its dates.
 ///
 /// Descriptions and mirrors show no token: `token, expires 2026-01-01 12:00:00 +0000, can be refreshed`. The encoded form contains all
 /// tokens.

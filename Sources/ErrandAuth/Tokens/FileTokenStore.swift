@@ -9,16 +9,16 @@ internal import ErrandCore
 /// - If another process has signed in, earlier requests fail with the code `accountChanged`. Later requests belong to the new account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
-/// The file contains the token and a random identifier of the sign-in, as JSON. A file of an earlier version has no identifier, and
-/// can still be read. If a process with an earlier version refreshes or signs in, the other processes see a sign-in with another
-/// account.
+/// The file contains the token and a random identifier of the sign-in, as JSON. A file that an earlier version of Errand has written has no
+/// identifier, and can still be read. If a process with an earlier version refreshes or signs in, the other processes treat the new token
+/// as a sign-in with another account.
 ///
 /// The file is replaced as a whole: after a crash, the file has the old token or the new token. Anybody who can read the file can
 /// use the token. On Apple's platforms, prefer the keychain.
 ///
-/// Before a refresh is sent, the space for the new token is reserved in the file `PATH.part`. If the disk is full or the folder
-/// can't be written, no refresh is sent, and the old refresh token stays valid. At the end of the refresh, `PATH.part` is removed.
-/// If a process is killed before the end, `PATH.part` remains, and the next refresh uses `PATH.part`.
+/// Before a refresh is sent, the space for the new token is reserved in the file `PATH.part`. If the disk is full or the folder can't be
+/// written, no refresh is sent, and the old refresh token stays valid. At the end of the refresh, `PATH.part` is removed. If a process is
+/// killed before this removal, `PATH.part` remains, and the next refresh uses `PATH.part`.
 public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// The maximum time for which a refresh waits for the refreshes of other processes. A single refresh takes less time than this maximum.
     private static let patience: Duration = .seconds(120)
@@ -65,7 +65,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// - Throws: ``/ErrandCore/FileWriteError``.
     public func remove() async throws { try await PrivateFile.remove(path) }
 
-    /// Reserves disk space for the next token: the size of the present token plus 16 KiB. Until ``save(_:)`` or the end of
+    /// Reserves disk space for the next token: the size of the current token plus 16 KiB. Until ``save(_:)`` or the end of
     /// ``exclusively(_:)``, the file `PATH.part` has that space.
     ///
     /// On a copy-on-write file system, such as APFS, the save can still fail for lack of space.

@@ -129,8 +129,8 @@ struct TokenMachine: Sendable {
     /// Records a refresh that failed.
     ///
     /// - Parameter isFinal: whether no further refresh can succeed.
-    /// - Returns: whether the account was signed out. A token that has not expired and was not refused stays in use until it expires: the
-    ///   result is then false.
+    /// - Returns: whether the account was signed out. The result is false if the token has not expired and was not refused. This token
+    ///   stays in use until it expires.
     mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) -> Bool {
         guard account == self.account else { return false }
         refreshes += 1

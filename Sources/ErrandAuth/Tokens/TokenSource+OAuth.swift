@@ -21,7 +21,8 @@ extension TokenSource {
     ///   - scopes: the scopes that the tokens must have.
     ///   - parameters: further parameters, such as `audience`.
     ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     ///   - policy: the time and the rate at which tokens are replaced.
     public convenience init(
         clientCredentials client: OAuthClient, scopes: [String] = [], parameters: URLQuery = URLQuery(), store: (any TokenStore)? = nil,

@@ -32,7 +32,7 @@ extension TokenSource {
     /// Writes all pending changes to the store, even if the caller is cancelled.
     func writeToTheEnd() async throws { try await runShielded(on: executor) { [self] in try await writeIfNeeded() } }
 
-    /// Writes the latest wanted change. Never runs twice at the same time.
+    /// Writes the latest wanted change. At most one call of this function is in progress at any time.
     func write() async throws {
         guard let store else { return }
         do {

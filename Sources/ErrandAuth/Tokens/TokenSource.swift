@@ -26,8 +26,8 @@ internal import Synchronization
 ///   if the server refuses the token.
 /// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. After that,
 ///   nobody is signed in.
-/// - If the expiry date of a new token is already in the past, that date or the clock of this machine is wrong. The token is
-///   used until a server refuses it.
+/// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. The token is then used
+///   until a server refuses the token.
 ///
 /// **Within a refresh:** requests through a stack that authenticates with the same source are sent without the source's token.
 /// Therefore, a refresh and a store may use the same client. Within a refresh, ``token(by:)`` throws.
@@ -77,7 +77,7 @@ public final class TokenSource: Sendable {
     /// The sources for which this task does work.
     @TaskLocal private static var work: [Mark] = []
 
-    /// Marks the work of a source while it is in progress. When the work has ended, any tasks that are still running are no longer
+    /// Marks the work of a source while the work is in progress. When the work has ended, any tasks that are still running are no longer
     /// part of the work.
     private final class Mark: Sendable {
         let source: Int
@@ -115,9 +115,9 @@ public final class TokenSource: Sendable {
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
     ///     store is empty, nobody is signed in.
     ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - account: the name of the account, such as `github/1234`. All runs of the app must use this name for this account only.
-    ///     Stores keep the account's data under this name (``/ErrandCore/CredentialIdentity/isDurable``). No other account may
-    ///     sign in with this source or with its store. `nil`, the default: the account's data is kept in memory only.
+    ///   - account: the name of the account, such as `github/1234`. All runs of the app must use this name for this account only. Caches
+    ///     and cookie jars (``/ErrandCore/AccountBoundStore``) keep the account's data under this name. No other account may sign in with
+    ///     this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
     ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
     ///     expired or was refused is dropped, and requests fail with the code `refreshRefused`. By default
@@ -162,7 +162,8 @@ public final class TokenSource: Sendable {
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
     ///     store is empty, the first request obtains a token.
     ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
-    ///   - account: the name under which stores keep the account's data. `nil`, the default: the data is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     ///   - policy: the time and the rate at which tokens are replaced.
     ///   - isFinal: returns whether an error of `obtain` means that the old token can't be replaced. If true, a token that has expired or
     ///     was refused is dropped. By default ``isFinalRefreshError(_:)``.
@@ -257,6 +258,12 @@ public final class TokenSource: Sendable {
     func identity(ofAccount account: Int) -> CredentialIdentity {
         if let name = self.account { return CredentialIdentity(scheme: "bearer", account: name) }
         return CredentialIdentity(scheme: "bearer", "\(number)", "\(account)")
+    }
+
+    /// The account of the current token, even if the token has expired; `nil` without a token.
+    var currentIdentity: CredentialIdentity? {
+        let account = state.withLock { $0.machine.token == nil ? nil : $0.machine.account }
+        return account.map { identity(ofAccount: $0) }
     }
 
     /// - Parameter refused: the token of the request that a server has refused.

@@ -1,9 +1,9 @@
 #if Auth
 /// A place in which a ``TokenSource`` keeps its token between runs of an app.
 ///
-/// A store keeps the whole token, with ``AccessToken/signInID``. By this identifier, a source detects that another process has
-/// signed in with another account. A store that several processes share needs both locks: ``exclusively(_:)`` and
-/// ``atomically(_:)``. With both locks, the rules of ``FileTokenStore`` for several processes also apply to the store.
+/// A store keeps the whole token, with ``AccessToken/signInID``. With this identifier, a source detects that another process has signed in
+/// with another account. A store that several processes share needs both locks: ``exclusively(_:)`` and ``atomically(_:)``. With both
+/// locks, the rules of ``FileTokenStore`` for several processes also apply to the store.
 ///
 /// A source saves or removes one token at a time.
 public protocol TokenStore: Sendable {
@@ -15,7 +15,8 @@ public protocol TokenStore: Sendable {
     /// - Throws: any error if the token can't be read. Requests that need the store then fail with ``AuthenticationError`` and the
     ///   code `storeFailed`.
     func load() async throws -> AccessToken?
-    /// Replaces the token. When this function returns, the token must be stored durably. Only then does the source use the token.
+    /// Replaces the token. When this function returns, the token must be stored durably. The source uses the token only after this function
+    /// has returned.
     func save(_ token: AccessToken) async throws
     /// Removes the token. Does nothing if the store is empty.
     func remove() async throws
@@ -25,7 +26,7 @@ public protocol TokenStore: Sendable {
     /// does not send the refresh. A server that rotates refresh tokens invalidates the old refresh token when it sends the new
     /// refresh token. A new token that the store can't keep is lost when the process ends.
     ///
-    /// A custom store can reserve the space of a token here, or save its present token once more. At the end of
+    /// In this function, a custom store can reserve the space of a token, or save its current token once more. At the end of
     /// ``exclusively(_:)``, the store must release the reserved space that the refresh has not used.
     ///
     /// - Throws: any error if the store can't keep a token, for example because the disk is full. The requests fail with
@@ -34,16 +35,16 @@ public protocol TokenStore: Sendable {
     /// Runs `work`, which is a whole refresh, while no other process refreshes the token. By default, runs `work` without a lock.
     /// Within `work`, the source also calls ``prepareToSave()`` and ``atomically(_:)``.
     ///
-    /// A store that several processes share waits here until the refreshes of other processes have ended. If two processes use the
-    /// same refresh token, a server that rotates refresh tokens may end the session.
+    /// In this function, a store that several processes share waits until the refreshes of other processes have ended. If two processes use
+    /// the same refresh token, a server that rotates refresh tokens may end the session.
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
-    /// Runs `work` while no other process is within this function. `work` loads the token, and then saves or removes the token.
-    /// By default, `work` runs without a lock.
+    /// Runs `work` while no other process runs `work` in this function. `work` loads the token, and then saves or removes the token. By
+    /// default, `work` runs without a lock.
     ///
-    /// `work` sends no request. A sign-in or a sign-out waits here for the writes of other processes, and not for their refreshes.
-    /// Use a lock that differs from the lock of ``exclusively(_:)``.
+    /// `work` sends no request. In this function, a sign-in or a sign-out waits for the writes of other processes, and not for their
+    /// refreshes. Use a lock that differs from the lock of ``exclusively(_:)``.
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func atomically(_ work: @Sendable () async throws -> Void) async throws

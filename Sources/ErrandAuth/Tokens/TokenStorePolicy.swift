@@ -118,7 +118,8 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// - Returns: the change to write.
     mutating func signOut() -> Change {
         defer { signIn = nil }
-        // The ID of an unsaved sign-in is `nil`, so that any record is removed. A save of the sign-in would have replaced any record too.
+        // The change of an unsaved sign-in has no ID, and therefore removes any record. A save of the sign-in would have replaced any
+        // record too.
         return .signOut(id: signIn.flatMap { $0.isStored ? $0.id : nil })
     }
 
@@ -171,7 +172,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - used: the token that the refresh used.
-    ///   - stored: the present record; `nil` if the store is empty.
+    ///   - stored: the current record; `nil` if the store is empty.
     func afterRefusal(of used: AccessToken?, stored: AccessToken?, at now: Date) -> Refusal {
         guard let signIn, signIn.isStored, let stored else { return .final }
         guard isOwn(stored, used) else { return .follow(stored) }

@@ -30,6 +30,8 @@ extension CacheEngine {
         var status = CacheStatus(.forwarded(forward.reason), forwardedStatus: .notModified)
         status.timeToLive = remaining(of: head, at: exchange.responseTime)
         status.isStored = served.head != nil
+        status.isRevalidated = matches(served.entry.head, request)
+        status.isReselected = !status.isRevalidated
         reception.status = status
         reception.answer = .serve(serving(entry, for: request, status: status, sent: response.headerFields, at: exchange.responseTime))
     }

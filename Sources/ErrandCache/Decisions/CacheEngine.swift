@@ -17,9 +17,9 @@ struct CacheEngine: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the policy.
-    ///   - digest: a digest of a secret field's value, with a key that only this cache knows. `nil`: responses that such fields
-    ///     select are not stored.
-    init(_ policy: CachePolicy = .standard, digest: (@Sendable (String) -> [UInt8])? = nil) {
+    ///   - digest: returns a digest of a secret field's value, with a key that only this cache knows; `nil` without such a key. Without a
+    ///     digest, responses that such fields select are neither stored nor found. Default: no digest.
+    init(_ policy: CachePolicy = .standard, digest: @escaping @Sendable (String) -> [UInt8]? = { _ in nil }) {
         self.policy = policy
         freshness = FreshnessRule(policy: policy)
         variants = VariantRule(digest: digest)

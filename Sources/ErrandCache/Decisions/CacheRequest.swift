@@ -76,6 +76,10 @@ struct CacheRequest: Sendable {
     /// Whether a stored response of GET can serve the request: GET, HEAD, and QUERY by its content.
     var isServable: Bool { key != nil && (method == .get || method == .head || method == .query) }
 
+    /// Whether the response can be stored: the response to a request that ``isServable``, and to POST and PATCH. A response to POST or
+    /// PATCH may have the new content of the URL.
+    var isStorable: Bool { isServable || key != nil && (method == .post || method == .patch) }
+
     /// Whether the request has credentials.
     var hasCredentials: Bool { request.options.credentialIdentity != nil || fields.contains(.authorization) }
 

@@ -4,7 +4,7 @@ internal import ErrandCore
 /// ([RFC 9111, section 4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
 struct VariantRule: Sendable {
     /// Returns a digest of a secret value, with a key that only this cache knows; `nil` if the cache has no such key.
-    let digest: (@Sendable (String) -> [UInt8])?
+    let digest: @Sendable (String) -> [UInt8]?
 
     /// Returns the fields of a request that have selected a response; `nil` if the value of a field is secret, and there is no digest.
     func selection(of response: HTTPFields, for request: CacheRequest) -> CacheSelection? {
@@ -42,7 +42,9 @@ struct VariantRule: Sendable {
         }
         let text = Self.text(request.fields, name)
         guard isSecret(name, in: request.request) else { return .text(text) }
-        return digest.map { .digest($0(text)) }
+        // Without a digest, all secrets would look alike, and one user would get the response of another.
+        guard let digest = digest(text), !digest.isEmpty else { return nil }
+        return .digest(digest)
     }
 
     private func isSecret(_ name: HTTPField.Name, in request: Request) -> Bool {

@@ -68,7 +68,7 @@ final class LockedCodec<State: CodecState & ~Copyable>: Codec {
             let (status, consumedBytes, producedBytes) = input.withUnsafeBytes { source in
                 output.withUnsafeMutableBytes { state.step(source, $0, isLast: isLast) }
             }
-            // A small slice would keep the memory of the whole buffer.
+            // A small output is copied, because a slice would keep the memory of the whole buffer.
             if producedBytes < limitBytes {
                 output = producedBytes > limitBytes / 2 ? output.prefix(producedBytes) : Data(output.prefix(producedBytes))
             }

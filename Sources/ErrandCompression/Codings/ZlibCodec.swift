@@ -41,7 +41,7 @@ struct ZlibState: ~Copyable, CodecState {
     mutating func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer, isLast: Bool
     ) -> (status: CodecStep.Status, consumedBytes: Int, producedBytes: Int) {
-        // zlib does not change its input.
+        // zlib requires a mutable pointer, but does not change its input.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: input.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = UInt32(clamping: input.count)
         stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress

@@ -29,7 +29,7 @@ struct ContentDecoder: BodyTransform {
         // A body without bytes is empty in every coding.
         guard receivedBytes > 0 || !input.isEmpty else { return nil }
         for (index, stage) in stages.enumerated() {
-            // The remaining bytes are the beginning of a member.
+            // If bytes remain after the end of the content, these bytes are the beginning of an incomplete member.
             if !stage.decoder.isAtEnd || !(index == 0 ? input : stage.input).isEmpty {
                 throw ContentDecodingError(.truncated(stage.decoder.coding), request: request, response: response)
             }

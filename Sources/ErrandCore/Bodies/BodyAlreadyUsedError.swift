@@ -1,7 +1,7 @@
 /// The error for the second reader of a body that can be read only once.
 ///
-/// The body was already read, abandoned, or moved into another body. A middleware that reads a body and passes the response on puts the
-/// bytes back:
+/// The body was already read, abandoned, or moved into another body. If a middleware reads a body and passes the response on, it must first
+/// put the bytes back:
 ///
 /// ```swift
 /// let data = try await response.data()

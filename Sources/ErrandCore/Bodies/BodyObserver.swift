@@ -7,8 +7,7 @@ public enum BodyEvent: Sendable {
     case opened(at: Int64)
     /// The next bytes, never empty.
     case chunk(Data)
-    /// The body has ended, has failed, or was abandoned. Trailer fields are reported only if the body is complete and has such
-    /// fields.
+    /// The body has ended, has failed, or was abandoned. Trailer fields are reported only if the body is complete and has trailer fields.
     ///
     /// A cancelled read fails the body with `CancellationError`. If the body is not read, the outcome is `abandoned`.
     case end(ExchangeLifetime.Outcome, trailers: HTTPFields?)
@@ -72,6 +71,7 @@ final class BodyObserver: Sendable {
         return isFirst
     }
 
-    /// The observer is released only when nobody can read the body any more.
+    /// If nobody can read the body any more, the observer is released. Therefore, a release without an end means that the body was
+    /// abandoned.
     deinit { end(.abandoned) }
 }

@@ -3,8 +3,9 @@
 ///
 /// The copy is made in the task of the reader, chunk by chunk. Therefore the reader waits for the sink, nothing is read ahead, and
 /// cancelling the reader's task also cancels the sink.
-protocol BodySink: Sendable {
-    /// Writes the next bytes, at least one byte, before the reader gets these bytes. The next call begins after this call has returned.
+package protocol BodySink: Sendable {
+    /// Writes the next bytes, at least one byte, before the reader gets these bytes. The caller makes the next call only after this call
+    /// has returned.
     ///
     /// - Throws: the error that fails the body. If the body is useful even without the sink, return without an error, and
     ///   ignore all later bytes.
@@ -44,7 +45,7 @@ extension ResponseBody {
     /// Returns a body with the bytes of this body. While a reader reads the returned body, its bytes are copied to `sink`.
     ///
     /// Use the returned body; this body can't be read any more. Bytes in memory become a stream, because a sink may wait.
-    consuming func copied(to sink: some BodySink) -> ResponseBody {
+    package consuming func copied(to sink: some BodySink) -> ResponseBody {
         let (stage, length) = (SinkStage(sink), expectedLength)
         return appending(.copy(stage), stage.observer, expectedLength: length)
     }

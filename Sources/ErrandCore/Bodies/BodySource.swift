@@ -3,8 +3,8 @@
 /// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as a
 /// source. The owner of a source releases the source after ``abandon()`` or after the end.
 public protocol BodySource: Sendable {
-    /// Returns the next bytes, never empty; `nil` at the end, and in all later calls. The next call begins after this call has
-    /// returned.
+    /// Returns the next bytes, never empty; `nil` at the end, and in all later calls. The caller makes the next call only after this call
+    /// has returned.
     ///
     /// - Throws: the error that ends the body early; `CancellationError` when the calling task is cancelled.
     func next() async throws -> Data?

@@ -1,4 +1,5 @@
-/// A transform of a body, chunk by chunk while the body is read: for decompression, for a digest, or for another encoding.
+/// A transform of a body, for decompression, a digest or another encoding. The transform gets the body chunk by chunk while the body is
+/// read.
 ///
 /// ```swift
 /// struct Capitals: BodyTransform {                        // of ASCII letters; other bytes stay as they are
@@ -16,8 +17,9 @@
 /// and digests.
 ///
 /// A transform is a value, and each body has its own copy. Only the reader of the body changes the copy, without a lock or a task.
-/// Copies must not share a mutable reference. If a body is in memory, a first copy of the transform tries to transform all bytes. If a
-/// request's body is a stream, each sending of the body uses a new copy. The output of a transform is delivered before more input is read.
+/// Copies must not share a mutable reference. If a body is in memory, a first copy of the transform tries to transform all bytes
+/// immediately. If this copy fails, or its output has more than 1 MiB, another copy transforms the body chunk by chunk. If a request's body
+/// is a stream, each sending of the body uses a new copy. The output of a transform is delivered before more input is read.
 public protocol BodyTransform: Sendable {
     /// Removes bytes from the front of `input`, and returns the next bytes of the new body.
     ///

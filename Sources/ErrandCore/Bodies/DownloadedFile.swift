@@ -48,7 +48,8 @@ extension HTTPSender {
     /// error page is not written. A status outside 2xx throws a ``StatusError``. If `validateStatus` accepts the status, or is `.off`
     /// for this request, no error is thrown.
     ///
-    /// If the body ends too early, there is no further attempt, because `retry` ends when the head of the response has arrived.
+    /// If the body ends too early, `retry` makes no further attempt: for `retry`, an attempt ends when the head of the response has
+    /// arrived.
     ///
     /// - Parameters:
     ///   - url: a file URL, in a folder that exists.

@@ -43,7 +43,7 @@ extension RequestBody {
     /// `coalesce` does not share such a request. If `hedge` or two calls send a request twice at the same time, the events of both
     /// readings are mixed.
     ///
-    /// - Parameter observe: called in the task that sends the body. It must not block.
+    /// - Parameter observe: called in the task that sends the body. The closure must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }
 
     /// Returns this body, with a new observer each time the body is opened.
@@ -53,7 +53,7 @@ extension RequestBody {
         replacingSource(length: length, replay: replay, keepsBytes: true) { source, offset in
             let observer = BodyObserver(makeObserver())
             observer.opened(at: offset)
-            // With one chunk for all bytes in memory, the progress would jump from 0 to 1.
+            // If all bytes in memory were one chunk, the progress would jump from 0 to 1.
             return StagedBodySource((source as? DataBodySource)?.inChunks() ?? source, [.observe(observer)], observer: observer)
         }
     }
@@ -75,7 +75,7 @@ private final class StagedBodySource: BodySource {
         let source: any BodySource
         func pull() async throws -> Data? {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when it is cancelled.
+            // A source may end when its reader is cancelled. Such an end is not the end of the body.
             try Task.checkCancellation()
             return nil
         }

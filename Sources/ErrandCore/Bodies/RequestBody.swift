@@ -196,8 +196,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The file with the bytes of this body, also if the body reports its progress; `nil` if the bytes are not in a file. A range of
-    /// `nil` means the whole file.
+    /// The file with the bytes of this body, even if the body reports its progress; `nil` if the bytes are not in a file. A range of `nil`
+    /// means the whole file.
     package var file: (path: String, range: Range<Int64>?)? {
         switch storage {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _): (path, isWhole ? nil : range)

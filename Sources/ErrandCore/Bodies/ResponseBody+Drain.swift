@@ -46,10 +46,10 @@ extension Response {
 
     /// Reads the body into memory, so that the connection is free while the call does other work.
     ///
-    /// The other work, such as refreshing a token, may need that connection. If the body is longer than 64 KiB, or does not arrive
-    /// within `limit`, the beginning is kept and the rest is abandoned. A reader then gets the beginning, followed by an error.
+    /// The other work, such as refreshing a token, may need the connection. If the body is longer than 64 KiB, or does not arrive within
+    /// `limit`, the beginning is kept and the rest is abandoned. A reader then gets the beginning, followed by an error.
     ///
-    /// The buffered body can be read once, too. To read the body and pass it on, put the bytes back:
+    /// The buffered body can also be read only once. To read the body and pass it on, put the bytes back:
     ///
     /// ```swift
     /// let data = try await response.data()

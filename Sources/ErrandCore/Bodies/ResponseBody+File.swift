@@ -46,7 +46,7 @@ extension ResponseBody {
     }
 
     @concurrent func write(toFile path: String, options: FileWriteOptions, calls: FileCalls) async throws -> Int64 {
-        // If the iterator is released before the end, the rest of the body is abandoned.
+        // The iterator is created before the checks. If a check throws, the iterator is released, which abandons the body.
         var iterator = makeAsyncIterator()
         if let limitBytes = options.limitBytes, let expectedLength, expectedLength > limitBytes { throw tooLarge(limitBytes) }
         let file = try await BlockingWork.run { try OutputFile(path: path, options: options, calls: calls) }

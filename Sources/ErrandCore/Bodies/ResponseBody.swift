@@ -194,7 +194,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         private let kind: Kind
-        /// The stages of the body; usually `nil`.
+        /// The transforms and observers of the body; `nil` if the body has none.
         private var pipeline: BodyPipeline?
         /// The number of times that this copy has read from the pipeline. Only the copy that made the last read has the
         /// pipeline's state.

@@ -38,7 +38,7 @@ struct StreamPull: Sendable, BodyInput {
             if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
             return nil
         } catch let error as BodyAlreadyUsedError {
-            // Another reader is reading the stream, and must be able to continue.
+            // The stream is not ended here, because another reader may be reading the stream.
             throw error
         } catch {
             owner.sourceFailed(error)

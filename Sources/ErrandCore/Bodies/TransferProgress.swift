@@ -161,7 +161,7 @@ extension RequestBody {
     /// request.body = try .file(url).reportingProgress { print($0) }
     /// ```
     ///
-    /// Each time the body is sent, the reports begin again at the first offset that is sent. For a retry or a redirect, this
+    /// Each time the body is sent, the reports begin again at the offset of the first byte that is sent. For a retry or a redirect, this
     /// offset is 0. The last report comes at the end, even if the request ends too early. Other reports come at most once in each
     /// `interval`. An empty body reports nothing.
     ///

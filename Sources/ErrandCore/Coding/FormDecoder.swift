@@ -156,7 +156,7 @@ private struct MemberDecoder: Decoder, SingleValueDecodingContainer {
 
     private static func integer<Integer: FixedWidthInteger>(_ type: Integer.Type, _ text: String) -> Integer? { Integer(text) }
 
-    /// Returns a date or data, decoded by the coding from a text or from a number; `nil` if the coding accepts neither.
+    /// Returns a `Date` or `Data` value, which the coding decodes from a text or from a number; `nil` if the coding accepts neither.
     private func foundationValue<Value: Decodable>(_ type: Value.Type) throws -> Value? {
         let text = try text()
         for json in [JSONValue.string(text), JSONNumber(text).map { .number($0) }] {

@@ -91,8 +91,8 @@ public struct JSONCoding: Sendable {
         case asDeclared
         /// Member names in snake case: `user_name` for the property `userName`.
         ///
-        /// Name acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as `image_url`. On
-        /// reading, `image_url` becomes `imageUrl`, which does not match `imageURL`. To keep the name `imageURL`, declare a
+        /// In the names of properties, write acronyms as words: `imageUrl` is `image_url` in both directions. `imageURL` is written as
+        /// `image_url`. On reading, `image_url` becomes `imageUrl`, which does not match `imageURL`. To keep the name `imageURL`, declare a
         /// coding key: `case imageURL = "imageUrl"`.
         case snakeCase
     }

@@ -7,7 +7,7 @@ extension Backoff {
         /// The jitter in words: `full jitter`.
         public let description: String
 
-        /// A wait from zero to the whole wait of the backoff. This is the default, because full jitter spreads load best.
+        /// A wait from zero to the whole wait of the backoff. Full jitter is the default, because it spreads load best.
         public static let full = Jitter(share: 1, description: "full jitter")
         /// A wait from half of the backoff's wait to the whole wait.
         public static let equal = Jitter(share: 0.5, description: "equal jitter")

@@ -4,8 +4,8 @@
 /// bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
 /// stays, even if its weight alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
 ///
-/// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned if it has a
-/// setting of the app or work in progress.
+/// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned while its value has a
+/// setting of the app, or has work in progress.
 ///
 /// Every operation takes constant time on average. The methods are inlinable, so that the compiler specializes them for the types of
 /// each caller. An unspecialized method costs thousands of instructions.
@@ -68,6 +68,16 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// All entries, in no particular order.
     package var entries: [(key: Key, value: Value)] { slots.compactMap { slot in slot.map { ($0.key, $0.value) } } }
 
+    /// All entries that are not pinned, the most recently used first.
+    package var entriesByUse: [(key: Key, value: Value)] {
+        var (entries, index): ([(key: Key, value: Value)], Int) = ([], newest)
+        while index >= 0, let slot = slots[index] {
+            entries.append((slot.key, slot.value))
+            index = slot.older
+        }
+        return entries
+    }
+
     /// The number of slots for entries, including free slots. The memory of the table is proportional to this number.
     @inlinable public var capacity: Int { slots.count }
 
@@ -101,6 +111,12 @@ public struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     @inlinable public mutating func removeValue(forKey key: Key) -> Value? {
         defer { compactIfSparse() }
         return remove(key)
+    }
+
+    /// Removes the entry that was used least recently, and returns it; `nil` if all entries are pinned.
+    package mutating func removeLeastRecentlyUsed() -> (key: Key, value: Value)? {
+        guard oldest >= 0, let key = slots[oldest]?.key else { return nil }
+        return removeValue(forKey: key).map { (key, $0) }
     }
 
     @discardableResult

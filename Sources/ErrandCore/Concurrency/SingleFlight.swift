@@ -8,8 +8,8 @@ internal import Synchronization
 /// ```
 ///
 /// The work belongs to no single caller. A cancelled caller leaves immediately with `CancellationError`, and the other callers
-/// continue to wait. When the last caller has left, the work is cancelled. If the work must finish, the work continues. The result or
-/// the error of the work reaches every caller that has not left.
+/// continue to wait. When the last caller has left, the work is cancelled, unless the work must finish. The result or the error of the work
+/// reaches every caller that has not left.
 ///
 /// The work keeps the priority of the caller that began it. If a more urgent caller joins, the priority stays unchanged, because
 /// the systems that this library supports can't raise the priority of a running task.
@@ -101,8 +101,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Begins a run. If `isNeeded` returns false when the run is registered, the run is cancelled.
     ///
-    /// If another task no longer needs the run, the task changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``.
-    /// That call misses a run that is registered later.
+    /// If the run is no longer needed, another task changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``.
+    /// ``cancelAll(where:)`` can't cancel a run that is registered later. For such a run, `isNeeded` returns false.
     package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
         begin(key, work)
         if !isNeeded() { cancelAll { $0 == key } }
@@ -168,7 +168,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Starts the work. The task of the work is the only unstructured task of this type. The task belongs to its flight, which
     /// cancels the task when the last waiter has left.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
-        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or it was cancelled
+        guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or the flight was cancelled
         LiveWork.flight.begin()
         let task = Task(executorPreference: executor) {
             let result = await Result(of: work)
@@ -180,7 +180,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
             state.flights[key]?.task = task
             return false
         }
-        if isForgotten { task.cancel() }  // every waiter left before the task was stored, or it has ended
+        if isForgotten { task.cancel() }  // every waiter left before the task was stored, or the flight has ended
     }
 
     private func finish(_ flight: Int, of key: Key, with result: Result<Value, any Error>) {

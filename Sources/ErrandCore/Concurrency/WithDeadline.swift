@@ -31,7 +31,7 @@ public func withExpiry<Result: Sendable>(
         switch first {
         case .success(.expiry(let error)): throw error
         case .failure(let error): throw error
-        case .success(.result), nil: throw CancellationError()  // two were added, and a result was returned
+        case .success(.result), nil: throw CancellationError()  // not possible: the group has two tasks, and a result was returned above
         }
     }
 }

@@ -40,7 +40,7 @@ package final class CallEventLog: EventSink, CallObserver {
             switch event.kind {
             case .start, .queueStart, .waitStart, .networkWaitStart: progress.open += 1
             case .end, .queueEnd, .waitEnd, .networkWaitEnd:
-                progress.open = max(0, progress.open - 1)  // a transport may forget to begin
+                progress.open = max(0, progress.open - 1)  // a transport may report an end without a start
             default: break
             }
             guard progress.open == 0, var end = progress.end else { return (event, nil) }

@@ -114,7 +114,7 @@ extension CallOutcome {
         /// ``StatusError/bodyPrefix`` has all bytes that were read.
         ///
         /// An outer `validateStatus` reads the body after the head has arrived. If the client has no envelope, an untyped call ends before
-        /// this `validateStatus` creates the error. Then `error` is `nil`.
+        /// this `validateStatus` creates the error, and `error` is `nil`.
         public let error: StatusError?
         /// The error that the body describes in the client's envelope. `nil` if the body describes no error, or if the call failed before
         /// the body was read.

@@ -115,14 +115,14 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// The phases of the exchange and their durations: `queue`, `dns`, `connect` and `tls`, then `send`, `wait` and `receive`. The
     /// exchange ended in the last phase of the list.
     ///
-    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. With these phases, `queue` is
-    /// the rest of the time before the request is sent. This rest includes:
+    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. In this case, `queue` is the
+    /// rest of the time before the request is sent. This rest includes:
     /// - the wait for a place among the connections
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt
     ///
-    /// If the connection is reused, `queue` is the whole time before the request is sent. The same applies if the exchange failed while
-    /// the exchange waited for a connection. If the transport reports no steps, `connect` is the whole time before the request is sent.
+    /// If the connection is reused, `queue` is the whole time before the request is sent. `queue` is also this time if the exchange failed
+    /// while it waited for a connection. If the transport reports no steps, `connect` is the whole time before the request is sent.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start
@@ -131,8 +131,7 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases.append((name, until - since))
             since = until
         }
-        // If the transport does not report a connection, the time of the head is used: the head is sent as soon as a connection is
-        // available.
+        // If the transport reports no connection, the time of the head is used: the head is sent as soon as a connection is available.
         let ready = connected ?? requestHeadSent
         let waits = isReused == true || failedInQueue
         let first = waits ? "queue" : "connect"

@@ -68,6 +68,8 @@ public struct ExchangeEvent: Sendable {
         /// The layer of cookies has left out cookies of the request, or has refused cookies of the response:
         /// ``ExchangeEvent/decision``.
         public static let cookieDecision = Kind("cookieDecision")
+        /// A cache has decided whether a request is sent, has stored a response, or could not use its store: ``ExchangeEvent/decision``.
+        public static let cacheDecision = Kind("cacheDecision")
 
         /// The transport took the request. The first event of each exchange.
         public static let start = Kind("start")
@@ -121,8 +123,8 @@ public struct ExchangeEvent: Sendable {
     public var connection: ConnectionInfo? { details?.connection }
     /// The instants of the steps of the exchange; only with ``Kind/timings``.
     public var timings: Timings? { details?.timings?.value }
-    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision``, ``Kind/authenticationDecision``
-    /// and ``Kind/cookieDecision``.
+    /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision``,
+    /// ``Kind/authenticationDecision``, ``Kind/cookieDecision`` and ``Kind/cacheDecision``.
     public var decision: Decision? { details?.decision }
     /// The number that `number()` gave the request; `nil` without `number()`.
     public var number: Int? { labels?.number }
@@ -165,6 +167,7 @@ public struct ExchangeEvent: Sendable {
     /// A decision about a response or a failure.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         /// Whether another exchange follows. For ``ExchangeEvent/Kind/hstsDecision``: whether the request is sent by `https`.
+        /// For ``ExchangeEvent/Kind/cacheDecision``: whether the request is sent.
         public let continues: Bool
         /// The wait before the next exchange; `nil` if no exchange follows.
         public let delay: Duration?

@@ -46,7 +46,8 @@ extension ExchangeEvent {
 }
 
 extension ExchangeTimings {
-    /// Adds the times of steps that a transport has reported only at the end of the exchange. Earlier reports stay.
+    /// Adds the times of steps that a transport has reported only at the end of the exchange. Times that were reported earlier stay
+    /// unchanged.
     ///
     /// - Parameters:
     ///   - timings: the instants.

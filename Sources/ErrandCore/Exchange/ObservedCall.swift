@@ -123,7 +123,7 @@ final class ObservedCall: CallObservation {
             state.isUpgraded = isUpgraded
             if !awaitsReader { state.reading = .decoded }
         }
-        // After an upgrade, the bytes after the head belong to the new protocol.
+        // After an upgrade, the exchange ends with the head, because the bytes after the head belong to the new protocol.
         if isUpgraded { return endExchange(.complete, ExchangeLifetime.BodySizes()) }
         response.exchange.onEnd { self.endExchange($0, $1) }
         if awaitsReader {

@@ -67,8 +67,8 @@ extension RequestFailure {
     /// The request as text for the beginning of a description: `GET https://a.example/: `. Empty if the request is not known.
     public var shownRequest: String { request.map { "\($0): " } ?? "" }
 
-    /// Text for the end of a description: the earlier attempts, and the reason why there is no further attempt. Empty if `retry` did
-    /// nothing.
+    /// Text for the end of a description: the earlier attempts, and the reason why there is no further attempt. Empty if there are no
+    /// earlier attempts and no such reason.
     public var shownAttempts: String { attempts.shown(until: retryStop, of: request) }
 }
 

@@ -8,7 +8,7 @@
 /// }
 /// ```
 public enum RetryStop: String, Sendable, Hashable {
-    /// A further attempt would change nothing. The attempt succeeded, or failed permanently, or the app decided against another
+    /// A further attempt is not needed or not useful. The attempt succeeded, or failed permanently, or the app decided against another
     /// attempt.
     case final
     /// The request may have been processed, and its method is not idempotent

@@ -115,7 +115,7 @@ public struct StatusError: RequestFailure {
     ///   applies. If the call had no client, ``JSONCoding/standard`` applies.
     /// - Throws: `DecodingError` if ``bodyIsWhole`` is false, or if ``JSONCoding/decode(_:from:)`` refuses the body.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding? = nil) throws -> Value {
-        // The beginning of a body may be valid JSON by chance.
+        // An incomplete body is refused, because its beginning may be valid JSON by chance.
         guard bodyIsWhole else {
             let message =
                 "only the first \(bodyPrefix.count) bytes of the body are available: "
@@ -125,8 +125,8 @@ public struct StatusError: RequestFailure {
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
-    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect, but no
-    /// other field and no part of the body. A title that seems to contain a secret is left out.
+    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect. The text has
+    /// no other field and no part of the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
         text += shownStatus

@@ -39,7 +39,7 @@ extension TransportError {
 
     /// Whether the request may be sent again immediately, with any method.
     ///
-    /// True if a kept connection was closed before anything was sent. Also true if the server reported that it did not process the
+    /// True if a reused connection was closed before anything was sent. Also true if the server reported that it did not process the
     /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 

@@ -17,7 +17,7 @@ extension TransportError {
         case .timedOut where phase == .connectivity: return "Connect this device to a network, then try again."
         case .connectionLost: return "Check the network connection, then try again.\(caution)"
         case .timedOut: return "Try again later.\(caution)"
-        // The clock of the device may be the cause. Only a developer can help with any other failure of TLS.
+        // If a certificate is not valid now, the clock of the device may be wrong. Only a developer can help with any other failure of TLS.
         case .tls: return isOfCertificateDates(message) ? "Check the date and time of this device." : nil
         case .invalidResponse: return "Try again later."
         case .requestBody: return (underlying as? FileReadError)?.recoverySuggestion

@@ -15,7 +15,7 @@ public struct TransportError: RequestFailure {
         public let description: String
         /// Creates a code.
         ///
-        /// - Parameter description: the code in words, with which the description of the error begins.
+        /// - Parameter description: the code in words, which the description of the error shows after the request.
         public init(_ description: String) { self.description = description }
 
         /// The host's name could not be resolved.

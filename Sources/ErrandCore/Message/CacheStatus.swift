@@ -1,9 +1,9 @@
 /// The way in which a cache of the app handled a request, in the terms of the field `Cache-Status` ([RFC 9211, section
 /// 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
-package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
+public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// The reason why a cache sent a request to the server
     /// ([RFC 9211, section 2.2](https://www.rfc-editor.org/rfc/rfc9211#section-2.2)).
-    package enum ForwardReason: String, Sendable, Hashable, CaseIterable {
+    public enum ForwardReason: String, Sendable, Hashable, CaseIterable {
         /// The cache was configured not to handle the request.
         case bypass
         /// The method of the request requires a request to the server.
@@ -24,7 +24,7 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the cache returned a stored response without a request (`hit`), or why the cache sent the request to the server
     /// (`fwd`).
-    package enum Outcome: Sendable, Hashable {
+    public enum Outcome: Sendable, Hashable {
         /// The response comes from the cache, without a request.
         case hit
         /// The cache sent the request to the server.
@@ -32,18 +32,25 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the response comes from the cache, or why the cache sent the request to the server.
-    package var outcome: Outcome
+    public var outcome: Outcome
     /// The status of the server's response (`fwd-status`): 304 for a revalidation. `nil` if the cache sent no request, or the
     /// status is not known.
-    package var forwardedStatus: HTTPResponse.Status?
+    public var forwardedStatus: HTTPResponse.Status?
     /// Whether the cache has stored the response (`stored`).
-    package var isStored: Bool
+    public var isStored: Bool
     /// Whether the request shared the exchange of another request (`collapsed`).
-    package var isCollapsed: Bool
+    public var isCollapsed: Bool
     /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the time is not known.
-    package var timeToLive: Duration?
+    public var timeToLive: Duration?
     /// Whether the cache has returned a stored response because the server has failed (`detail=stale-if-error`).
-    package var isFallback: Bool
+    public var isFallback: Bool
+    /// Whether the server has confirmed the stored response that belongs to the request (304), and the cache has returned this response.
+    /// False if the server has confirmed another variant: ``isReselected``.
+    public var isRevalidated: Bool
+    /// Whether the server has selected a stored response of another variant (304), and the cache has returned this response. By `Vary`
+    /// alone, the stored response does not belong to the request
+    /// ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    public var isReselected: Bool
 
     /// Creates a status.
     ///
@@ -54,25 +61,26 @@ package struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     ///   - isCollapsed: whether the request shared the exchange of another request.
     ///   - timeToLive: the time for which the response stays fresh; negative for a stale response.
     ///   - isFallback: whether the response is a stored response that replaces a failure of the server.
-    package init(
+    ///   - isRevalidated: whether the response is the stored response of the request, confirmed by the server.
+    ///   - isReselected: whether the response is a stored response of another variant, selected by the server.
+    public init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
-        timeToLive: Duration? = nil, isFallback: Bool = false
+        timeToLive: Duration? = nil, isFallback: Bool = false, isRevalidated: Bool = false, isReselected: Bool = false
     ) {
         (self.outcome, self.forwardedStatus, self.isStored) = (outcome, forwardedStatus, isStored)
         (self.isCollapsed, self.timeToLive, self.isFallback) = (isCollapsed, timeToLive, isFallback)
+        (self.isRevalidated, self.isReselected) = (isRevalidated, isReselected)
     }
 
     /// Whether the response comes from the cache without a request, fresh or stale.
-    package var isHit: Bool { outcome == .hit }
+    public var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although the response is stale.
-    package var isStale: Bool { (isHit || isFallback) && (timeToLive ?? .zero) < .zero }
-    /// Whether the server has confirmed the stored response (304), and the cache has returned the stored response.
-    package var isRevalidated: Bool { [.forwarded(.stale), .forwarded(.request)].contains(outcome) && forwardedStatus == .notModified }
-    /// Whether the whole response comes from the server.
-    package var isMiss: Bool { !isHit && !isRevalidated && !isFallback && outcome != .forwarded(.partial) }
+    public var isStale: Bool { (isHit || isFallback) && (timeToLive ?? .zero) < .zero }
+    /// Whether the whole response comes from the server. A 304 in response to a condition of the caller also comes from the server.
+    public var isMiss: Bool { !isHit && !isRevalidated && !isReselected && !isFallback && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
-    package var description: String {
+    public var description: String {
         var parts: [String] = []
         switch outcome {
         case .hit: parts.append("hit")
@@ -91,7 +99,7 @@ private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus?
 
 extension ResponseMetadata {
     /// The way in which a cache of the stack handled the request; `nil` if the stack has no cache. Your own cache sets this property.
-    package var cacheStatus: CacheStatus? {
+    public var cacheStatus: CacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }
     }

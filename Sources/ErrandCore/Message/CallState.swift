@@ -78,6 +78,17 @@ extension Request {
         options.call.json = json
     }
 
+    /// Returns this request as a call of its own that goes through the inner layers of the same stack: without the deadline, the event
+    /// sinks and the observers of the call to which this request belongs. Use the request for work that may last longer than the call.
+    package func asInnerCall() -> Request {
+        var request = self
+        let statusRule = options.call.passedStatusRule
+        request.leaveCall()
+        request.options.call.hasEntered = true
+        request.options.call.passedStatusRule = statusRule
+        return request
+    }
+
     /// Sends a changed copy of this request, and restores the call afterwards: see ``restoreCall(of:)``.
     func restoringCall(_ send: () async throws -> Response) async throws -> Response {
         do {

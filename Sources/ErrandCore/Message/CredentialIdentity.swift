@@ -22,7 +22,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     /// Creates a volatile identity.
     ///
     /// - Parameters:
-    ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
+    ///   - scheme: the name of the authentication scheme, such as `basic`. Descriptions show the name.
     ///   - parts: the texts that distinguish two accounts of this scheme, such as a user and a password, or a token. The texts
     ///     may be secret, and are never shown. Texts are compared octet by octet.
     public init(scheme: String, _ parts: String...) {
@@ -32,7 +32,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     /// Creates a durable identity.
     ///
     /// - Parameters:
-    ///   - scheme: the name of the authentication scheme, such as `basic`. It is shown.
+    ///   - scheme: the name of the authentication scheme, such as `basic`. Descriptions show the name.
     ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. The
     ///     name must not be secret, and no two accounts may have the same name. Names are compared octet by octet: two Unicode
     ///     normal forms of a name are two accounts.

@@ -16,7 +16,7 @@ extension OptionIdentity {
     }
 }
 
-/// The identity of two options that are both switched off.
+/// The identity of an option that is switched off. All such identities are equal.
 struct OffIdentity: Hashable, Sendable {}
 
 extension RequestOptions {

@@ -80,7 +80,7 @@ extension [RedirectRecord] {
     /// Returns text for the end of a message, if redirects were followed: `; redirected from GET https://a.example/old (2 hops)`. The text
     /// names the first request, which is the request of the app's code. Empty if no redirect was followed.
     ///
-    /// - Parameter request: the last request, whose names of secrets apply to the URL too. `nil` if this request is not known.
+    /// - Parameter request: the last request, whose sensitive names also apply to the URL. `nil` if this request is not known.
     package func shown(before request: Request?) -> String {
         let hops = filter { !$0.isInternal }
         guard let first, let method = hops.first.map({ $0.method.map { "\($0.rawValue) " } ?? "" }) else { return "" }

@@ -5,7 +5,7 @@ extension Request {
     /// The result has the head, the body and the options of this request. These values come from `earlier`:
     ///
     /// - the ID, and the limits and observers of the call
-    /// - the deadline, if it passes first
+    /// - the deadline, if it passes before the deadline of this request
     /// - the event sink and the number, if this request has no such value
     /// - the names of sensitive values (``RequestOptions/sensitivity``), in addition to the names of this request
     /// - the facts that determine which values may reach another origin

@@ -70,7 +70,7 @@ extension Request {
     public mutating func adoptHTTPS(of sent: Request) {
         guard sent.id == id, let change = sent.options.httpsChange else { return }
         options.httpsChange = change
-        // The inner layer has made the same change, so the URL is not too long.
+        // The inner layer has made the same change. Therefore the URL is not too long, and `changeToHTTPS()` throws no error.
         if let before = change.origin, before == origin { try? changeToHTTPS() }
     }
 

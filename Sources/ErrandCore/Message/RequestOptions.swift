@@ -128,7 +128,7 @@ private enum UpgradeKey: CrossOriginOptionKey {
 extension RequestOptions {
     /// Names that are sensitive in this request and its response, in addition to the names that are always sensitive.
     ///
-    /// If a layer sets this property, and sends the request to its inner layers, the names also apply to the later records of the outer
+    /// A layer may set this property, and send the request to its inner layers. The names then also apply to the later records of the outer
     /// layers, such as `log`.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
@@ -165,7 +165,7 @@ extension Request {
         options.call.observation?.recordSensitivity(options.sensitivity)
     }
 
-    /// This request, after ``reportSensitiveNames()``.
+    /// Returns this request, after ``reportSensitiveNames()`` has reported its names.
     func reportingSensitiveNames() -> Request {
         var request = self
         request.reportSensitiveNames()

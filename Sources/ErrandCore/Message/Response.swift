@@ -32,6 +32,15 @@ public struct Response: Sendable {
         self.init(head: head, body: ResponseBody(data), request: request, exchange: ExchangeLifetime(outcome: .complete))
     }
 
+    /// Returns another response to the same request, with the exchange and the metadata of this response. This response is discarded.
+    package func replaced(by head: HTTPResponse, body: ResponseBody) -> Response {
+        var response = Response(head: head, body: body, request: request, exchange: exchange)
+        response.metadata = metadata
+        response.metadata.callEnd = nil
+        discard()
+        return response
+    }
+
     /// The status of the head.
     public var status: HTTPResponse.Status { head.status }
     /// The header fields of the head.

@@ -33,7 +33,8 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
         func counted(_ count: Int, _ noun: String) -> String? { count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")" }
         let parts = [
             httpVersion?.description, requestNumber.map { "request \($0)" }, counted(attempts.count, "earlier attempt"),
-            counted(redirects.count, "redirect"), coalescedInto.map { _ in "shared exchange" }, contentCoding.map { "body was \($0)" },
+            counted(redirects.count, "redirect"), cacheStatus.map { "cache \($0)" }, coalescedInto.map { _ in "shared exchange" },
+            contentCoding.map { "body was \($0)" },
         ].compactMap { $0 }
         return parts.isEmpty ? "no metadata" : parts.joined(separator: ", ")
     }

@@ -5,7 +5,7 @@
 /// request.options.siteContext = .crossSite
 /// ```
 ///
-/// This request could be for a picture on a page of another site.
+/// For example, the request is for a picture on a page of another site.
 ///
 /// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, every request counts as a
 /// same-site request. Two origins belong to one site if their schemes are equal, and their hosts have the same registrable domain, such
@@ -25,7 +25,8 @@ public enum SiteContext: Sendable, Hashable, CaseIterable {
     case crossSiteNavigation
 }
 
-/// The context crosses origins. If a redirect kept the context, a redirect to another site would be treated as a same-site request.
+/// The context crosses origins. If a redirect to another origin removed the context, the next request would be treated as a same-site
+/// request.
 private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
 }

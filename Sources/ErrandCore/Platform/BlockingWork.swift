@@ -4,12 +4,12 @@ internal import Synchronization
 
 /// Threads outside Swift's cooperative pool, for blocking system calls such as writing a file.
 ///
-/// The pool has one thread for each core, so a slow disk would block every task of the process. On Linux, concurrent queues share
-/// the threads of the pool. Therefore this type uses serial queues. Each serial queue has its own thread while the queue works.
-/// The number of queues is fixed. If all queues are busy, more work waits, first in, first out.
-final class BlockingWork: Sendable {
+/// The pool has one thread for each core. If blocking calls ran in the pool, a slow disk could block every task of the process. On Linux,
+/// concurrent dispatch queues share the threads of the pool. Therefore this type uses serial queues. Each serial queue has its own thread
+/// while the queue works. The number of queues is fixed. If all queues are busy, more work waits, first in, first out.
+package final class BlockingWork: Sendable {
     /// The number of system calls that may block at the same time.
-    static let width = 8
+    package static let width = 8
 
     private static let shared = BlockingWork()
 
@@ -20,12 +20,12 @@ final class BlockingWork: Sendable {
 
     private let state: Mutex<State>
 
-    init(width: Int = BlockingWork.width, label: String = "errand.blocking-work") {
+    package init(width: Int = BlockingWork.width, label: String = "errand.blocking-work") {
         state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "\(label).\($0)") }))
     }
 
     /// Returns the result of `work`. Cancellation does not interrupt the work: keep the work short.
-    static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    package static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             shared.add { continuation.resume(with: Result(catching: work)) }
         }
@@ -35,13 +35,13 @@ final class BlockingWork: Sendable {
     ///
     /// If the work has begun, its thread completes the work and releases the result. If the work has not begun, it never
     /// begins.
-    static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    package static func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await shared.runUntilCancelled(work)
     }
 
     /// Runs `work` like the static function, but on the threads of this object. Create a separate object for work that must not
     /// block all other work.
-    func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    package func runUntilCancelled<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         let outcome = FirstResult<Value>()
         return try await outcome.wait {
             add { if !outcome.isDecided { outcome.decide(Result(catching: work)) } }
@@ -49,7 +49,7 @@ final class BlockingWork: Sendable {
     }
 
     /// Begins `work` immediately if a thread is free. If all threads are busy, `work` begins after all earlier work.
-    func add(_ work: @escaping @Sendable () -> Void) {
+    package func add(_ work: @escaping @Sendable () -> Void) {
         let idle = state.withLock { state in
             let idle = state.idle.popLast()
             if idle == nil { state.queued.append(work) }

@@ -8,31 +8,31 @@ internal import Darwin
 
 /// System calls that block or fail on a slow, full or broken disk. The calls are parameters, so that a test can simulate such a
 /// disk.
-struct FileCalls: Sendable {
+package struct FileCalls: Sendable {
     /// Writes some of the bytes. Returns the number of bytes written, or the negative error number.
-    var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
+    package var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in
         let count = systemWrite(descriptor, bytes.baseAddress, bytes.count)
         return count >= 0 ? count : -Int(errno)
     }
     /// Writes some of the bytes at an offset. Returns the number of bytes written, or the negative error number.
-    var writeAt: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int = {
+    package var writeAt: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) -> Int = {
         let count = pwrite($0, $1.baseAddress, $1.count, off_t($2))
         return count >= 0 ? count : -Int(errno)
     }
     /// Reads some bytes from an offset. Returns the number of bytes read, 0 at the end, or the negative error number.
-    var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
+    package var read: @Sendable (_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, _ offset: Int64) -> Int = {
         let count = pread($0, $1.baseAddress, $1.count, off_t($2))
         return count >= 0 ? count : -Int(errno)
     }
     /// Changes the length of a file. Returns 0, or the error number.
-    var truncate: @Sendable (_ descriptor: Int32, _ length: Int64) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
+    package var truncate: @Sendable (_ descriptor: Int32, _ length: Int64) -> Int32 = { ftruncate($0, off_t($1)) == 0 ? 0 : errno }
     /// Forces a file or a folder to the disk. Returns 0, or the error number.
-    var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
+    package var synchronize: @Sendable (_ descriptor: Int32) -> Int32 = { fsync($0) == 0 ? 0 : errno }
     /// Renames a file. An existing file with the new name is replaced. Returns 0, or the error number.
-    var rename: @Sendable (_ old: String, _ new: String) -> Int32 = { systemRename($0, $1) == 0 ? 0 : errno }
+    package var rename: @Sendable (_ old: String, _ new: String) -> Int32 = { systemRename($0, $1) == 0 ? 0 : errno }
     /// Returns the number of bytes that this user may still write to the file system of a path. Returns the negative error number
     /// on failure.
-    var freeBytes: @Sendable (_ path: String) -> Int64 = { path in
+    package var freeBytes: @Sendable (_ path: String) -> Int64 = { path in
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return -Int64(errno) }
         let (bytes, isTooMany) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
@@ -40,7 +40,7 @@ struct FileCalls: Sendable {
     }
 
     /// The real calls of the system.
-    static let system = FileCalls()
+    package static let system = FileCalls()
 
     /// Writes all octets of `data` at `offset`, or after the last written octet if `offset` is `nil`.
     ///
@@ -58,6 +58,6 @@ struct FileCalls: Sendable {
     }
 }
 
-// The members `write` and `rename` hide the functions with the same names.
+// Within `FileCalls`, the members `write` and `rename` hide the system's functions with these names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 private func systemRename(_ old: String, _ new: String) -> Int32 { rename(old, new) }

@@ -13,7 +13,7 @@ package final class FileLock: Sendable {
     private let descriptor: Int32
 
     /// - Throws: `FileWriteError`, also for a symbolic link.
-    init(path: String) throws(FileWriteError) {
+    package init(path: String) throws(FileWriteError) {
         self.path = path
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor < 0 else { return }
@@ -25,7 +25,7 @@ package final class FileLock: Sendable {
     deinit { close(descriptor) }
 
     /// Takes the lock. Returns `false` if another holder has the lock.
-    func take() throws(FileWriteError) -> Bool {
+    package func take() throws(FileWriteError) -> Bool {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             if errno == EWOULDBLOCK { return false }
             guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock", code: errno) }

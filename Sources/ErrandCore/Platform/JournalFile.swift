@@ -190,19 +190,3 @@ final class JournalFile: Sendable {
         }
     }
 }
-
-/// The checksum CRC-32 ([RFC 1952, section 8](https://www.rfc-editor.org/rfc/rfc1952#section-8)). The checksum detects accidents,
-/// not forgeries.
-enum CRC32 {
-    private static let table: [UInt32] = (0..<256).map { octet in
-        (0..<8).reduce(UInt32(octet)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
-    }
-
-    /// Returns the checksum of two pieces, one after the other.
-    static func of(_ first: some Sequence<UInt8>, _ second: some Sequence<UInt8> = []) -> UInt32 {
-        var value = UInt32.max
-        for octet in first { value = value >> 8 ^ table[Int(UInt8(truncatingIfNeeded: value) ^ octet)] }
-        for octet in second { value = value >> 8 ^ table[Int(UInt8(truncatingIfNeeded: value) ^ octet)] }
-        return ~value
-    }
-}

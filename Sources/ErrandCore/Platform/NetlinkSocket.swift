@@ -43,7 +43,7 @@ final class NetlinkSocket: Sendable {
             return bind(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(address.count))
         }
         guard bound == 0 else {
-            // All properties are set, so that the end of this object closes the descriptor.
+            // All properties are set here. Therefore `deinit` runs after this error, and closes the descriptor.
             throw NetlinkError(operation: "open", code: errno)
         }
     }

@@ -11,9 +11,9 @@ internal import Darwin
 /// A file that is written at offsets, and that a later run of the program may continue. The file is closed when this object is released.
 ///
 /// All calls block. By default, only the owner of the file can read and write the file (mode 0600).
-final class PartialFile: Sendable {
+package final class PartialFile: Sendable {
     /// Whether the file must, may or must not exist.
-    enum Opening: Sendable {
+    package enum Opening: Sendable {
         /// A new file. An existing file is an error.
         case new
         /// An existing file. A missing file is an error.
@@ -37,11 +37,11 @@ final class PartialFile: Sendable {
     ///   - permissions: the permissions of the file. Default: 0600. An existing file loses all other permissions.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be changed.
-    init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
+    package init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.check(path)
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         var (descriptor, isNew): (Int32, Bool) = (-1, false)
-        // Between two calls, another process may create the file or remove it.
+        // The calls are repeated, because another process may create or remove the file between two calls.
         for _ in 0..<4 {
             if opening != .new {
                 descriptor = open(path, flags)
@@ -75,7 +75,7 @@ final class PartialFile: Sendable {
     deinit { close() }
 
     /// Closes the file. Later reads and writes fail. A second call does nothing.
-    func close() { if let open = descriptor.withLock({ $0.take() }) { _ = systemClose(open) } }
+    package func close() { if let open = descriptor.withLock({ $0.take() }) { _ = systemClose(open) } }
 
     private func failure(_ operation: String, _ code: Int32) -> FileWriteError {
         FileWriteError(path: path, operation: operation, code: code)
@@ -99,7 +99,7 @@ final class PartialFile: Sendable {
     /// Writes all of `data` at an offset. Bytes between the end of the file and the offset are zeros.
     ///
     /// - Throws: `FileWriteError`. If the function throws, the file may have some of the bytes.
-    func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
+    package func write(_ data: Data, at offset: Int64) throws(FileWriteError) {
         try with("write") { calls.writeAll(data, to: $0, at: offset) }
     }
 
@@ -119,6 +119,25 @@ final class PartialFile: Sendable {
             }
         }
         return got == count ? data : data.prefix(got)
+    }
+
+    /// Takes the lock of the file, which only one holder in all processes can have at a time. Returns `false` if another holder has the
+    /// lock. The lock is released when the file is closed.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func lock() throws(FileWriteError) -> Bool {
+        var isLocked = true
+        try with("lock") { descriptor in
+            while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+                if errno == EWOULDBLOCK {
+                    isLocked = false
+                    return 0
+                }
+                if errno != EINTR { return errno }
+            }
+            return 0
+        }
+        return isLocked
     }
 
     /// Changes the length of the file: bytes at its end are removed, or zeros are added.
@@ -151,5 +170,5 @@ final class PartialFile: Sendable {
     }
 }
 
-/// The member `close` hides the function with the same name.
+/// Calls the system's `close`, which the member `close` of ``PartialFile`` hides.
 private func systemClose(_ descriptor: Int32) -> Int32 { close(descriptor) }

@@ -19,26 +19,31 @@ package enum PrivateFile {
     /// - Parameter limitBytes: the maximum length of the file in bytes, at least 0. Default: 1 MiB.
     /// - Throws: `FileReadError`, also if other users can read or write the file, or the file has more than `limitBytes`.
     package static func read(_ path: String, limitBytes: Int = limitBytes) async throws -> Data? {
-        try await BlockingWork.run {
-            let file: ReadOnlyFile
-            do {
-                file = try ReadOnlyFile(path: path)
-            } catch let error as FileReadError where error.code == ENOENT {
-                return nil
-            }
-            guard try file.permissions(path: path) & 0o077 == 0 else {
-                throw FileReadError(
-                    path: path, operation: "read", code: EACCES,
-                    reason: "users other than its owner can read or write the file (run chmod 600 on the file)")
-            }
-            var data = Data()
-            while true {
-                let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path)
-                if piece.isEmpty { return data }
-                data += piece
-                guard data.count <= limitBytes else {
-                    throw FileReadError(path: path, operation: "read", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
-                }
+        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes) }
+    }
+
+    /// Returns the bytes of the file, like ``read(_:limitBytes:)``, and blocks the thread.
+    ///
+    /// - Throws: `FileReadError`.
+    package static func readBlocking(_ path: String, limitBytes: Int = limitBytes) throws -> Data? {
+        let file: ReadOnlyFile
+        do {
+            file = try ReadOnlyFile(path: path)
+        } catch let error as FileReadError where error.code == ENOENT {
+            return nil
+        }
+        guard try file.permissions(path: path) & 0o077 == 0 else {
+            throw FileReadError(
+                path: path, operation: "read", code: EACCES,
+                reason: "users other than its owner can read or write the file (run chmod 600 on the file)")
+        }
+        var data = Data()
+        while true {
+            let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path)
+            if piece.isEmpty { return data }
+            data += piece
+            guard data.count <= limitBytes else {
+                throw FileReadError(path: path, operation: "read", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
             }
         }
     }

@@ -55,13 +55,20 @@ package final class ReadOnlyFile: Sendable {
         return UInt16(status.st_mode & 0o777)
     }
 
+    /// Returns the length of the open file, in bytes.
+    package func lengthBytes(path: String) throws -> Int64 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "read", code: errno) }
+        return Int64(status.st_size)
+    }
+
     /// Returns up to `count` bytes from `offset`; empty at the end of the file.
     package func read(count: Int, at offset: Int64, path: String) throws -> Data {
         try read(count: count, at: offset, path: path, calls: .system)
     }
 
     /// - Parameter calls: the system's calls for reading.
-    func read(count: Int, at offset: Int64, path: String, calls: FileCalls) throws -> Data {
+    package func read(count: Int, at offset: Int64, path: String, calls: FileCalls) throws -> Data {
         var data = Data(count: count)
         let got = data.withUnsafeMutableBytes { buffer -> Int in
             while true {

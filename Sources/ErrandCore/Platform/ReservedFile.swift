@@ -60,7 +60,8 @@ struct ReservedFile: ~Copyable {
     /// - Throws: `FileWriteError`.
     static func created(for path: String) throws(FileWriteError) -> ReservedFile {
         let partPath = partPath(of: path)
-        // Another holder may rename the file while this call waits. Each holder renames the file only once.
+        // If another holder renames the file while this call waits for the lock, this call tries again. Each holder renames the file only
+        // once.
         for _ in 0..<100 {
             let descriptor = open(partPath, flags | O_CREAT, 0o600)
             guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }

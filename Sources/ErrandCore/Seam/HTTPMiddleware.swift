@@ -66,7 +66,7 @@ extension HTTPMiddleware {
     public var label: String { String(describing: Self.self) }
     /// No place.
     public var place: MiddlewarePlace { .unplaced }
-    /// The place of the middleware, if the middleware has a place.
+    /// A set with the place of the middleware; empty if the middleware has no place.
     public var supportedPlaces: Set<MiddlewarePlace> { place == .unplaced ? [] : [place] }
     /// No rules.
     public var neighbors: [MiddlewareNeighbor] { [] }

@@ -196,8 +196,9 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// The problems in the order of the layers, each as a sentence; empty if there is no problem.
     ///
-    /// There are two kinds of problems: an order of two layers that makes one layer useless, and two layers of a place that must not
-    /// occur twice.
+    /// There are two kinds of problems:
+    /// - an order of two layers that makes one of the layers useless
+    /// - two layers with the same place, if that place must not occur twice
     ///
     /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
     /// outermost layer apply. If rules contradict each other, so that no order satisfies all rules, the contradiction is

@@ -29,7 +29,7 @@ final class LayerList: Sendable {
         hasReportedOrder = Atomic(orderReports == nil)
         layers = entries.map(\.layer) + base.layers
         obeysTimeout = entries.reversed().reduce(base.obeysTimeout) { isObeyed, entry in
-            // A request to another sender bypasses the inner layers.
+            // If the middleware sends a request to another sender, the request bypasses the inner layers and their timeouts.
             entry.middleware.mayBypassInnerLayers
                 ? false : isObeyed || (!entry.layer.isConditional && entry.layer.supportedPlaces.contains(.timeout))
         }
@@ -275,7 +275,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     let next: any HTTPSender
 
     func send(_ request: Request) async throws -> Response {
-        // This check is made here, because almost no request enters a layer with new names.
+        // Without this check, every request would be copied, although almost no request enters a layer with new names.
         if request.options.hasUnreportedNames { return try await send(request.reportingSensitiveNames()) }
         do {
             var response =
@@ -295,7 +295,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     }
 }
 
-/// The layer directly outside a sender that is not a transport. ``TransportBoundary`` is this layer of a transport.
+/// The layer directly outside a sender that is not a transport. For a transport, ``TransportBoundary`` is this layer.
 private struct SenderBoundary<Sender: HTTPSender>: HTTPSender {
     let sender: Sender
 

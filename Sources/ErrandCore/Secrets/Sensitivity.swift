@@ -25,7 +25,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// The text that is shown instead of the user information of a URL: a name and a password.
     package static let userInfoPlaceholder = "\(urlPlaceholder):\(urlPlaceholder)"
 
-    /// Only the known names.
+    /// The standard rules: only the known names are secret.
     public static let standard = Sensitivity()
 
     private var extraFields: Set<String> = []  // octets: see isOne(of:_:)

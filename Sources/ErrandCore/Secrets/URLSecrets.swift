@@ -106,7 +106,7 @@ struct URLSecrets {
             // In a `Link` field, the URL ends at the character `>`, before the end of the query item.
             let value = String(Substring((part.value ?? "").utf8.prefix { !"<>\" ".utf8.contains($0) }))
             values.append(PercentEncoding.decode(value) ?? value)
-            // Some readers decode a plus as a space.
+            // Some readers decode a plus as a space. Therefore both forms of the value are collected.
             if value.containsOctet(UInt8(ascii: "+")) { values += FormURLEncoded.decode("=" + value).compactMap(\.value) }
         }
         for userInfo in Credentials.userInfos(in: String(text)) {

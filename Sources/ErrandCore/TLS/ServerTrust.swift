@@ -42,7 +42,7 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
 
 /// The decision of a request about the certificates of its server: see ``RequestOptions/onServerTrust``.
 public enum TrustDecision: Sendable, Hashable {
-    /// The system and the settings of the transport decide, as for a request without this closure.
+    /// The system and the settings of the transport decide, as for a request without ``RequestOptions/onServerTrust``.
     case systemVerdict
     /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible for the identity
     /// of the server.**

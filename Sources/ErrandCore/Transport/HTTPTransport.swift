@@ -1,11 +1,11 @@
 /// A sender at the bottom of a stack. The transport owns connections, and the app owns the transport.
 ///
-/// A transport declares its abilities in ``capabilities``. If possible, the stack replaces missing abilities. A transport that
-/// encodes HTTP/2 must mark secret fields as never indexed, with
-/// `request.headers.markingSensitive(by: request.options.sensitivity)`. Call ``Request/checkOptions(supportedBy:)`` first in `send(_:)`,
-/// so that a request without a stack does not lose an option.
+/// A transport declares its abilities in ``capabilities``. If the transport lacks ``TransportCapabilities/deadlines`` or
+/// ``TransportCapabilities/phaseTimeouts``, the stack enforces these limits. A transport that encodes HTTP/2 must mark secret fields as
+/// never indexed, with `request.headers.markingSensitive(by: request.options.sensitivity)`. Call ``Request/checkOptions(supportedBy:)``
+/// first in `send(_:)`, so that a request without a stack does not lose an option.
 public protocol HTTPTransport: HTTPSender {
-    /// The abilities of the transport itself. If possible, the stack replaces the other abilities.
+    /// The abilities of the transport itself, without the abilities that the stack adds.
     var capabilities: TransportCapabilities { get }
 
     /// Closes every connection. Exchanges in progress fail. Later calls of `send` throw ``TransportError`` with the code

@@ -49,7 +49,7 @@ final class PhaseWatch: EventSink {
         case .requestHeadSent:
             move(to: .send, limit: limits.idleWrite)
         case .requestBytesSent:
-            // A body in memory is one large chunk, and a part of the chunk was sent.
+            // A body in memory is one large chunk. The limit starts again each time that a part of the chunk was sent.
             if isHeld { move(to: .send, limit: limits.idleWrite) }
         case .requestSent:
             move(to: .response, limit: limits.firstByte)

@@ -67,8 +67,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// A host in another script is converted to its ASCII form, as in ``init(_:)-(String)``. If the host has no ASCII form, it is
     /// refused.
     ///
-    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. Also for a control character within the text, and for a
-    ///   backslash in the path, because browsers read a backslash as a slash.
+    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. The same error is thrown for a control character within the
+    ///   text, and for a backslash in the path, because browsers read a backslash as a slash.
     public init(pasted text: String) throws(InvalidURLError) {
         try self.init(RepairedURL.encoded(text, from: .person))
     }
@@ -79,7 +79,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     public init(_ reference: URLReference) throws(InvalidURLError) {
         let text = reference.description
         try self.init(checked: reference, text: text)
-        // The caller may have changed the components of the reference.
+        // The path and the query are checked, because the caller may have changed the components of the reference.
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") else { throw InvalidURLError(text, .invalidTarget) }
         try RequestTarget.check(path[...], query?[...], of: text)
     }

@@ -25,7 +25,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
             self.isMistakeOfTheApp = isMistakeOfTheApp
         }
 
-        /// This code for a text that the app has built.
+        /// A copy of this code for a text that the app has built.
         var ofTheApp: Code {
             var code = self
             code.isMistakeOfTheApp = true
@@ -86,7 +86,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
             let hex = String(octet, radix: 16, uppercase: true)
             let name = octet == UInt8(ascii: " ") ? "a space" : "the octet 0x\(hex)"
             let isPrintable = octet >= 0x20 && octet != 0x7F
-            // `HTTPURL(pasted:)` refuses control characters.
+            // For a control character, there is no remedy: `HTTPURL(pasted:)` refuses control characters too.
             var remedy: String?
             if isPrintable, component.isExactly("path") {
                 remedy = #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#

@@ -138,7 +138,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     ///   - arrays: the form in which an array is written.
     ///   - coding: the form in which property names, dates and data are written. By default, names stay unchanged, dates are
     ///     written in ISO 8601, and data is Base64. For the coding of a client, pass `client.jsonCoding`.
-    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members. Also any error that `value` throws.
+    /// - Throws: `EncodingError` if a member is nested, or if `value` has no named members; also any error that `value` throws.
     public init(encoding value: some Encodable, arrays: ArrayStyle = .repeated, coding: JSONCoding = .standard) throws {
         items = try EncodedPair.pairs(of: value, coding: coding).flatMap { pair in
             pair.isArray ? arrays.items(pair.name, pair.texts) : pair.texts.map { Item(name: pair.name, value: $0) }

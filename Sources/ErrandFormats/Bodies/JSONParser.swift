@@ -170,7 +170,7 @@ struct JSONParser {
         guard let zeros = digits.firstIndex(where: { $0 != UInt8(ascii: "0") }) else { return 0 }
         let power = exponent.isEmpty ? 0 : Int(String(decoding: cursor.bytes[exponent], as: UTF8.self)) ?? .max
         let place = (exponentIsNegative ? -power : power).addingReportingOverflow(whole.count - zeros)
-        // The number is beyond the range of `Double`, or the place of the point is beyond 1,000,000.
+        // Refuses a number beyond the range of `Double`, and a number whose point is more than 1,000,000 places away.
         guard !place.overflow, place.partialValue.magnitude <= 1_000_000,
             Double(String(decoding: cursor.bytes[start..<cursor.position], as: UTF8.self))?.isFinite == true
         else { throw limit("a number out of range") }
@@ -202,7 +202,7 @@ struct JSONParser {
             isSlow = MarkRun.isTooLong(in: UnsafeRawBufferPointer(text))
         }
         guard let string else { throw error("a string that is not UTF-8") }
-        // Strings are compared too: by the app, and by `==` of JSON values.
+        // A string that is slow to compare is refused, because the app and `==` of JSON values compare strings.
         guard !isSlow else { throw limit(MarkRun.problem) }
         return string
     }

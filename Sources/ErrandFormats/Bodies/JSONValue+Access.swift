@@ -9,7 +9,7 @@ extension JSONValue {
         get { if case .object(let members) = self { members[name] ?? .null } else { .null } }
         set {
             var members = objectValue ?? [:]
-            self = .null  // with a single owner, the members are changed without a copy
+            self = .null  // `members` is now the only owner, so the change makes no copy
             members[name] = newValue
             self = .object(members)
         }

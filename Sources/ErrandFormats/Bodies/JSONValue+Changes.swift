@@ -14,7 +14,7 @@ extension JSONValue {
             return
         }
         var members = objectValue ?? [:]
-        self = .null  // the only owner changes its members in place
+        self = .null  // `members` is now the only owner, so the changes make no copy
         for (name, change) in changes {
             if change.isNull {
                 members[name] = nil

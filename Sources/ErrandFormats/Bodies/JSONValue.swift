@@ -42,7 +42,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
     /// gets the first member.
     ///
     /// Swift's comparison of texts decides whether names are equal. An `é` may be one code point, or an `e` with a
-    /// combining accent. Here both are the same name, but in JSON they are two names ([RFC 8259, section
+    /// combining accent. In a ``JSONValue``, both spellings are the same name. In JSON, the spellings are two names ([RFC 8259, section
     /// 8.3](https://www.rfc-editor.org/rfc/rfc8259#section-8.3)).
     case object([String: JSONValue])
 
@@ -126,7 +126,7 @@ public enum JSONValue: Sendable, Hashable, Codable {
             case .integer(let value): try container.encode(value)
             case .unsigned(let value): try container.encode(value)
             case .double(let value):
-                // The exact number is not zero, because zero is a whole number.
+                // Zero is a whole number, and is encoded as an integer. Therefore, a `Double` of zero means that the number is too small.
                 guard value != 0 else {
                     let text = "a number that is too small for a Double"
                     throw EncodingError.invalidValue(number, .init(codingPath: encoder.codingPath, debugDescription: text))

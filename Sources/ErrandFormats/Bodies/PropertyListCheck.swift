@@ -5,7 +5,7 @@
 /// - In a binary list, Foundation reads an object again for each reference to the object. A few hundred bytes may represent any
 ///   number of objects, or an object that contains itself.
 /// - Foundation crashes on some bytes that are not UTF-8.
-/// - A long name that is not ASCII is slow to compare, and so is a long run of combining marks in a value (see `JSONDepth`).
+/// - Some texts are slow to compare: a long name that is not ASCII, and a value with a long run of combining marks (see `JSONDepth`).
 package enum PropertyListCheck {
     /// The deepest nesting that is read: 128 levels.
     package static let depthLimit = 128
@@ -186,9 +186,8 @@ private struct BinaryList {
     /// reference to an object adds the object's size.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
-    /// Returns the problem of the list; `nil` if Foundation may read the list. Each reference is followed once. Programs write only
-    /// one reference to each array or dictionary, so a second reference is a problem. Texts and numbers may have any number of
-    /// references.
+    /// Returns the problem of the list; `nil` if Foundation may read the list. Each reference is followed once. Programs write only one
+    /// reference to each array or dictionary, so a second reference is refused. Texts and numbers may have any number of references.
     mutating func problem() -> String? {
         var containers: Set<Int> = []
         // The size of the objects in bytes. Each reference to an object adds the object's size.

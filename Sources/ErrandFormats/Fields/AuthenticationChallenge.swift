@@ -48,9 +48,8 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
     ///
     /// If a parameter has two different values, the challenge is left out, unless its scheme is Digest.
     ///
-    /// A Digest challenge is never left out. If the challenge were left out, the client could use Basic, and would send the password to a
-    /// server that offers Digest in an unusual form. In Digest challenges, this library accepts the following forms, as browsers and curl
-    /// do:
+    /// A Digest challenge is never left out. Without the challenge, the client could use Basic, and would send the password to a server
+    /// that offers Digest in an unusual form. In Digest challenges, this library accepts the following forms, as browsers and curl do:
     /// - values in single quotes or without quotation marks
     /// - semicolons or spaces in place of commas
     /// - a list of qualities without quotation marks

@@ -80,9 +80,9 @@ public struct CacheControl: Sendable, Hashable {
     /// The number of `stale-if-error`, in seconds ([RFC 5861, section 4](https://www.rfc-editor.org/rfc/rfc5861#section-4)); `nil` if the
     /// directive is missing or invalid.
     public private(set) var staleIfError: Int64?
-    /// The fields that `no-cache` names, in their first spelling; empty without names.
+    /// The fields that `no-cache` names, each once, spelled as at the first occurrence; empty without names.
     public private(set) var noCacheFields: [HTTPField.Name] = []
-    /// The fields that `private` names, in their first spelling; empty without names.
+    /// The fields that `private` names, each once, spelled as at the first occurrence; empty without names.
     public private(set) var privateFields: [HTTPField.Name] = []
 
     private var bits: UInt16 = 0
@@ -213,7 +213,7 @@ extension FieldReader {
         if let text = quoted() {
             directive.argument = text
         } else {
-            // The text after the quotation mark is read as directives.
+            // The closing quotation mark is missing. Therefore the text after the opening quotation mark is read as directives.
             position = start + 1
             directive.argument = ""
             directive.isUnterminated = true

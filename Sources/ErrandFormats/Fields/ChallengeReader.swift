@@ -137,7 +137,7 @@ struct ChallengeReader {
     /// Reads a Digest challenge in any form. ``challenges()`` handles the unreadable rest.
     private mutating func readDigest(_ scheme: String, isApart: Bool) {
         let start = reader.position
-        // One equals sign may follow the name of a parameter without a value.
+        // The text is not a `token68` if it ends with a single equals sign: it may be a parameter without a value.
         if isApart, let text = token68(), text.hasOctetSuffix("==") || !text.hasOctetSuffix("=") {
             add(scheme, token68: text)
             return

@@ -15,7 +15,8 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         /// The tags have the same octets, and neither tag is weak. The representations then have the same octets. This comparison is for
         /// ranges and `If-Match`.
         case strong
-        /// The tags have the same octets. One tag or both tags may be weak. The representations are then equivalent. For `If-None-Match`.
+        /// The tags have the same octets. One tag or both tags may be weak. The representations are then equivalent. This comparison is for
+        /// `If-None-Match`.
         case weak
     }
 

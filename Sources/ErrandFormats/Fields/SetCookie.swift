@@ -10,7 +10,7 @@
 /// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts.
 /// Unknown attributes, attributes with invalid values, and attributes with values of more than 1,024 octets are ignored.
 ///
-/// The description and the mirror show the name and the attributes. They never show the value.
+/// The description and the mirror show the name and the attributes, and never the value.
 public struct SetCookie: Sendable {
     /// The attribute `SameSite`: the contexts in which the cookie is sent.
     public enum SameSite: String, Sendable, Hashable, CaseIterable {

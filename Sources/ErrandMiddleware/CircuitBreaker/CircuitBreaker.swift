@@ -4,10 +4,11 @@ internal import Synchronization
 /// The circuits of a stack, one for each origin. Use a breaker to read the state of a circuit, to isolate an origin, or to close its
 /// circuit.
 ///
-/// A breaker keeps at most 1,000 origins with a failure in the window, and at most 1,000 origins without a failure. If one of these
-/// groups exceeds its limit, the breaker removes the group's least recently used origin. The counts of a removed origin restart
-/// from zero. An origin that the app has isolated is never removed. If `server` is an inner layer, requests have no origin here
-/// yet. Such requests share one circuit, whose changes are not reported.
+/// A breaker keeps two groups of origins, of at most 1,000 origins each. The first group has the origins whose circuit is not closed, or
+/// whose window contains a failed or slow call. The second group has all other origins. If one of these groups exceeds its limit, the
+/// breaker removes the group's least recently used origin. The counts of a removed origin restart from zero. An origin that the app has
+/// isolated is never removed. If `server` is an inner layer, requests have no origin when they reach the breaker. Such requests share one
+/// circuit, whose changes are not reported.
 public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
@@ -30,7 +31,7 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The largest number of origins with a failure in the window. Origins without a failure have the same limit.
+    /// The largest number of origins in each of the two groups of ``CircuitBreaker``.
     private static let originLimit = 1_000
 
     /// The rules for opening and closing a circuit.

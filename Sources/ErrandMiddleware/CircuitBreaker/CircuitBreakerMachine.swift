@@ -3,11 +3,11 @@ internal import ErrandCore
 /// A pure state machine that decides when a circuit opens and closes. Its events are the beginnings and ends of calls.
 ///
 /// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
-/// and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures``
-/// calls have failed within the window, and no call has succeeded since. An open circuit refuses calls for
-/// ``CircuitBreakerPolicy/breakTime``, or for the wait that the server asked for. A half-open circuit allows
-/// ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. If a probe
-/// has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the circuit is not blocked.
+/// and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures`` calls
+/// in succession have failed within the window. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for the wait that
+/// the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed,
+/// and opens again when a probe fails. If a probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so
+/// that the circuit is not blocked.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -39,7 +39,7 @@ package struct CircuitBreakerMachine: Sendable {
     /// The instant at which the last probe began.
     private var lastProbe = Duration.zero
 
-    /// Whether any call was not successful.
+    /// Whether the circuit is not closed, or the window contains a failed or slow call.
     var isTroubled: Bool { state != .closed || slots.contains { $0.failed > 0 || $0.slow > 0 } }
 
     package init(_ policy: CircuitBreakerPolicy) { self.policy = policy }

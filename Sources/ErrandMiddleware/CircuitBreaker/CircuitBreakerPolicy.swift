@@ -29,12 +29,12 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     public var probeCount: Int
     /// The shortest duration of a slow call. With `nil`, the default, no call is slow.
     public var slowCallThreshold: Duration?
-    /// The shortest wait after which the call's own timeout counts as a failure: at least zero, 1 s by default.
+    /// The shortest wait after which the call's own timeout is counted as a failure: at least zero, 1 s by default.
     ///
-    /// A caller with little time left may set a timeout of 10 ms by `options.timeout` or `request.deadline`. The breaker measures
-    /// the time from the arrival of the request to the timeout. If that time is shorter than this duration, the breaker ignores the
-    /// call. With `.zero`, each timeout in the exchange counts. A timeout of a layer, such as `timeout(_:)` or `phaseTimeouts`,
-    /// always counts.
+    /// A caller with little time left may set a timeout of 10 ms by `options.timeout` or `request.deadline`. The breaker measures the time
+    /// from the arrival of the request to the timeout. If that time is shorter than this duration, the breaker ignores the call. With
+    /// `.zero`, each timeout in the exchange is counted as a failure. A timeout of a layer, such as `timeout(_:)` or `phaseTimeouts`, is
+    /// always counted as a failure.
     public var callTimeoutThreshold: Duration
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double

@@ -9,15 +9,21 @@ internal import Synchronization
 /// async let second = stack.send(try Request(.get, url: "https://a.example/config"))  // no second exchange
 /// ```
 ///
-/// **Place:** inside the cache, so that a hit does not wait, and outside `circuitBreaker` and the limits, so that a shared exchange takes
-/// one slot. The layer is also inside `retry` and `authenticate`, because each caller handles the response independently.
+/// **Place:** inside the cache, so that a cache hit does not wait. The layer is outside `circuitBreaker` and the limits, so that a shared
+/// exchange takes one slot. The layer is also inside `retry` and `authenticate`, because each caller handles the response independently.
 ///
-/// A request can share an exchange only if it has a safe method (GET, HEAD, OPTIONS or QUERY; [RFC 9110, section
-/// 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1) and [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)), an authority,
-/// a body in memory, and no `Upgrade`. Two requests are equal if all of these are equal:
+/// A request can share an exchange only if the request has:
+///
+/// - a safe method: GET, HEAD, OPTIONS or QUERY ([RFC 9110, section 9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1),
+///   [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008));
+/// - an authority;
+/// - a body in memory;
+/// - no `Upgrade`.
+///
+/// Two requests are equal if all of these are equal:
 ///
 /// - method, URL and body;
-/// - the fields, with the fallback fields, and in every case with the credentials: see ``Fields``;
+/// - the header fields that ``Fields`` selects, including the fallback fields. Credentials are always compared;
 /// - the value that `additionalKey` returns;
 /// - the options: each key defines how its values are compared (``/ErrandCore/OptionKey/identity(of:)``). Both requests must have
 ///   equal values for these options: declared secret names, phase and attempt limits, delay, hedging, redirects, your own options, and
@@ -27,19 +33,19 @@ internal import Synchronization
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
 /// caller sends its own request. Later callers join the new request.
 ///
-/// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event
-/// sink. The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a
-/// caller passes, only this caller stops waiting, immediately. When no caller waits any more, the exchange is cancelled, and a later
-/// caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the cancellation, and the other
-/// callers send their requests once more.
+/// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event sink.
+/// The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a caller
+/// passes, only this caller stops waiting, immediately. When no caller waits for the response or reads its body any more, the exchange is
+/// cancelled. A later caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the cancellation, and the
+/// other callers send their requests once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
 /// independently. The fastest caller determines how fast the body is read from the connection. For each slower caller, at most
 /// `viewLimitBytes` are buffered. If a caller would need a larger buffer, this caller fails with ``SlowReaderError``. A failure
 /// of the exchange reaches every caller.
 ///
-/// **Per request:** with `request.options.coalesce = .off`, the request has an exchange that is not shared. If a caller joined
-/// the exchange of another request, its response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
+/// **Per request:** with `request.options.coalesce = .off`, the request has an exchange that is not shared. If a caller joined the exchange
+/// of another request, the caller's response has ``/ErrandCore/ResponseMetadata/coalescedInto``.
 public struct CoalesceMiddleware: HTTPMiddleware {
     /// The default limit of the buffer for one slow caller: 5 MiB.
     public static let defaultViewLimitBytes = 5 * 1024 * 1024

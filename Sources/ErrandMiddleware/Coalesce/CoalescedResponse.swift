@@ -15,7 +15,7 @@ struct Caller: Sendable {
         throw deadline.timeoutError(in: phase, since: before, request: request, response: head, delivery: delivery)
     }
 
-    /// Returns the result of `operation`, if it comes before the deadline.
+    /// Returns the result of `operation`, if `operation` ends before the deadline.
     func race<Result: Sendable>(
         _ phase: ExchangePhase, _ delivery: Delivery, late: @escaping @Sendable (Result) -> Void = { _ in },
         _ operation: @escaping @Sendable () async throws -> Result
@@ -92,8 +92,8 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The error for a shared exchange that an inner layer has cancelled. Only the first caller may throw a `CancellationError`
-/// instead of this error.
+/// The error for a shared exchange that an inner layer has cancelled. The first caller gets a `CancellationError` instead. All other
+/// callers get this error.
 struct CancelledBelowError: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(

@@ -79,8 +79,8 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own deadline
-        // Each member ends its own call. An outer `validateStatus` may need the error of the back end. If so, each member also reads the
-        // error of the back end.
+        // Each member ends its own call. If the stack has an outer `validateStatus`, each member also reads the error of the back end
+        // itself.
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request
@@ -100,7 +100,7 @@ final class SharedExchange: Sendable {
 
     private func end(_ end: ExchangeLifetime.Outcome) { act(on: state.withLock { $0.end(end) }, lifetimes: end) }
 
-    /// Waits for the response to the exchange. Returns the response, and the lifetime of the member's own response.
+    /// Waits for the response of the exchange. Returns this response, and the lifetime of the member's own response.
     ///
     /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. If this method throws, the member
     ///   has left.
@@ -123,7 +123,7 @@ final class SharedExchange: Sendable {
 
     // MARK: The body
 
-    /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must leave.
+    /// Returns the member's next chunk; `nil` at the end. A caller that gets an error must call ``leave(_:_:)``.
     ///
     /// - Throws: the error that ended the body; ``SlowReaderError``; ``/ErrandCore/BodyAlreadyUsedError`` after the member has
     ///   left; `CancellationError` when the task is cancelled.
@@ -178,7 +178,7 @@ final class SharedExchange: Sendable {
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)
         }
-        // Only evicted members have lifetimes that end here.
+        // The effects of a chunk end only the lifetimes of evicted members.
         act(on: effects, lifetimes: .failed(slowReaderError))
     }
 }

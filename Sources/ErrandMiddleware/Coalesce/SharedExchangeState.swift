@@ -1,11 +1,11 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs its decisions.
+/// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs the decisions of the machine.
 struct SharedExchangeState: Sendable {
-    /// One caller that has joined. The member stays until it has read the body, has failed, or leaves.
+    /// One caller that has joined. The member is removed when it has read the body, has failed, or no longer wants the body.
     struct Member: Sendable {
-        /// The continuation to resume when something changes for the member.
+        /// The continuation to resume when the state of the member may have changed; `nil` if the member does not wait.
         var waiter: CheckedContinuation<Void, any Error>?
         /// The lifetime of the member's own response; `nil` before the response.
         var lifetime: ExchangeLifetime?
@@ -24,7 +24,7 @@ struct SharedExchangeState: Sendable {
         case tooSlow
         /// The member has left.
         case hasLeft
-        /// The member waits, because the chunk is being read.
+        /// The member waits for a read that is in progress.
         case wait
         /// The member reads the chunk for all members.
         case read(number: Int, ResponseBody.SharedIterator)
@@ -195,8 +195,8 @@ struct SharedExchangeState: Sendable {
         case nil: break
         }
         guard let reader else { return .hasLeft }
-        // No further caller can join. Therefore the read may be interrupted if the caller is cancelled. No other member needs the
-        // read.
+        // This member is the only member, and no further caller can join. Therefore, if the caller is cancelled, the read may be
+        // interrupted.
         if members.count == 1, !isOpen, !isReading { return .readAlone(reader) }
         members[id]?.isAsking = true
         guard !isReading else { return .wait }

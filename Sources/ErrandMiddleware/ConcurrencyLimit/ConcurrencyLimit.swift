@@ -52,7 +52,8 @@ public struct ConcurrencyLimit: Sendable, Hashable, CustomStringConvertible {
         case responded(after: Duration)
         /// The status was 429 or 503, or there was no response to a request that was sent.
         case dropped
-        /// The caller cancelled the exchange, or no server got the request. Such an outcome says nothing about the server.
+        /// The outcome says nothing about the load of the server. For example, the caller cancelled the exchange, or no server got the
+        /// request.
         case cancelled
     }
 

@@ -62,7 +62,8 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         return response
     }
 
-    /// Returns the effect of a failure on the limit. A failure has no effect if no server got the request.
+    /// Returns the effect of a failure on the limit. A failure has no effect if it says nothing about the load of the server. For example,
+    /// no server got the request.
     private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
         switch error {
         case _ where Task.isCancelled: .cancelled

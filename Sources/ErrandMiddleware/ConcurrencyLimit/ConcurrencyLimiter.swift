@@ -53,7 +53,7 @@ final class ConcurrencyLimiter: Sendable {
                 let result = body(&queue)
                 return (result, queue.isIdle)
             }
-            // For an adaptive limit, the idle key keeps the current value.
+            // The entry of an idle key stays in the table if the limit is adaptive, because the entry has the current limit.
             if limit.kind == .fixed, isIdle { queues.removeValue(forKey: key) }
             return result
         }

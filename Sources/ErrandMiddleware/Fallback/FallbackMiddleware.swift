@@ -27,8 +27,8 @@ public import ErrandCore
 /// both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
-/// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including its
-/// body. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
+/// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including the body
+/// of its response. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
 /// responds, there is no fallback. Values and closures need no share of the time. If the first sender fails, a value or a closure gives the
 /// response, even after the deadline.
 ///
@@ -130,7 +130,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         }
         guard statuses.contains(first.head.status) else { return first }
         do {
-            // The first response is not abandoned, because the other response may use its body.
+            // The first response is not abandoned, because the other response may use the body of the first response.
             if case .success(let other?) = try await other(request, .response(first)) { return other }
             return first
         } catch {
@@ -164,7 +164,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
 }
 
 extension FallbackMiddleware.Cause {
-    /// Returns whether `request` can be sent once more without the risk that a server processes it twice.
+    /// Returns whether `request` may be sent once more: either a repetition does no harm, or the first server did not process the request.
     fileprivate func allowsSending(_ request: Request) -> Bool {
         switch self {
         case .failure(let error): request.mayBeSentAgain(after: error)
@@ -186,7 +186,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response is a fallback: for a failure, or for a response with an unwanted status.
+    /// Whether the response replaces a failure, or a response with an unwanted status.
     public var isFallback: Bool {
         get { self[IsFallbackKey.self] }
         set { self[IsFallbackKey.self] = newValue }

@@ -10,9 +10,10 @@ internal import Synchronization
 /// response.metadata.hedge?.winner  // 2: the second attempt was faster
 /// ```
 ///
-/// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. Hedging applies to safe methods with a body that
-/// can be sent again, and without an upgrade. Other requests are only passed on. Each attempt after the first attempt takes a token of a
-/// ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server would get twice the load.
+/// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. A request is hedged if its method is safe, its
+/// body can be sent again, and it asks for no protocol upgrade. Other requests are passed on without hedging. Each attempt after the first
+/// attempt takes a token of a ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server
+/// would get twice the load.
 ///
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
 /// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.
@@ -20,8 +21,8 @@ internal import Synchronization
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
-/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside
-/// `circuitBreaker` and the limits, so that each attempt takes a slot. The race costs about 10 µs for each request.
+/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside `circuitBreaker` and
+/// the limits, so that each attempt takes a slot. Hedging costs about 10 µs for each request.
 ///
 /// **Per request:** set `request.options.hedge` to `.off` or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {
@@ -63,7 +64,8 @@ public struct HedgeMiddleware: HTTPMiddleware {
     package var originCount: Int { latencies.count }
 
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        // If a losing attempt changed the protocol of its connection, nobody would close the connection.
+        // A request with an upgrade is not hedged. If a losing attempt changed the protocol of its connection, no code would close this
+        // connection.
         guard let policy = request.options.hedge.resolved(policy), request.method.isSafe, request.body.replay.canRestart,
             request.options.upgrade == nil
         else { return try await next.send(request) }
@@ -220,7 +222,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// How the response was hedged; `nil` if one attempt was enough.
+    /// How the call was hedged; `nil` if there was no second attempt.
     public var hedge: HedgeRecord? {
         get { self[HedgeRecordKey.self] }
         set { self[HedgeRecordKey.self] = newValue }

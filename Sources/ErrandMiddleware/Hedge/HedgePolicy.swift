@@ -23,7 +23,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             return Delay(kind: .fixed(delay))
         }
 
-        /// The time within which the given share of the origin's recent responses has arrived. Slower responses count as slow.
+        /// The time within which the given share of the origin's recent responses has arrived. A response that takes longer is slow.
         ///
         /// - Parameters:
         ///   - share: the share of responses that are not slow; more than 0 and less than 1. Requests with a slower
@@ -51,12 +51,13 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The time after which the next attempt begins if there is no response. The default is the 97th percentile of the last
-    /// minute.
+    /// The time after which the next attempt begins if there is no response. The default is the 97th percentile of the response times of
+    /// the last minute.
     public var delay: Delay
     /// The largest number of attempts, including the first attempt: from 2 to 5, 2 by default.
     public let maxAttempts: Int
-    /// The statuses that don't end the race while another attempt is in progress: 429, 500, 502, 503 and 504 by default.
+    /// The statuses with which a response does not end the hedging while another attempt is in progress: 429, 500, 502, 503 and 504 by
+    /// default.
     public var statuses = StatusRule.evidenceAgainstServer
 
     /// Creates a policy.
@@ -67,13 +68,13 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         (self.delay, self.maxAttempts) = (delay, maxAttempts)
     }
 
-    /// One more attempt after a delay, which is the 97th percentile of the last minute.
+    /// One more attempt after a delay, which is the 97th percentile of the response times of the last minute.
     public static let standard = HedgePolicy()
 
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
 }
 
-/// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs its decisions.
+/// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs the decisions of the machine.
 package struct HedgeRace: Sendable {
     package enum Event: Sendable, Hashable {
         /// The delay is over.

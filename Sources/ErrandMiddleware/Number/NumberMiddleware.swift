@@ -16,7 +16,7 @@ internal import Synchronization
 public final class NumberMiddleware: HTTPMiddleware {
     private let count = Atomic<Int>(0)
 
-    /// Creates the middleware. Its count begins at 1.
+    /// Creates a middleware that gives the first request the number 1.
     public init() {}
 
     public var place: MiddlewarePlace { .number }

@@ -9,12 +9,12 @@ internal import ErrandFormats
 /// let stack = transport.concurrencyLimit(6).rateLimit(.perSecond(50, burst: 10)).retry()
 /// ```
 ///
-/// **Place:** inside `retry`, so that each attempt counts, and inside the cache, `coalesce` and `circuitBreaker`. The layer is outside
-/// `concurrencyLimit`, so that no slot is held while a request queues.
+/// **Place:** inside `retry`, so that the limit includes each attempt. The layer is also inside the cache, `coalesce` and `circuitBreaker`.
+/// The layer is outside `concurrencyLimit`, so that no slot is held while a request queues.
 ///
-/// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no
-/// request with the same key is sent before that time. No more requests are sent than the remaining quota allows. Responses are
-/// returned unchanged.
+/// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no request
+/// with the same key is sent before that time. The number of further requests never exceeds the remaining quota of the server. Responses
+/// are returned unchanged.
 ///
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code `timedOut`,
 /// in the phase `queue`. If the known wait is too long, the request fails immediately with ``RateLimitError``. Newer fields from the server
@@ -30,7 +30,7 @@ internal import ErrandFormats
 public struct RateLimitMiddleware: HTTPMiddleware {
     /// The handling of requests when the ``RateLimitStore`` fails.
     public enum StoreFailure: Sendable, Hashable {
-        /// Requests are sent without a limit. A failing store must not stop the client.
+        /// Requests are sent without a limit. A failing store then does not stop the client.
         case failOpen
         /// Requests fail with ``RateLimitStoreError``.
         case failClosed

@@ -5,7 +5,7 @@ internal import Synchronization
 /// The queues by key. The first waiter is the leader. The leader asks the store whether a request may be sent, and sleeps until it asks
 /// again. All other waiters are suspended until the leader gives them a grant, or makes them the leader.
 ///
-/// A queue without a leader is empty. When a leader ends for any reason, the next waiter becomes the leader.
+/// A queue without a leader is empty. When a leader gets a grant, fails or is cancelled, the next waiter becomes the leader.
 final class RateLimiter: Sendable {
     struct Settings: Sendable {
         var limit: RateLimit?
@@ -89,7 +89,7 @@ final class RateLimiter: Sendable {
         let now = elapsed()
         let (isFree, entry) = keys.withLock { keys in
             let entry = keys.serverWaits.enter(key, at: now) {
-                // The store was reset for this key, or has newer fields.
+                // The wait has ended early if the store asks for no wait now: the app has removed the key, or newer fields have arrived.
                 immediate.map { $0.wait(key, limit: nil) == nil } ?? false
             }
             return (keys.queues[key] == nil, entry)
@@ -172,7 +172,7 @@ final class RateLimiter: Sendable {
     private func knownWait(_ call: Call, _ key: String, in queue: Queue) -> (Duration, RateLimitDecision.Cause)? {
         guard let pause = queue.pause, let leader = queue.leader else { return nil }
         var (rest, cause) = (max(.zero, pause.end - elapsed()), pause.cause)
-        // If the store now gives a shorter wait than the wait of the leader, the shorter wait counts.
+        // If the store now gives a shorter wait than the wait of the leader, the shorter wait applies.
         if let immediate, case let (wait, why) = immediate.wait(key, limit: settings.limit) ?? (.zero, .limit), wait < rest {
             // Small differences are ignored, because some time passes between two readings of a clock.
             if rest - wait > .milliseconds(100) { pause.alarm?.yield() }
@@ -213,7 +213,7 @@ final class RateLimiter: Sendable {
             operation: { [store] in try await store.observe(fields, for: key, after: grant) })
     }
 
-    /// Makes the leader ask the store again, because its wait may have changed.
+    /// Makes the leader ask the store again, because the wait of the leader may have changed.
     private func wakeLeader(_ key: String) {
         let alarm = keys.withLock { keys -> AsyncStream<Void>.Continuation? in
             guard keys.queues[key] != nil else { return nil }

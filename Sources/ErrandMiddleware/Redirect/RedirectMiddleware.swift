@@ -17,8 +17,8 @@ public import ErrandCore
 /// The response's `request` is the last request, and `metadata.redirects` lists the hops. The body of a redirect is not used. If the body
 /// declares at most 16 KiB and arrives within 100 ms, the connection can be reused. Any other body is abandoned.
 ///
-/// **Per request:** with `request.options.redirect = .off`, the redirect itself is returned. With `.use(policy)`, another
-/// policy applies.
+/// **Per request:** with `request.options.redirect = .off`, the redirect itself is returned. With `.use(policy)`, `policy` replaces the
+/// policy of the stack.
 public struct RedirectMiddleware: HTTPMiddleware {
     private let policy: RedirectPolicy
     private let clock: any Clock<Duration>

@@ -45,7 +45,7 @@ extension RedirectPolicy {
 
         /// Send the request that the policy has prepared: ``Hop/next``.
         public static let standard = Choice(kind: .standard)
-        /// Return the redirect as the response of the call. If `validateStatus` is an outer layer, it refuses the status.
+        /// Return the redirect as the response of the call. By default, an outer `validateStatus` then refuses the status.
         public static let stop = Choice(kind: .stop)
 
         /// Send this request instead, which should be a changed copy of ``Hop/next``. The request belongs to the same call: see

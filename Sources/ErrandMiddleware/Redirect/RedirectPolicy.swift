@@ -34,7 +34,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The app's own decision; `nil` if the app does not decide.
     var decider: Decider?
 
-    /// The number of times that a call sends the same request, before redirects to this request count as a loop: 2.
+    /// The largest number of times that a call sends the same request: 2. A further redirect to this request is a loop.
     public static let sameRequestLimit = 2
 
     /// Creates a policy.

@@ -1,7 +1,7 @@
 internal import ErrandCore
 
-/// The redirects of one call. These redirects and the policy together decide about the next redirect. The decision is pure:
-/// ``RedirectMiddleware`` performs it.
+/// The redirects of one call. These redirects and the policy together decide about the next redirect. This type only decides.
+/// ``RedirectMiddleware`` performs the decision.
 struct RedirectTrail {
     /// The step after a response.
     enum Step {
@@ -34,8 +34,7 @@ struct RedirectTrail {
     private var hops = 0
     /// Whether a redirect has led to another origin.
     private var hasCrossedOrigin = false
-    /// The number of times that each request was sent. A response that sets a cookie resets all numbers, and so does a change by
-    /// the app.
+    /// The number of times that each request was sent. A response that sets a cookie, or a change by the app, resets all numbers.
     private var visits: [Visit: Int] = [:]
 
     /// Adds the records of inner layers, such as changes from http to https, to the records of the call.
@@ -75,7 +74,7 @@ struct RedirectTrail {
         }
         let visit = Visit(method: next.method, url: target)
         if visits.isEmpty { visits[Visit(method: request.method, url: from)] = 1 }
-        // A cookie may change the response to the same request, and so may a change by the app.
+        // The count of a request restarts after a cookie or a change by the app, because both may change the next response.
         if isChanged || head.headerFields.contains(.setCookie) { visits = [:] }
         guard visits[visit, default: 0] < RedirectPolicy.sameRequestLimit else {
             throw RedirectError(.loop, request: request, head: head)

@@ -1,8 +1,8 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// Sends a request again after a temporary failure. The ``RetryPolicy`` decides when, and the ``RetryBudget`` of the origin
-/// must have a token.
+/// Sends a request again after a temporary failure. The ``RetryPolicy`` decides whether and when the request is sent again. The
+/// ``RetryBudget`` of the origin must have a token.
 ///
 /// ```swift
 /// let stack = transport.retry().validateStatus().timeout(.seconds(30))
@@ -16,7 +16,7 @@ internal import ErrandFormats
 /// A response that was returned is final. If its body fails, the request is not sent again. After the last attempt, the last response is
 /// returned or the last error is thrown. The `attempts` of this response or error list the earlier attempts, including the attempts of an
 /// inner layer that sends requests again. If the policy asks for another attempt that is not possible, `retryStop` gives the reason. The
-/// metadata of the response and the error have this property:
+/// metadata of a response and the error both have this property. The description of the error shows the reason:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
@@ -155,6 +155,8 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private static func kind(of result: Result<Response, any Error>) -> RetryPolicy.Outcome {
         switch result {
+        // The request forbids a request to the server. Another attempt would have the same result.
+        case .success(let response) where response.isMadeByCache: .permanent
         case .success(let response): .status(response.head.status, retryAfter: response.head.headerFields.retryAfter)
         case .failure(let error): kind(of: error)
         }
@@ -166,6 +168,15 @@ public struct RetryMiddleware: HTTPMiddleware {
         guard let error = error as? TransportError, error.isTransient else { return .permanent }
         if error.wasLeftUnprocessed { return .unprocessed }
         return error.mayHaveBeenProcessed ? .lost : .neverSent
+    }
+}
+
+extension Response {
+    /// Whether a cache has made the response, because nothing is stored and the request allows only a stored response
+    /// ([RFC 9111, section 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
+    fileprivate var isMadeByCache: Bool {
+        guard head.status == .gatewayTimeout, let status = metadata.cacheStatus else { return false }
+        return status.isMiss && status.forwardedStatus == nil
     }
 }
 

@@ -2,7 +2,7 @@ public import ErrandCore
 
 /// Decides whether a request is sent again, and how long the call waits before the next attempt. The decision is a pure function.
 ///
-/// A failed attempt belongs to one of three classes:
+/// A temporary failure belongs to one of three classes:
 ///
 /// - The request was **never sent**. A request with any method is sent again after a backoff. These attempts are included in
 ///   ``maxAttempts``, and take tokens of the budget. Therefore, if the name of a host is wrong, or the host refuses connections, the call
@@ -15,6 +15,7 @@ public import ErrandCore
 ///   QUERY, or the request must have an `Idempotency-Key`.
 ///
 /// A request is never sent again in these cases:
+/// - The failure is permanent, such as an invalid request or a certificate that is not trusted.
 /// - The body of the request can be read only once.
 /// - The call was cancelled.
 /// - The wait would end after the deadline.
@@ -97,7 +98,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// The outcome of an attempt, for the decision of the policy.
     package enum Outcome: Sendable, Hashable {
-        /// A response with this status. `retryAfter` is the wait in its field `Retry-After`; `nil` if the field is missing.
+        /// A response with this status. `retryAfter` is the wait in the field `Retry-After` of the response; `nil` if the field is missing.
         case status(HTTPResponse.Status, retryAfter: Duration?)
         /// No part of the request was sent.
         case neverSent

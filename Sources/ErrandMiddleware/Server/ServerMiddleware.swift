@@ -8,11 +8,10 @@ public import ErrandCore
 /// // GET https://api.example/v1/users?lang=en&page=2
 /// ```
 ///
-/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined. The path of the outer server
-/// is appended to the path of the inner server. If the
-/// request or an outer `server` layer has already set a field, the inner layer keeps the field. Use only one server with
-/// a whole base URL. If two servers have whole base URLs, the outer server applies. The inner server does not change a request for
-/// another origin.
+/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined. The path of the outer server is
+/// appended to the path of the inner server. If the request or an outer `server` layer has already set a field, an inner `server` layer
+/// keeps this field. Use only one server with a whole base URL. If two servers have whole base URLs, the outer server applies. The inner
+/// server does not change a request for another origin.
 ///
 /// **Base:** a URL, or a part of a URL.
 ///
@@ -92,7 +91,8 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .url(.success(url)), headers: headers, query: query)
     }
 
-    /// Creates a server that sets the scheme of requests that have no scheme. The inner server must have only a host.
+    /// Creates a server that sets the scheme of requests that have no scheme. The scheme has an effect only if the inner server has only a
+    /// host.
     ///
     /// If the inner server has a base URL, the scheme of that URL is used.
     ///
@@ -108,7 +108,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: .scheme(base), headers: headers, query: query)
     }
 
-    /// Creates a server that adds a path before the path of each request. The base URL is from an inner server.
+    /// Creates a server that adds a path before the path of each request. An inner server sets the base URL.
     ///
     /// - Parameters:
     ///   - path: a percent-encoded path, with or without a query. With an invalid path, each request fails.
@@ -201,8 +201,8 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // The origin of this request comes from a redirect. A server that does not know an origin adds no default fields to
-            // such a request.
+            // The request has left the origin of the base URL, for example by a redirect. A server that does not know an origin adds no
+            // default fields to such a request.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {

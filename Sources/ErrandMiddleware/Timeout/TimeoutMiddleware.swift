@@ -22,7 +22,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - duration: the timeout. The time begins when the request passes this layer; more than zero.
+    ///   - duration: the timeout, more than zero. The time begins when the request passes this layer.
     ///   - clock: the clock of the deadline.
     public init(_ duration: Duration, clock: any Clock<Duration> = ContinuousClock()) {
         precondition(duration > .zero, "duration must be more than zero (is \(duration.inWords))")

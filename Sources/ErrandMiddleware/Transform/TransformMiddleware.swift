@@ -27,7 +27,7 @@ public struct TransformMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - name: the name of the layer in the stack's description.
-    ///   - change: changes the request in place. If the closure throws, the call fails with the closure's error.
+    ///   - change: a closure that changes the request in place. If the closure throws, the call fails with the closure's error.
     public static func request(
         _ name: String = "request", _ change: @escaping @Sendable (inout Request) async throws -> Void
     ) -> TransformMiddleware { TransformMiddleware(kind: .request(change), name: name) }
@@ -36,7 +36,7 @@ public struct TransformMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - name: the name of the layer in the stack's description.
-    ///   - change: changes the response in place. If the closure throws, the call fails with the closure's error.
+    ///   - change: a closure that changes the response in place. If the closure throws, the call fails with the closure's error.
     public static func response(
         _ name: String = "response", _ change: @escaping @Sendable (inout Response) async throws -> Void
     ) -> TransformMiddleware { TransformMiddleware(kind: .response(change), name: name) }

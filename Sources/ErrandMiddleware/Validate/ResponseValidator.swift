@@ -17,13 +17,13 @@ public import ErrandCore
 ///
 /// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. This decision repeats a request with any method, has its
 /// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
-/// layer repeats only safe requests, obeys `Retry-After`, and has a budget.
+/// layer obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
 ///
 /// ## Refreshing a token
 ///
 /// Each call is checked separately. If several calls get a 401 at the same time, each call would therefore refresh the token. With a
-/// ``/ErrandCore/SingleFlight``, these calls share one refresh. If a call gets its 401 after the refresh, there is already a new
-/// token. The call then only sends its request again:
+/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A 401 to the old token may arrive after another call has refreshed the
+/// token. In this case, the call only sends its request again, with the new token:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()

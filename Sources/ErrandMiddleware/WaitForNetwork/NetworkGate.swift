@@ -11,16 +11,16 @@ internal import Synchronization
 /// ```
 ///
 /// When a network path is available again, the waiting calls continue by ``/ErrandCore/RequestPriority``, then first in, first out. Up to
-/// six calls continue immediately. If more than six calls wait, the others continue in groups of at most six, spread evenly over the next
-/// 250 ms. If a group is late, for example because thousands of calls wait, the next groups continue without a pause. If the path is lost
-/// again, the remaining calls wait until a path is available. While the path is satisfied, a new call does not wait.
-/// Calls to this machine (`localhost`, `127.0.0.1`) never wait.
+/// six calls continue immediately. If more than six calls wait, the other calls continue in groups of at most six, spread evenly over the
+/// next 250 ms. If a group is late, for example because thousands of calls wait, the next groups continue without a pause. If the path is
+/// lost again, the remaining calls wait until a path is available. While the path is satisfied, a new call does not wait. Calls to this
+/// machine (`localhost`, `127.0.0.1`) never wait.
 public final class NetworkGate: Sendable, CustomStringConvertible {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private struct State: Sendable {
         var queue = WaitQueue<Waiter>()
-        /// The number of the watch that releases the waiters; `nil` if no call waits.
+        /// The ID of the task that watches the path and releases the queued calls; `nil` if no call is queued.
         var watch: Int?
         var lastWatch = 0
     }
@@ -35,7 +35,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     private let clock: any Clock<Duration>
     private let state = Mutex(State())
     private let counts = CurrentValue(0)
-    /// The watches. A watch observes the path for all waiting calls, and ends when no call waits.
+    /// The tasks that watch the path, by ID. A task watches the path for all queued calls, and ends when no call is queued.
     private let watches = SingleFlight<Int, Void>()
 
     /// Creates a gate.
@@ -76,7 +76,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
             }
             guard isQueued else { return .failure(CancellationError()) }
             if let begun {
-                // Another task may have removed the waiter before the watch was registered.
+                // Another task may have removed the waiter before the watching task was registered.
                 watches.begin(begun, while: { state.withLock { $0.watch == begun } }) { [self] in await watch(begun) }
             }
             return nil
@@ -105,7 +105,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
 
     // MARK: The watch
 
-    /// Releases the waiting calls whenever the path is satisfied. Returns when no call waits, or when another watch has begun.
+    /// Releases the waiting calls whenever the path is satisfied. Returns when no call waits, or when another task has taken over.
     private func watch(_ number: Int) async {
         for await path in monitor.paths() where path.isSatisfied {
             if await release(number, while: { monitor.currentPath.isSatisfied }) { return }
@@ -114,7 +114,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
         _ = await release(number, while: { true })
     }
 
-    /// Releases the waiting calls in groups, while `isOpen` returns true. Returns whether the watch is over.
+    /// Releases the waiting calls in groups, while `isOpen` returns true. Returns whether the watching task must end.
     private func release(_ number: Int, while isOpen: () -> Bool) async -> Bool {
         let pause = Self.pause(for: state.withLock { $0.queue.count })
         let elapsed = makeStopwatch(on: clock)

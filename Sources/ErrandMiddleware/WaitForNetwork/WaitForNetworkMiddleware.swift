@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Waits until the device has a network, up to a limit. After the limit, the request is sent anyway.
+/// Waits until the device has a network, up to a limit. After the limit, the request is sent even if there is no network.
 ///
 /// ```swift
 /// let stack = HTTPStack.default.retry().waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -16,13 +16,13 @@ public import ErrandCore
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait. The server may still be unreachable. If the
 /// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the transport then can't
 /// find or reach the host, and the path is still not satisfied, the failure has the code ``/ErrandCore/TransportError/Code/notConnected``.
-/// Therefore `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
+/// For this failure, `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
 /// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
 /// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///
-/// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Choose `waitForNetwork`, which
-/// works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if `URLSession` must decide
-/// when a network is usable.
+/// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Usually, choose
+/// `waitForNetwork`. This layer works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity` only if
+/// `URLSession` must decide when a network is usable.
 ///
 /// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///
@@ -33,7 +33,8 @@ public import ErrandCore
 ///   NIOTransport                   84 ms  200
 /// ```
 ///
-/// The limit is for a call: all attempts of `retry` together wait at most this long. The waits of `retry` itself do not count.
+/// The limit is for a call: all attempts of `retry` together wait at most this long. The limit does not include the waits of `retry`
+/// itself.
 ///
 /// **Place:** inside `retry`, so that a later attempt waits for the rest of the limit. Outside `concurrencyLimit`, so that a waiting
 /// request takes no slot. Outside `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
@@ -112,7 +113,7 @@ extension Request {
         return wait.elapsed
     }
 
-    /// Returns this request with a note of the time, for the later attempts of this call.
+    /// Returns a copy of this request that records the waited time for the later attempts of this call.
     fileprivate func noting(networkWait elapsed: Duration) -> Request {
         var request = self
         request.options.networkWait = NetworkWait(elapsed: elapsed, resendCount: options.resendCount)
@@ -121,7 +122,8 @@ extension Request {
 }
 
 extension TransportError {
-    /// Whether a missing network is a possible cause. A proxy on this machine needs no network.
+    /// Whether a missing network is a possible cause. A failure of a request through a proxy is excluded, because a proxy on this machine
+    /// needs no network.
     fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
 
     /// A copy of this failure with the code `notConnected`, for a device without a network.
@@ -149,8 +151,8 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Waits until the device has a network. After `limit`, the request is sent anyway. Requests to this machine (`localhost`, `127.0.0.1`)
-    /// never wait. See ``WaitForNetworkMiddleware``.
+    /// Waits until the device has a network. After `limit`, the request is sent even if there is no network. Requests to this machine
+    /// (`localhost`, `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -164,8 +166,8 @@ extension HTTPSender {
         upTo limit: Duration, monitor: some NetworkPathMonitor, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { waitForNetwork(upTo: limit, at: NetworkGate(monitor, clock: clock), clock: clock) }
 
-    /// Waits at a gate until the device has a network. After `limit`, the request is sent anyway. Requests to this machine (`localhost`,
-    /// `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
+    /// Waits at a gate until the device has a network. After `limit`, the request is sent even if there is no network. Requests to this
+    /// machine (`localhost`, `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
     ///   - limit: the longest wait of a call, for all its attempts together; at least zero.

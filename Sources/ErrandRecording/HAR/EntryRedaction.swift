@@ -38,6 +38,11 @@ struct EntryRedaction {
         let scrubber = SecretScrubber(secrets.texts)
         scrub(&entry.request, by: scrubber)
         scrub(&entry.response, by: scrubber)
+        if let tag = entry.cache.beforeRequest?.eTag {
+            // The field may have been replaced by its name.
+            let isReplaced = entry.response.headers[.eTag].map { !$0.isExactly(tag) } ?? false
+            entry.cache.beforeRequest?.eTag = isReplaced ? entry.response.headers[.eTag] ?? "" : scrubber.scrubbed(tag)
+        }
         return entry
     }
 

@@ -70,8 +70,11 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var request: HARRequest
     /// The response.
     public var response: HARResponse
-    /// The use of a cache.
+    /// The use of a cache of the app.
     public var cache = HARCache()
+    /// `cache` if the response comes from a cache of the app without a request, so that the entry has no exchange; `nil` for a response of
+    /// the server. Browsers write `memory` or `disk`.
+    public var fromCache: String?
     /// The times of the phases.
     public var timings: HARTimings
     /// The IP address of the server or proxy; `nil` if the transport does not report the address.
@@ -89,12 +92,11 @@ public struct HAREntry: Codable, Sendable, Hashable {
         self.response = response
         self.timings = timings
     }
-}
 
-/// The use of a cache in an exchange: always empty here.
-public struct HARCache: Codable, Sendable, Hashable {
-    /// Creates an empty value.
-    public init() {}
+    private enum CodingKeys: String, CodingKey {
+        case startedDateTime, time, request, response, cache, timings, serverIPAddress, connection, comment
+        case fromCache = "_fromCache"
+    }
 }
 
 /// The times of an exchange's phases, in milliseconds. The value -1 means that the time is unknown, or that the exchange had no

@@ -23,6 +23,8 @@ final class RecordedExchange: EventSink {
         var stage = Stage.begun
         var requestBody: BodyCapture
         var response: HARResponse?
+        /// The work of a cache of the app, and the fields of the response; `nil` if the stack has no cache.
+        var cache: (status: CacheStatus, fields: HTTPFields)?
         var body: BodyCapture
         /// The reported steps of the last exchange that the transport has begun.
         var steps: ExchangeTimings
@@ -101,6 +103,7 @@ final class RecordedExchange: EventSink {
         if let trailers = response.body.bufferedTrailers { recorded.trailers = [HARField](trailers) }
         state.withLock { state in
             (state.wait, state.response) = (wait, recorded)
+            state.cache = response.metadata.cacheStatus.map { ($0, fields) }
             guard let data else {
                 state.stage = .open
                 return
@@ -168,6 +171,7 @@ final class RecordedExchange: EventSink {
             request: request(body: state.requestBody, version: response.httpVersion), response: response, timings: timings)
         entry.serverIPAddress = state.steps.connection?.peerAddress
         entry.connection = state.steps.connection.map { "\($0.number)" }
+        if let (status, fields) = state.cache { entry.add(status, fields: fields, at: started) }
         return EntryRedaction.redacted(entry, by: sensitivity, keepsUnknownText: keepsUnknownText)
     }
 

@@ -36,7 +36,7 @@ extension BodySearch {
         }
         found.add(event(lines, of: bytes, depth: depth))
         found.add(others)
-        // Other lines may stand between the lines of a secret.
+        // One edit replaces a secret that extends over several lines. Other lines may be between these lines, so their edits are dropped.
         var last = 0
         found.edits = found.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }.filter { edit in
             defer { last = max(last, edit.range.upperBound) }

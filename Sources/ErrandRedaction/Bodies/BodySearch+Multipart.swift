@@ -6,7 +6,7 @@ extension BodySearch {
     func multipart(_ bytes: [UInt8], boundary: String?, isCut: Bool, depth: Depth) -> Findings {
         let parts = MultipartSection.parts(of: bytes, boundary: boundary, includingFragments: true)
         let delimiters = MultipartSection.delimiters(of: boundary, in: bytes)
-        // A part that is not examined may contain anything.
+        // If some parts can't be examined, the whole body is hidden, because these parts may contain secrets.
         guard depth.parts < MultipartSection.maxDepth, !parts.isEmpty, parts.count == delimiters.count else {
             return Findings(hiding: bytes)
         }

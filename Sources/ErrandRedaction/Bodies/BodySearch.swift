@@ -32,7 +32,8 @@ struct BodySearch {
         if essence?.hasSuffix("json-seq") == true { return records(bytes, depth: depth) }  // octets: ASCII
         let isJSON = type?.isJSON == true || essence.map(Self.lineTypes.contains) == true
         if keepsBinary, !isForm, !isJSON, !TextDetection.isText(bytes, type: type) {
-            // Bytes that begin like JSON may be JSON with control characters.
+            // Bytes that begin like JSON may be JSON with control characters. If such bytes seem to contain a secret, they are not treated
+            // as binary.
             let mention = SecretMention(sensitivity: sensitivity, isWithin: false)
             if !beginsLikeJSON || !mention.isIn(bytes) { return Findings() }
         }
@@ -87,7 +88,7 @@ struct BodySearch {
             guard depth.texts < JSONRedaction.nestedTextLimit else { return hidden }
             let json = json(bytes, depth: depth.ofText)
             if json.isValid { return json.found.inner(in: bytes) }
-            // A name may be escaped.
+            // The text is not JSON, so escapes are not resolved. A backslash may be part of an escaped sensitive name.
             if bytes.contains(UInt8(ascii: "\\")) { return hidden }
         }
         let mention = SecretMention(sensitivity: sensitivity, isWithin: isWithin)

@@ -106,7 +106,7 @@ enum JSONLayout {
         func breakLine() {
             guard isPretty else { return }
             lines.append(line)
-            // The count includes the indent that a note adds to each line.
+            // The count includes the indent that the log adds to each line.
             count += line.count + 5
             line = Array(repeating: 0x20, count: 2 * max(0, min(depth, deepestIndent)))
         }

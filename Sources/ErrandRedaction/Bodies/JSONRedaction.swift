@@ -88,15 +88,15 @@ private struct JSONScanner {
                 cursor.skipSpace()
                 if cursor.position == bytes.count { return isOne }
                 isOne = false
-                // JSON texts that follow the first text are also examined. The next token decides whether a string or a number
-                // is a name.
+                // If more text follows an array or an object, this text is also examined. If more text follows a string or a number,
+                // everything from this value is hidden, because the value may be the name of a member.
                 guard "{[".utf8.contains(bytes[start]) else {
                     safe = start
                     throw Malformed()
                 }
             }
         } catch {
-            // Up to `safe`, the text was read correctly.
+            // Up to `safe`, the text was read correctly. The code below hides the rest.
         }
         safe = min(safe, unconfirmedStart ?? safe)
         edits.removeAll { $0.range.lowerBound >= safe }

@@ -49,7 +49,7 @@ struct UnescapedText {
             }
             guard next < text.bytes.count else { return }
             guard let (resolved, end) = Self.resolve(text.bytes, at: next, syntax) else {
-                // The end of the bytes truncates this escape.
+                // If the end of the bytes truncates this escape, the escape is left out.
                 if isCut, Self.breaksOff(text.bytes, at: next, syntax) { return }
                 index = next
                 next = text.bytes.firstIndex(in: syntax.escape, from: next + 1) ?? text.bytes.count

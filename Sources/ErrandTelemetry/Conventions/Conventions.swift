@@ -10,7 +10,8 @@ enum Conventions {
     /// Returns the value of `http.request.method`. For an unknown method, the value is `_OTHER`, which limits the number of values.
     static func method(_ method: HTTPRequest.Method, isKnown: Bool) -> String { isKnown ? method.rawValue : "_OTHER" }
 
-    /// Returns a span's name: `GET /users/{id}`, or `GET` without a template. The name never contains the path.
+    /// Returns a span's name: `GET /users/{id}`, or `GET` without a template. For an unknown method, the name has `HTTP` in place of the
+    /// method. The name never contains the path.
     static func spanName(of request: Request, isKnownMethod: Bool) -> String {
         let method = isKnownMethod ? request.method.rawValue : "HTTP"
         guard let template = request.options.urlTemplate, !template.isEmpty else { return method }
@@ -45,8 +46,8 @@ enum Conventions {
 }
 
 extension Conventions {
-    /// Returns the server of a request; `nil` if the authority or the scheme of the request is missing or invalid. Credentials in the
-    /// authority, which the transport's boundary rejects, are ignored.
+    /// Returns the server of a request; `nil` if the authority or the scheme of the request is missing or invalid. This function ignores
+    /// credentials in the authority. The transport's boundary rejects a request with such an authority.
     static func server(of request: Request) -> Origin? {
         if let origin = request.origin { return origin }
         guard var bare = request.head.authority, let at = bare.utf8.lastIndex(of: UInt8(ascii: "@")) else { return nil }

@@ -37,8 +37,8 @@ extension ExchangeLog {
             title: "body " + title + (front.count < count ? ", the first \(front.count)" : ""), lines: shown.lines, side: side)
     }
 
-    /// Returns the description of a failure of this library, which has no secrets. For any other error, returns only the type, because
-    /// its text may contain secrets.
+    /// For a failure of this library, returns the description, which contains no secrets. For any other error, returns only the type,
+    /// because the error's text may contain secrets.
     func described(_ error: any Error, _ status: HTTPResponse.Status?) -> String {
         let isComplete = (error as? any RequestFailure)?.request != nil
         let status = status.map { "status \($0.code), " } ?? ""

@@ -81,8 +81,8 @@ final class ExchangeLog: CallObserver {
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // If the level of the record is off, the log must cost nothing. But if a reader of the response ends the call, the call can still
-        // fail, and a failure may have a record.
+        // If the logger does not accept the level of the record, the log must cost nothing. But a call that ends with a reader of the
+        // response can still fail. The logger may accept the level of that failure.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         hide(response.request.options.sensitivity)
         let received = Received(response, isRefused: isRefused, by: request)
@@ -112,7 +112,7 @@ final class ExchangeLog: CallObserver {
         guard wants(received), let end = outcome.exchange else { return }
         let read = BodyPrefix(of: error.bodyPrefix)
         if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
-        // The record must be the same with an inner and an outer `validateStatus`. If a call has neither a model nor an envelope, an outer
+        // The record must be the same with an inner and an outer `validateStatus`. If a call decodes no value and has no envelope, an outer
         // `validateStatus` reads the body after the record is written. Therefore, the record of such a call contains no body, with an inner
         // `validateStatus` too.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
@@ -146,6 +146,7 @@ final class ExchangeLog: CallObserver {
             var head = Response(head: response.head, request: response.request)
             head.metadata.attempts = response.metadata.attempts
             head.metadata.retryStop = response.metadata.retryStop
+            head.metadata.cacheStatus = response.metadata.cacheStatus
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
@@ -176,6 +177,7 @@ final class ExchangeLog: CallObserver {
         metadata["http.response.status_code"] = "\(received.code)"
         metadata["errand.elapsed"] = "\(elapsed)"
         if received.isRefused { metadata["error.type"] = "\(received.code)" }
+        if let status = received.response.metadata.cacheStatus { metadata["errand.cache"] = "\(status)" }
         addResendCount(to: &metadata, after: received.response.metadata.attempts, of: received.response.request)
         return metadata
     }
@@ -187,7 +189,8 @@ final class ExchangeLog: CallObserver {
     }
 
     private func responseText(_ received: Received, elapsed: String, body: LogText.Note? = nil) -> LogText {
-        var headline = "\(name): \(received.code) in \(elapsed)"
+        let source = received.response.metadata.cacheStatus.flatMap(\.sourceInWords).map { " \($0)" } ?? ""
+        var headline = "\(name): \(received.code)\(source) in \(elapsed)"
         headline += received.isRefused ? received.reasons.onOneLine : received.effort
         var text = LogText(headline: headline, notes: isOneRecord ? requestNotes : [])
         text.notes += notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
@@ -272,7 +275,7 @@ final class ExchangeLog: CallObserver {
         return notes
     }
 
-    /// Returns the text of one record about the head and the body. An empty body is left out.
+    /// Writes one record about the head and the body. An empty body is omitted.
     ///
     /// - Parameter refusal: the error of a refused status.
     private func logWhole(
@@ -362,3 +365,13 @@ final class ExchangeLog: CallObserver {
     }
 }
 #endif
+
+extension CacheStatus {
+    /// The part of the response that comes from the cache, in words; `nil` if the whole response comes from the server.
+    fileprivate var sourceInWords: String? {
+        if isFallback { return "from the cache, because the server failed," }
+        if isHit { return isStale ? "from the cache, stale," : "from the cache" }
+        if isReselected { return "from the cache, selected by the server," }
+        return isRevalidated ? "from the cache, confirmed," : nil
+    }
+}

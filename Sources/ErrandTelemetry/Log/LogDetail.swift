@@ -74,8 +74,8 @@ public enum LogStyle: Sendable, Hashable {
     ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
     /// ```
     case pretty
-    /// One line for each event, for a file that is searched. The events with a line are the sending of the request, the arrival of the
-    /// response's head, and the end of a streamed body. Line breaks in a body are shown as `\n`.
+    /// One line for each event, for a file that is searched. There is one line when the request is sent, one when the response's head
+    /// arrives, and one when a streamed body ends. Line breaks in a body are shown as `\n`.
     ///
     /// ```
     /// #1 POST https://api.example/notes | Content-Type: application/json | body of 16 bytes: {"title":"Milk"}
@@ -86,7 +86,7 @@ public enum LogStyle: Sendable, Hashable {
 
 /// The metadata of a record of ``LogMiddleware``, for back ends that search by keys.
 ///
-/// swift-log's own handler prints the metadata before the message, on each line.
+/// swift-log's own handler prints the metadata of each record before its message.
 public enum LogMetadata: Sendable, Hashable {
     /// No metadata, because the message is enough for a person.
     case none

@@ -29,14 +29,14 @@ public import Logging
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.
 ///
-/// **Not logged:** a call that fails before the log sees its request. The error of such a call reaches the caller. Log the error
-/// there. Examples:
+/// **Not logged:** a call that fails before the log sees its request. Only the caller gets the error of such a call. Therefore, log this
+/// error in the code of the caller. Examples:
 /// - a body that can't be encoded (`RequestEncodingError`) or read (``/ErrandCore/FileReadError``)
 /// - an invalid path or base URL (``/ErrandCore/InvalidURLError``)
 /// - an option without its middleware (``/ErrandCore/UnsupportedOptionError``)
 ///
-/// **Attempts:** after several attempts, the record has their number: `200 in 144 ms after 3 attempts`. The record of a failure lists the
-/// earlier attempts.
+/// **Attempts:** after several attempts, the record has the number of attempts: `200 in 144 ms after 3 attempts`. The record of a failure
+/// lists the earlier attempts.
 ///
 /// **Bodies** (``LogDetail/body(limitBytes:)``): for a request, the bytes in memory are logged. Files and streams are named, but never
 /// read. For a response, the bytes that the caller has read are logged. A body that the caller does not read is logged as unread. The

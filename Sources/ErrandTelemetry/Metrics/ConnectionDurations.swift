@@ -6,7 +6,7 @@ internal import Metrics
 final class ConnectionDurations: Sendable {
     /// The attributes of an instrument.
     private struct Key: Hashable {
-        /// The origin; `nil` for all origins beyond the limit of series.
+        /// The origin; `nil` in the key that all origins beyond ``Instruments/seriesLimit`` share.
         var origin: Origin?
         var peerAddress: String?
         let httpVersion: HTTPVersion

@@ -146,7 +146,7 @@ final class Series: Sendable {
     }
 }
 
-/// The gauges of the open connections to one origin, read from a closure.
+/// The gauges of the open connections to one origin. A closure returns the numbers of connections.
 struct ConnectionMeters: Sendable {
     private let origin: Origin
     private let count: @Sendable (Origin) -> MetricsMiddleware.ConnectionCount?

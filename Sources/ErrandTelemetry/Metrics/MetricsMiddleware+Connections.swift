@@ -35,7 +35,7 @@ extension HTTPSender where Self: ConnectionReporter {
             clock: clock)
         if let source = self as? any ClosedConnectionReporter {
             let durations = ConnectionDurations(factory: factory, attributes: attributes)
-            // The instruments hold the transport, which holds this closure.
+            // The transport holds this closure, and the instruments hold the transport. The weak reference prevents a reference cycle.
             source.observeClosedConnections(as: durations.id) { [weak instruments = middleware.instruments] closed in
                 durations.record(closed)
                 instruments?.updateConnections(of: closed.origin)

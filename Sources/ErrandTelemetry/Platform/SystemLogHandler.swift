@@ -8,9 +8,9 @@ internal import os
 /// Create a logger with `Logger(label: "http") { SystemLogHandler(subsystem: "com.example.notes", category: $0) }`, and pass the logger to
 /// `log(to:)`. To write the records of all packages to the system's log, pass such a closure to `LoggingSystem.bootstrap`.
 ///
-/// **Privacy:** the log of this library replaces secrets before a record is written. Therefore the messages of these records are public.
-/// The messages of other libraries, and the metadata of all records, are private: the system hides private text unless a debugger is
-/// attached.
+/// **Privacy:** the log of this library replaces secrets before a record is written. Therefore the messages of this library's records are
+/// public. The messages of other libraries, and the metadata of all records, are private: the system hides private text unless a debugger
+/// is attached.
 ///
 /// **Levels:** each level of swift-log has a type of the system's log:
 /// - `trace` and `debug`: the type `debug`

@@ -43,7 +43,7 @@ final class RequestSpan: CallObserver {
     }
 
     /// Records a failure. The descriptions of this library's failures contain no secrets. For any other error, only the type is recorded,
-    /// because its text may contain secrets.
+    /// because the error's text may contain secrets.
     private func record(_ error: any Error) {
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
         span.setStatus(SpanStatus(code: .error, message: (error as? any RequestFailure)?.description))

@@ -11,7 +11,7 @@ extension Request {
             injected.removeAll { $0.name == .baggage }
             if !head.headerFields.isEmpty { head.headerFields[.baggage] = nil }
         }
-        // The caller's values belong to another parent span.
+        // The caller's `tracestate` belongs to another parent span.
         if !head.headerFields.isEmpty, injected.contains(where: { $0.name == .traceparent }) { head.headerFields[.tracestate] = nil }
         for (name, value) in injected { head.headerFields[name] = value }
     }

@@ -11,7 +11,11 @@ import Testing
             (CacheStatus(.hit, timeToLive: .zero), "hit; ttl=0", "h"),
             (CacheStatus(.forwarded(.uriMiss)), "fwd=uri-miss", "m"),
             (CacheStatus(.forwarded(.varyMiss), isStored: true), "fwd=vary-miss; stored", "m"),
-            (CacheStatus(.forwarded(.stale), forwardedStatus: .notModified), "fwd=stale; fwd-status=304", "r"),
+            (CacheStatus(.forwarded(.stale), forwardedStatus: .notModified, isRevalidated: true), "fwd=stale; fwd-status=304", "r"),
+            // A 304 to the caller's own condition.
+            (CacheStatus(.forwarded(.stale), forwardedStatus: .notModified), "fwd=stale; fwd-status=304", "m"),
+            // Another variant.
+            (CacheStatus(.forwarded(.varyMiss), forwardedStatus: .notModified, isReselected: true), "fwd=vary-miss; fwd-status=304", ""),
             (
                 CacheStatus(.forwarded(.stale), forwardedStatus: .ok, isStored: true, timeToLive: .seconds(5)),
                 "fwd=stale; fwd-status=200; ttl=5; stored", "m"

@@ -314,7 +314,7 @@ import Testing
         ]
         var bypassed: [any HTTPMiddleware] = [
             NumberMiddleware(), EventsMiddleware { _ in nil }, ProfileMiddleware(), FallbackMiddleware { _, _ in nil },
-            CoalesceMiddleware(),
+            CoalesceMiddleware(), CacheMiddleware(in: .memory),
             HedgeMiddleware(), CircuitBreakerMiddleware(CircuitBreaker()), RateLimitMiddleware(), ConcurrencyLimitMiddleware(.fixed(1)),
             DelayMiddleware(by: .zero), WaitForNetworkMiddleware(upTo: .zero, at: NetworkGate(ScriptedPathMonitor())),
         ]
@@ -329,7 +329,7 @@ import Testing
         for middleware in passing { #expect(middleware.appliesToPreparedRequests, "\(middleware.label)") }
         for middleware in bypassed { #expect(!middleware.appliesToPreparedRequests, "\(middleware.label)") }
         let placed = Set((passing + bypassed).map(\.place))
-        let toCome: Set<MiddlewarePlace> = [.unplaced, .record, .cache, .sign]
+        let toCome: Set<MiddlewarePlace> = [.unplaced, .record, .sign]
         #expect(placed.union(toCome) == Set(MiddlewarePlace.canonicalOrder).union(toCome), "each place of the order has a row")
     }
 }

@@ -16,10 +16,14 @@ public enum OwnProgram {
     public static var isKnown: Bool { FileManager.default.fileExists(atPath: link) }
 
     /// Starts the program, only for the test with this name. What it writes is lost.
-    public static func start(test name: String, environment: [String: String]) throws -> Process {
+    ///
+    /// - Parameter launcher: a program with arguments that runs the test program, such as `strace`; empty if it is started directly.
+    public static func start(test name: String, environment: [String: String], by launcher: [String] = []) throws -> Process {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: link).resolvingSymlinksInPath()
-        process.arguments = ["--testing-library", "swift-testing", "--filter", name]
+        let program = URL(fileURLWithPath: link).resolvingSymlinksInPath()
+        let arguments = ["--testing-library", "swift-testing", "--filter", name]
+        process.executableURL = launcher.isEmpty ? program : URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = launcher.isEmpty ? arguments : launcher + [program.path] + arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment, uniquingKeysWith: { $1 })
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice

@@ -6,7 +6,7 @@ struct ConformanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conformance", abstract: "Tests the library with public test data, and under load.",
         subcommands: [
-            CookiesCommand.self, EventServiceCommand.self, EventVectorsCommand.self, ReplayCommand.self, SoakCommand.self,
-            SoakServerCommand.self, StructuredFieldsCommand.self,
+            CacheTestsCommand.self, CookiesCommand.self, EventServiceCommand.self, EventVectorsCommand.self, ReplayCommand.self,
+            SoakCommand.self, SoakServerCommand.self, StructuredFieldsCommand.self,
         ])
 }

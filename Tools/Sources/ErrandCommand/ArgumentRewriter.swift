@@ -134,19 +134,19 @@ enum ArgumentRewriter {
 
 /// The options of all subcommands by name, for ``ArgumentRewriter``. A test compares them with the options of the parser.
 enum OptionTable {
-    static let shortFlags: Set<Character> = ["#", "G", "I", "L", "O", "S", "f", "h", "i", "k", "n", "s", "v"]
+    static let shortFlags: Set<Character> = ["#", "G", "I", "L", "N", "O", "S", "f", "g", "h", "i", "k", "n", "s", "v"]
     static let shortOptionsWithValues: Set<Character> = [
         "A", "C", "D", "F", "H", "T", "U", "X", "b", "c", "d", "e", "j", "m", "o", "p", "q", "r", "u", "w", "x",
     ]
     static let longFlags: Set<String> = [
         "allow-downgrade", "anyauth", "basic", "client-credentials", "compress-body", "compressed", "curl", "data-only", "device",
-        "digest", "fail", "get", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "include", "insecure", "location", "netrc",
-        "netrc-optional", "no-fail", "profile", "progress-bar", "proxy-anyauth", "proxy-basic", "proxy-digest", "remote-name",
-        "show-error", "silent", "verbose", "version",
+        "digest", "fail", "get", "globoff", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "include", "insecure", "location",
+        "netrc", "netrc-optional", "no-buffer", "no-fail", "path-as-is", "profile", "progress-bar", "proxy-anyauth", "proxy-basic",
+        "proxy-digest", "remote-name", "show-error", "silent", "verbose", "version",
     ]
     static let longOptionsWithValues: Set<String> = [
-        "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cert", "client-auth", "client-id", "client-secret", "color",
-        "connect-timeout", "continue-at", "cookie", "cookie-jar", "count", "data", "data-ascii", "data-binary", "data-raw",
+        "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cache", "cert", "client-auth", "client-id", "client-secret",
+        "color", "connect-timeout", "continue-at", "cookie", "cookie-jar", "count", "data", "data-ascii", "data-binary", "data-raw",
         "data-urlencode", "device-url", "dump-header", "form", "har", "header", "hsts", "issuer", "json", "json-field", "key",
         "last-event-id", "max-header-bytes", "max-header-count", "max-reconnects", "max-redirs", "max-time", "netrc-file", "noproxy",
         "oauth2-bearer", "output", "port", "proxy", "proxy-user", "query", "range", "redirect-port", "referer", "request", "resolve",

@@ -27,7 +27,8 @@ struct ErrandCommand: AsyncParsableCommand {
               0     The status of the response is below 400.
               4     The status of the response is 4xx.
               5     The status of the response is 5xx.
-              6     There is no response, or only a part of it.
+              6     There is no response, or only a part of it, or the whole
+                    body in place of the part that -r asks for.
               23    The output can't be written.
               64    The arguments are invalid.
               129   The terminal was closed.
@@ -39,7 +40,7 @@ struct ErrandCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             SendCommand.self, GetCommand.self, PostCommand.self, PutCommand.self, PatchCommand.self, DeleteCommand.self, HeadCommand.self,
-            EventsCommand.self, AuthCommand.self, ServeCommand.self, TourCommand.self,
+            EventsCommand.self, AuthCommand.self, CacheCommand.self, ServeCommand.self, TourCommand.self,
         ],
         defaultSubcommand: SendCommand.self)
 
@@ -71,20 +72,31 @@ struct ErrandCommand: AsyncParsableCommand {
             Terminal.say(usageError(text, of: configuration))
             return ExitCode(64)
         }
+        func failOfSubcommand(_ text: String) -> ExitCode {
+            Terminal.say(usageError(text, of: Self.configuration(for: arguments)))
+            return ExitCode(64)
+        }
         let command: any ParsableCommand
         do {
             arguments = try ArgumentRewriter.rewritten(arguments)
+            if let problem = UnknownOption.problem(in: arguments) { throw failOfSubcommand(problem) }
             command = try parseAsRoot(arguments)
         } catch let error as ValidationError {
             throw fail(error.message)
+        } catch let code as ExitCode {
+            throw code
         } catch {
             let text = message(for: error)
             if text.lowercased().contains("unexpected argument"), let hint = Misspelling.hint(for: arguments) { throw fail(hint) }
-            if text.contains("--fail-with-body") {
-                throw fail("--fail-with-body is the default: the body is shown, and a status of 400 or more ends with 4 or 5")
-            }
             if text.contains("Unknown option '-X'"), let name = arguments.first, Misspelling.methods.contains(name) {
                 throw fail("'errand \(name)' sends \(name.uppercased()). For another method, write errand -X METHOD <url>")
+            }
+            // The option belongs to another subcommand. The parser would suggest any option with a similar length.
+            if let match = text.firstMatch(of: #/^Unknown option '(-[^']+)'/#) {
+                throw failOfSubcommand(UnknownOption.message(for: String(match.1), isKnown: true))
+            }
+            if text.hasPrefix("Missing expected argument '<url>'"), let option = UnknownOption.optionWithURL(in: arguments) {
+                throw failOfSubcommand("the URL is missing: \(option) took the URL as its value")
             }
             throw error
         }
@@ -96,12 +108,21 @@ struct ErrandCommand: AsyncParsableCommand {
         throw fail(hint + (areItems ? ". Before an item, write a host of that name as http://\(request.url)" : ""))
     }
 
+    /// The configuration of the subcommand that arguments name, or else of `send`.
+    private static func configuration(for arguments: [String]) -> CommandConfiguration {
+        for subcommand in configuration.subcommands {
+            let own = subcommand.configuration
+            if own.commandName == arguments.first { return own }
+        }
+        return SendCommand.configuration
+    }
+
     /// A message in the form in which the parser writes messages.
     private static func usageError(_ message: String, of subcommand: CommandConfiguration) -> String {
         let usage = (subcommand.usage ?? "").replacing("\n", with: "\n       ")
         let names = [configuration.commandName ?? "", subcommand.commandName ?? ""]
         // The usage of a nested subcommand begins with its whole name.
-        let path = usage.prefix { $0 != "[" }.trimmingCharacters(in: .whitespaces)
+        let path = usage.prefix { $0 != "[" && $0 != "<" }.trimmingCharacters(in: .whitespaces)
         let name = path.split(separator: " ").count == 3 ? path : names[0] == names[1] ? names[0] : names.joined(separator: " ")
         return "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."
     }

@@ -9,19 +9,31 @@ struct FailureAdvice {
 
     func line(for error: any Error) -> String {
         // The library names its own settings. The advice names the options of this command.
-        let text = ((error as? any RequestFailure)?.description ?? "\(error)")
+        var text = ((error as? any RequestFailure)?.description ?? "\(error)")
             .replacing(" (tls.extraRootsPEMFiles can add an authority)", with: "")
             .replacing(" (RedirectPolicy(allowsDowngrade: true) follows it)", with: "")
+            .replacing(", set by NIOTransport.Configuration", with: "")
+            .replacing("the limit connectTimeout is", with: "the limit of --connect-timeout is")
+        text = withMaxTime(text)
         return advice(for: error).map { "\(text). \($0)" } ?? text
+    }
+
+    private static let moreRedirects = "Allow more redirects with --max-redirs, or show their targets with -v"
+
+    /// The text with the option `--max-time` in place of the setting of the library.
+    private func withMaxTime(_ text: String) -> String {
+        guard let seconds = arguments.connection.maxTime?.shortText else { return text }
+        return text.replacing("the deadline of the request passed", with: "--max-time \(seconds) s passed")
+            .replacing(#/the limit timeout is [^,]*, set by \.timeout/#, with: "--max-time \(seconds) s passed")
     }
 
     private func advice(for error: any Error) -> String? {
         if let error = error as? RedirectError {
             return switch error.failureNumber {
-            case .tooManyRedirects: "Allow more redirects with --max-redirs, or show their targets with -v"
+            case .tooManyRedirects where arguments.content.usesCookieJar: Self.moreRedirects
+            case .tooManyRedirects: "\(Self.moreRedirects). If the server sets a cookie, send the cookie back with -b ''"
             case .redirectDowngrade: "Follow it with --allow-downgrade. Others on the network can then read what is exchanged"
-            case .redirectLoop where arguments.content.usesCookieJar: "Show the targets with -v"
-            case .redirectLoop: "Show the targets with -v. If the server sets a cookie, send the cookie back with -b ''"
+            case .redirectLoop: "Show the targets with -v"
             default: nil
             }
         }
@@ -119,6 +131,14 @@ struct FailureAdvice {
     private func lostAdvice(for error: TransportError) -> String? {
         // Once the body has begun, nothing is sent again.
         if error.phase == .body { return "The response is incomplete; run the command again" }
+        let retry = retryAdvice(for: error)
+        // A server that expects TLS closes the connection without a response.
+        let origin = error.request?.origin
+        guard error.phase == .response, error.proxy == nil, origin?.scheme == "http", origin?.effectivePort != 80 else { return retry }
+        return (retry.map { "\($0). " } ?? "") + "Does the server want https:// on this port?"
+    }
+
+    private func retryAdvice(for error: TransportError) -> String? {
         guard arguments.connection.retry == 0, let method = error.request?.method else { return nil }
         let isIdempotent = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(method.rawValue)
         return isIdempotent || error.delivery == .notSent ? "--retry 3 sends it again" : nil

@@ -88,8 +88,17 @@ enum CommandFile {
 
     /// - Throws: `ValidationError` for a file that can't be read.
     static func read(_ path: String) throws -> Data {
-        let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path)
-        guard let file, let data = try? file.readToEnd() ?? Data() else { throw ValidationError("cannot read '\(path.shownSafely())'") }
+        let isStandardInput = path.isExactly("-")
+        let descriptor = isStandardInput ? 0 : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw ValidationError("\(FileReadError(path: path, operation: "read", code: errno))") }
+        defer { if !isStandardInput { close(descriptor) } }
+        var data = Data()
+        do {
+            let name = isStandardInput ? "standard input" : path
+            while let chunk = try Terminal.read(upTo: 64 * 1024, from: descriptor, named: name) { data += chunk }
+        } catch {
+            throw ValidationError("\(error)")
+        }
         return data
     }
 

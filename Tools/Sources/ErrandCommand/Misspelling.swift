@@ -2,11 +2,11 @@ import Errand
 
 /// Recognizes a misspelt subcommand, which the parser takes for a URL.
 enum Misspelling {
-    static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "events", "auth", "serve", "tour", "help"]
+    static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "events", "auth", "cache", "serve", "tour", "help"]
     /// The subcommands that are named as their method.
     static let methods = ["get", "post", "put", "patch", "delete", "head"]
     /// The subcommands of a subcommand.
-    static let groups = ["auth": ["login", "status", "logout"]]
+    static let groups = ["auth": ["login", "status", "logout"], "cache": ["list", "show", "remove", "clear", "stats"]]
 
     /// The message for too many arguments, if the first argument is a word that names no subcommand. `nil` otherwise.
     static func hint(for arguments: [String]) -> String? {

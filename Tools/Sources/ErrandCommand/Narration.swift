@@ -9,37 +9,57 @@ final class Narration: EventSink, Sendable {
         /// The request that waits for its connection.
         var pending: (@Sendable (_ version: HTTPVersion) -> String)?
         var openedConnections = 0
+        var steps = ExchangeSteps()
     }
 
     /// The last exchange.
     let last = LastExchange()
     private let state = Mutex(State())
     private let isShown: Bool
+    private let saysRetries: Bool
     private let waitNotice: NetworkWait.Notice?
     private let versionOfConnection: @Sendable (_ number: Int) -> HTTPVersion?
 
     /// - Parameters:
     ///   - isShown: whether connections, requests and responses are written.
+    ///   - saysRetries: whether each wait before a retry is written.
     ///   - waitNotice: reports the waits for a network; `nil` if requests do not wait.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
     init(
-        isShown: Bool, waitNotice: NetworkWait.Notice?, versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?
+        isShown: Bool, saysRetries: Bool, waitNotice: NetworkWait.Notice?,
+        versionOfConnection: @escaping @Sendable (_ number: Int) -> HTTPVersion?
     ) {
-        (self.isShown, self.waitNotice, self.versionOfConnection) = (isShown, waitNotice, versionOfConnection)
+        (self.isShown, self.saysRetries, self.waitNotice) = (isShown, saysRetries, waitNotice)
+        self.versionOfConnection = versionOfConnection
     }
 
     /// The number of connections that were opened for the request, its redirects and its retries.
     var openedConnections: Int { state.withLock { $0.openedConnections } }
+
+    /// The steps of the last exchange.
+    ///
+    /// - Parameter start: the start of the call.
+    func steps(since start: ContinuousClock.Instant) -> ExchangeSteps {
+        var steps = state.withLock { $0.steps }
+        steps.start = start
+        return steps
+    }
 
     /// Keeps the text of a request until there is a connection for it, whose version of HTTP the text names.
     func announce(_ text: @escaping @Sendable (_ version: HTTPVersion) -> String) { state.withLock { $0.pending = text } }
 
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
+        state.withLock { $0.steps.record(event) }
+        if saysRetries, event.kind == .retryDecision, let decision = event.decision, decision.continues, let delay = decision.delay {
+            let seconds = (delay / .seconds(1) * 10).rounded() / 10
+            Terminal.say("errand: \(decision) after \(seconds.shortText) s")
+        }
         if isShown, let decision = event.decision {
             switch event.kind {
             case .hstsDecision: Terminal.say("* HSTS: \(decision)")
             case .cookieDecision: Terminal.say("* cookies: \(decision)")
+            case .cacheDecision: Terminal.say("* cache: \(decision)")
             default: break
             }
         }
@@ -182,12 +202,14 @@ final class LastExchange: Sendable {
     /// The values of a call that failed.
     ///
     /// - Parameter request: the first request of the call.
-    func values(of request: Request, bytes: Int, elapsed: Duration, file: String?, openedConnections: Int, proxy: ProxyPolicy) -> WriteOut {
+    func values(
+        of request: Request, bytes: Int, elapsed: Duration, file: String?, openedConnections: Int, proxy: ProxyPolicy, steps: ExchangeSteps
+    ) -> WriteOut {
         let state = state.withLock { $0 }
         let last = state.request ?? request
         return WriteOut(
             request: last, head: state.head, httpVersion: state.httpVersion, redirects: max(0, state.hops - 1),
             retries: max(0, state.attempts - 1), bytes: bytes, elapsed: elapsed, file: file, openedConnections: openedConnections,
-            usesProxy: last.origin.flatMap { try? proxy.proxy(for: $0) } != nil)
+            usesProxy: last.origin.flatMap { try? proxy.proxy(for: $0) } != nil, steps: steps)
     }
 }

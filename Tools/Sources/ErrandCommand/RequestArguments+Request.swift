@@ -51,12 +51,25 @@ extension RequestArguments {
     /// - Throws: `ValidationError` for a URL with credentials or with a misspelt scheme, ``InvalidURLError`` for text that is not a URL.
     func httpURL() throws -> HTTPURL {
         if let problem = NearScheme.problem(of: url) { throw ValidationError("invalid URL: \(problem)") }
+        let text = url.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !text.isEmpty else { throw ValidationError("the URL is empty") }
+        let parsed: HTTPURL
         do {
-            return try HTTPURL(pasted: Self.absolute(url.trimmingCharacters(in: .whitespacesAndNewlines)))
+            parsed = try HTTPURL(pasted: Self.absolute(text))
         } catch {
             guard error.code == .credentials else { throw error }
-            throw ValidationError("\(error). Use -u USER:PASSWORD")
+            throw ValidationError("invalid URL '\(error.text)': a URL with credentials is not sent. Use -u USER:PASSWORD")
         }
+        guard !parsed.host.containsOctet(UInt8(ascii: "=")) else { throw ValidationError(problemOfHostWithEqualsSign) }
+        return parsed
+    }
+
+    /// The host of most such URLs is an item, and an option has taken the URL.
+    private var problemOfHostWithEqualsSign: String {
+        let reason = "invalid URL: no host has an equals sign"
+        if let option = content.optionWithURL { return "\(reason). \(option) took the URL as its value" }
+        guard RequestItem.isNoURL(url), let item = try? RequestItem(url) else { return reason }
+        return "\(reason). '\(item.label)' is an item, and the URL is missing"
     }
 
     /// Refuses `-I` with another method or with a body: `-I` sends HEAD, which changes nothing on the server.

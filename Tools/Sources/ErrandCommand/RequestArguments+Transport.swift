@@ -29,6 +29,11 @@ extension RequestArguments {
         } catch let error as UnusableSettingError {
             let option = ["unixSocketPath": "--unix-socket", "proxy": "--proxy"][error.setting] ?? error.setting
             throw ValidationError("\(option) can't be used: \(error.reason)")
+        } catch let error as TLSSettingsError {
+            // The error of the library shows the subject alone.
+            let options = [("--cacert", connection.cacert), ("--cert", connection.cert), ("--key", connection.key)]
+            let option = options.first { $0.1?.shownSafely() == error.subject }?.0
+            throw ValidationError("\(option.map { "\($0): " } ?? "")'\(error.subject)': \(error.message)")
         } catch {
             throw ValidationError("a certificate or a key can't be read: \(error)")
         }

@@ -124,6 +124,7 @@ struct ContentOptions: ParsableArguments {
             ("--data", !formData.isEmpty), ("--json", !json.isEmpty), ("--json-field", !jsonField.isEmpty), ("--form", !form.isEmpty),
             ("--upload-file", uploadFile != nil),
         ].filter(\.1).map(\.0)
+        if let problem = problemOfTakenURL { throw ValidationError(problem) }
         guard kinds.count <= 1 else { throw ValidationError("\(kinds.joined(separator: " and ")) do not go together") }
         if dataInQuery, let kind = kinds.first, kind != "--data" { throw ValidationError("--get and \(kind) do not go together") }
         for (option, text) in [("--user-agent", userAgent), ("--referer", referer)] {
@@ -136,7 +137,7 @@ struct ContentOptions: ParsableArguments {
         guard cookieJar?.isEmpty != true else { throw ValidationError("--cookie-jar must be a file, or '-' (is empty)") }
         guard continueAt == nil else {
             throw ValidationError(
-                "--continue-at is not supported yet. To add the rest to a file of SIZE bytes, write errand -f -r SIZE- URL >> FILE")
+                "--continue-at is not supported yet: the command does not resume a download. Download the whole file again with -o FILE")
         }
         guard HTTPField.isValidValue(cookieText) else { throw ValidationError("--cookie must be one line of text, or a file") }
         if let range,
@@ -144,6 +145,24 @@ struct ContentOptions: ParsableArguments {
         {
             throw ValidationError("--range must be 'FIRST-LAST', 'FIRST-' or '-COUNT', or several of them with commas")
         }
+    }
+
+    /// The problem of a value that is a URL, and can't be the value of its option; `nil` if there is no such value. The URL is not shown,
+    /// because it may contain secrets.
+    private var problemOfTakenURL: String? {
+        let values = [
+            ("--json", json, "For members of a JSON body, write items after the URL: a=1, without --json"),
+            ("--json-field", jsonField, "-j is for one member: -j a=1"),
+            ("--form", form, "-F is for one part of a multipart form: -F a=1. For a URL-encoded form, write -d a=1"),
+        ]
+        guard let (option, _, advice) = values.first(where: { $0.1.contains(where: UnknownOption.isURL) }) else { return nil }
+        return "\(option) took the URL as its value. \(advice)"
+    }
+
+    /// An option for the body or the query that has a URL as its value; `nil` if there is no such option.
+    var optionWithURL: String? {
+        if formData.contains(where: { UnknownOption.isURL($0.text) }) { return "--data" }
+        return query.contains(where: UnknownOption.isURL) ? "--query" : nil
     }
 
     /// The files of `--cookie`. As in curl, an argument without `=` is a file.
@@ -180,6 +199,13 @@ struct ConnectionOptions: ParsableArguments {
             Sends requests by https to the hosts in this file, and adds hosts that demand https. The file has curl's format.
             """, valueName: "file"))
     var hsts: String?
+    @Option(
+        help: ArgumentHelp(
+            """
+            Keeps responses in this folder, and uses stored responses instead of requests, by the rules of HTTP. Responses to requests with \
+            credentials are not kept. 'errand cache' shows the folder, and -v what the cache did.
+            """, valueName: "folder"))
+    var cache: String?
     @Option(
         help: ArgumentHelp(
             "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))
@@ -240,7 +266,9 @@ struct ConnectionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A PEM file with the key of the client's certificate.", valueName: "file")) var key: String?
     @Flag(
         name: [.customShort("k"), .long],
-        help: "Does not check the certificate of the URL's host. Nothing then proves who the server is, and a warning says so.")
+        help: """
+            Does not check the certificate of the URL's host. Nothing then proves who the server is. For another machine, a warning says so.
+            """)
     var insecure = false
     @Option(
         name: .customLong("max-header-bytes"),
@@ -333,6 +361,10 @@ struct OutputOptions: ParsableArguments {
                 + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ", %header{NAME}.",
             valueName: "text"))
     var writeOut: String?
+    // The command does this anyway. The options are accepted because command lines of curl have them, also those of --curl.
+    @Flag(name: [.customShort("N"), .customLong("no-buffer")], help: .hidden) var noBuffer = false
+    @Flag(name: [.customShort("g"), .customLong("globoff")], help: .hidden) var globOff = false
+    @Flag(name: .customLong("path-as-is"), help: .hidden) var pathAsIs = false
 
     func validate() throws {
         guard !fail || !noFail else { throw ValidationError("--fail and --no-fail do not go together") }

@@ -32,8 +32,8 @@ struct RequestItem: Equatable {
         let (name, rest) = Self.parts(of: text)
         guard let (separator, value) = rest else {
             throw ValidationError(
-                "unexpected argument of \(text.count) characters after the URL. "
-                    + "An item is name=text, name:=json, name==value or Name:value")
+                "an argument after the URL is not an item (its length is \(text.count)). An item is name=text, name:=json, name==value or "
+                    + "Name:value. If the argument is a part of the URL, quote the URL")
         }
         guard !name.isEmpty, !Self.isURL(name, separator, value) else {
             let shown = name.isEmpty && separator != .header ? "\(separator.rawValue)…" : Self.shown(text)

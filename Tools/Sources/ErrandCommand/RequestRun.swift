@@ -53,7 +53,9 @@ struct RequestRun {
         let transport = try arguments.transport()
         if let warning = arguments.insecureWarning, shown.showsMessages { Terminal.say("errand: \(warning)") }
         let wait = NetworkWait(arguments)
-        let narration = Narration(isShown: shown.verbose, waitNotice: wait?.notice) { number in
+        let cache = try CacheFolder(arguments)
+        let saysRetries = arguments.connection.retry > 0 && shown.showsMessages && !shown.verbose
+        let narration = Narration(isShown: shown.verbose, saysRetries: saysRetries, waitNotice: wait?.notice) { number in
             transport.openConnections.first { $0.number == number }?.httpVersion
         }
         let task = Task {
@@ -62,7 +64,8 @@ struct RequestRun {
                 await list?.load()
                 let cookies = CookieFiles(arguments)
                 cookies?.load()
-                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, list?.hosts, cookies?.jar)
+                await cache?.load()
+                let (layers, tokens) = try layers(on: stack, authentication, wait, narration, cache, list?.hosts, cookies?.jar)
                 let result: Result<Int32, any Error>
                 do {
                     result = .success(try await work(request, layers, file, narration))
@@ -75,6 +78,7 @@ struct RequestRun {
                 await Task {
                     await list?.save()
                     await cookies?.save()
+                    await cache?.finish()
                 }.value
                 return try result.get()
             }
@@ -90,6 +94,10 @@ struct RequestRun {
         } catch {
             if shown.showsMessages { Terminal.say("errand: \(FailureAdvice(arguments).line(for: error))") }
             code = error is FileWriteError || error is WriteError || error is BinaryBody ? 23 : 6
+        }
+        // At the end, because a program at the other end of a pipe may need some time to write.
+        if code < 128, shown.showsMessages, method == nil, !shown.head, let warning = UnreadInput.warning {
+            Terminal.say("errand: \(warning)")
         }
         throw ExitCode(code)
     }
@@ -117,8 +125,8 @@ struct RequestRun {
 
     /// The layers that the arguments ask for.
     private func layers(
-        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ hosts: HSTSList?,
-        _ jar: CookieJar?
+        on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ cache: CacheFolder?,
+        _ hosts: HSTSList?, _ jar: CookieJar?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {
         let (connection, shown) = (arguments.connection, arguments.shown)
         var stack = bottom
@@ -135,6 +143,7 @@ struct RequestRun {
             stack = wait.layer(on: stack)
             tokenStack = wait.layer(on: bottom).transformRequest { $0.options.eventSink = wait.notice }
         }
+        if let cache { stack = cache.layer(on: stack) }
         if arguments.content.compressed { stack = stack.decompress() }
         if let jar { stack = stack.wrapped(by: GivenCookies()).cookies(jar) }
         let tokens: TokenSource?
@@ -187,12 +196,15 @@ struct RequestRun {
                 return response
             }
         } catch {
+            if written.value > 0, shown.showsMessages, let file, file != "-", !SpecialFile.exists(at: file) {
+                Terminal.say("errand: the body is incomplete, and nothing of it was kept in '\(file.shownSafely())'")
+            }
             // After Ctrl-C, curl writes no such text either. A pipe without a reader takes no text.
             if !(error is CancellationError), !(error is BrokenPipe) {
                 try? write(
                     narration.last.values(
                         of: request, bytes: written.value, elapsed: start.duration(to: .now), file: file == "-" ? nil : file,
-                        openedConnections: narration.openedConnections, proxy: proxy))
+                        openedConnections: narration.openedConnections, proxy: proxy, steps: narration.steps(since: start)))
             }
             throw error
         }
@@ -201,7 +213,7 @@ struct RequestRun {
                 request: response.request, head: response.head, httpVersion: response.metadata.httpVersion,
                 redirects: response.metadata.redirects.count, retries: response.metadata.attempts.count, bytes: written.value,
                 elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
-                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil))
+                usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil, steps: narration.steps(since: start)))
         switch response.status.code {
         case _ where shown.noFail: return 0
         case 400...499: return 4

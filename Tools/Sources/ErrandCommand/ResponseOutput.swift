@@ -4,7 +4,19 @@ import Synchronization
 
 /// The body is not text, and a terminal would show it wrongly.
 struct BinaryBody: Error, CustomStringConvertible {
-    let description = "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal anyway"
+    /// Whether the body has a content coding that was not decoded.
+    var isCoded = false
+    var description: String {
+        isCoded
+            ? "the body is compressed and is not written to a terminal. Add --compressed, or write the body to a file with -o FILE"
+            : "the body is binary and is not written to a terminal. Use -o FILE, or '-o -' to write it to the terminal anyway"
+    }
+}
+
+/// The server has sent the whole body in place of the part that the request asks for, and the output may already have the other parts.
+struct IgnoredRange: Error, CustomStringConvertible {
+    let description =
+        "the server has ignored the range (-r) and sends the whole body, so nothing is written. Write the whole body to a file with -o FILE"
 }
 
 /// Writes a response to a terminal (JSON indented and in color), to a pipe (the unchanged bytes), or to a file, which appears when the body
@@ -46,14 +58,30 @@ struct ResponseOutput {
             if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
             return
         }
+        if isRangeIgnored {
+            guard file != nil && !Self.isStandardOutput(file) || Terminal.outputIsTerminal else { throw IgnoredRange() }
+            if shown.showsMessages { Terminal.say("errand: warning: the server has ignored the range (-r) and sends the whole body") }
+        }
         let trailers = try await writeBody()
         if let trailers, !trailers.isEmpty { try writeTrailers(trailers, isShown: isHeadShown) }
         let isFile = file != nil && !Self.isStandardOutput(file)
+        // In a script, an error page would take the place of a file without a word.
+        if !Terminal.errorIsTerminal, shown.showsMessages, isFile, isError, !shown.noFail {
+            let text = "errand: \(response.request): \(StatusLine.text(for: response))"
+            return Terminal.say("\(text). '\((file ?? "").shownSafely())' has the body of this response; with -f, no file is written")
+        }
         if Terminal.errorIsTerminal, shown.showsMessages, !isHeadShown, !shown.verbose,
             StatusLine.isRedirect(response) || (isFile ? isError : written.value == 0)
         {
             Terminal.say(StatusLine.text(for: response))
         }
+    }
+
+    /// Whether the response has the whole body, although the request asks for a part. With `If-Range`, the whole body is valid.
+    private var isRangeIgnored: Bool {
+        let fields = response.request.headers
+        return response.status == .ok && response.request.method == .get && fields[.ifRange] == nil
+            && fields[.range].map { $0 != "bytes=0-" } == true
     }
 
     /// Writes the trailers after the body, to each place to which the head was written, as curl does. No empty line ends them.
@@ -86,6 +114,12 @@ struct ResponseOutput {
         if let file, !Self.isStandardOutput(file) { return try await writeToFile(file) }
         let isJSON = response.headers[values: .contentType].first.flatMap { MediaType($0) }?.isJSON == true
         let refusesBinary = Terminal.outputIsTerminal && file == nil
+        if refusesBinary, response.body.expectedLength != 0, let coding = response.headers[values: .contentEncoding].first,
+            !coding.isExactlyIgnoringCase("identity")
+        {
+            try await writeBinary(isCoded: true)
+            return nil
+        }
         if refusesBinary, Self.isBinary(response.headers[values: .contentType].first), response.body.expectedLength != 0 {
             try await writeBinary()
             return nil
@@ -116,8 +150,8 @@ struct ResponseOutput {
     }
 
     /// - Throws: ``BinaryBody``, unless there is no body.
-    private func writeBinary() async throws {
-        for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody() }
+    private func writeBinary(isCoded: Bool = false) async throws {
+        for try await chunk in response.body where !chunk.isEmpty { throw BinaryBody(isCoded: isCoded) }
     }
 
     /// Whether a media type means data other than text. If the type does not decide, a byte of zero in the body does.

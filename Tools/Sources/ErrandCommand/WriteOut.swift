@@ -5,8 +5,9 @@ import Foundation
 struct WriteOut {
     /// The variables, with curl's names.
     static let names = [
-        "http_code", "http_version", "method", "scheme", "url_effective", "content_type", "size_download", "speed_download", "time_total",
-        "num_connects", "num_redirects", "num_retries", "proxy_used", "redirect_url", "filename_effective",
+        "http_code", "http_version", "method", "scheme", "url_effective", "content_type", "size_download", "size_upload",
+        "speed_download", "time_namelookup", "time_connect", "time_appconnect", "time_starttransfer", "time_total", "remote_ip",
+        "remote_port", "num_connects", "num_redirects", "num_retries", "proxy_used", "redirect_url", "filename_effective",
     ]
 
     /// The last request.
@@ -25,6 +26,7 @@ struct WriteOut {
     var openedConnections = 0
     /// Whether the last request went through a proxy.
     var usesProxy = false
+    var steps = ExchangeSteps()
 
     private func value(of name: Substring) -> String? {
         let seconds = elapsed / .seconds(1)
@@ -38,6 +40,13 @@ struct WriteOut {
         case "content_type": head?.headerFields[values: .contentType].first ?? ""
         case "size_download": "\(bytes)"
         case "speed_download": "\(Int(Double(bytes) / max(0.000_001, seconds)))"
+        case "size_upload": "\(steps.sentBytes)"
+        case "time_namelookup": String(format: "%.6f", steps.seconds(until: steps.nameLookup))
+        case "time_connect": String(format: "%.6f", steps.seconds(until: steps.connect))
+        case "time_appconnect": String(format: "%.6f", steps.seconds(until: steps.tls))
+        case "time_starttransfer": String(format: "%.6f", steps.seconds(until: steps.firstByte))
+        case "remote_ip": steps.peerAddress ?? ""
+        case "remote_port": steps.peerPort.map { "\($0)" } ?? ""
         case "time_total": String(format: "%.6f", seconds)
         case "num_connects": "\(openedConnections)"
         case "proxy_used": usesProxy ? "1" : "0"

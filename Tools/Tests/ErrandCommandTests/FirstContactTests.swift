@@ -45,7 +45,7 @@ import Testing
 
     @Test func wordsOfOtherCommandsAreUnderstood() async throws {
         let body = try await CommandProcess.run("--fail-with-body", "http://127.0.0.1:1/")
-        #expect(body.status == 64 && body.errors.contains("--fail-with-body is the default"))
+        #expect(body.status == 64 && body.errors.contains("--fail-with-body': this is the default"))
         try await withRawServer { (server: RawServer) async throws in
             let outcome = try await CommandProcess.run("POST", server.url, "a=b")
             #expect(outcome.status == 0 && server.lastHead.first?.hasPrefix("POST /") == true)

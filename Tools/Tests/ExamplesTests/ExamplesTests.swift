@@ -245,6 +245,37 @@ import Testing
         }
     }
 
+    @Test func theFeedWorksOffline() async throws {
+        try await withServer { (server: URL) async throws in
+            let store = MemoryCacheStore()
+            let feed = await OfflineFeed.Feed(client: OfflineFeed.client(server, store: store))
+            await feed.appear()
+            let stories = await feed.stories
+            #expect(stories.map(\.id) == [1, 2] && stories.first?.title == "One")
+            #expect(await feed.note == nil)
+            await feed.refresh()
+            #expect(await feed.note == nil)
+
+            // The next start of the app, without a network. The stored stories are stale.
+            let offline = HTTPStack.sorted(around: StubTransport(Stub().responds(.offline, repeatingLast: true)))
+            let stale = MemoryCacheStore()
+            await OfflineFeed.Feed(client: OfflineFeed.client(server, store: stale, lifetime: .zero)).appear()
+            let next = await OfflineFeed.Feed(client: OfflineFeed.client(server, store: stale, lifetime: .zero, over: offline))
+            await next.appear()
+            #expect(await next.stories == stories)
+            #expect(await next.note == "No connection. These stories have just been loaded.")
+            // A reload needs the server. The stories stay.
+            await next.refresh()
+            #expect(await next.stories == stories)
+            #expect(await next.note?.isEmpty == false)
+
+            let empty = await OfflineFeed.Feed(client: OfflineFeed.client(server, store: .memory, over: offline))
+            await empty.appear()
+            #expect(await empty.stories.isEmpty)
+            #expect(await empty.note == "This device is offline.")
+        }
+    }
+
     @Test func theOrderScreenShowsMoreAndExports() async throws {
         try await withServer { (server: URL) async throws in
             let screen = await OrderScreen.Screen(

@@ -1,7 +1,7 @@
 /// An event of an event stream
 /// ([HTML, section 9.2](https://html.spec.whatwg.org/multipage/server-sent-events.html)).
 public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The type of an event whose lines contain no type.
+    /// The type of an event that has no `event` field.
     public static let defaultType = "message"
 
     /// The last event ID of the stream at this event: the ID of this event, or of an earlier event. Empty if the stream has no ID.

@@ -251,7 +251,7 @@ public struct MultipartReader: Sendable {
             case .found(let index): index
             case .noneUpTo(let index): index
             }
-        // The end of the empty line is not content.
+        // The line ending of the empty line after the head is not content.
         let first = isAtStart ? start + 2 : start
         guard end > first else {
             if case .found(let index) = found {

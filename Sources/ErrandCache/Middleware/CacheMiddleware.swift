@@ -1,0 +1,228 @@
+public import ErrandCore
+
+/// Stores responses, and returns stored responses without a request, as HTTP caching says
+/// ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)).
+///
+/// ```swift
+/// let cache = MemoryCacheStore(bytes: 50_000_000)
+/// let stack = HTTPStack.default.cache(in: cache).retry().server("https://api.example")
+///
+/// let first = try await stack.send(Request(.get, "/news"))
+/// _ = try await first.body.collect()                            // is stored while it is read
+/// let second = try await stack.send(Request(.get, "/news"))
+/// print(second.metadata.cacheStatus?.description ?? "")         // hit; ttl=60
+/// ```
+///
+/// **Requests:** a fresh response is returned without a request. A stale response is confirmed by the server (`If-None-Match`), or, with
+/// `stale-while-revalidate`, is returned while one request in the background confirms it. If the server fails, `stale-if-error` applies.
+/// If the request has `only-if-cached`, and nothing is stored, the response is a 504.
+///
+/// **Bodies:** a body is stored while it is read, and becomes visible when the whole body was read. If the reader leaves early, the
+/// beginning is kept if a strong validator allows the cache to request the rest later. At most 1 MiB of a body waits for a slow store, and
+/// 2 MiB of all bodies together. The store delays a reader by at most 50 ms in total. If that is not enough, the response is not stored.
+///
+/// **Accounts:** responses to requests with credentials are stored for their account alone:
+/// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, nothing is stored of a request with `Authorization`. To remove
+/// an account's responses, sign out with
+/// `tokens.signOut(clearing: [cache])`.
+///
+/// **Failures:** a failure of the store never fails a call. After a failure, the store is not used for 60 seconds.
+///
+/// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
+/// has no exchange.
+///
+/// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
+/// exchanges.
+///
+/// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored.
+public struct CacheMiddleware: HTTPMiddleware {
+    /// The owner of the work in the background, which ends with the last stack that has the middleware.
+    private final class Owner: Sendable {
+        let revalidations = SingleFlight<CacheKey, Void>()
+        deinit { revalidations.cancelAll() }
+    }
+
+    /// The longest time of a request in the background.
+    static let revalidationLimit: Duration = .seconds(30)
+
+    private let runtime: CacheRuntime
+    private let owner = Owner()
+
+    /// Creates the middleware.
+    ///
+    /// - Parameters:
+    ///   - store: the store. Several stacks may share a store.
+    ///   - policy: the rules. Default: a private cache.
+    ///   - transportDecodes: whether the transport decodes bodies: ``/ErrandCore/TransportCapabilities/decodesContent``. Default: false.
+    ///   - clock: the clock that measures waits.
+    public init(
+        in store: some CacheStore, policy: CachePolicy = .standard, transportDecodes: Bool = false,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, now: CacheInstant.current)
+    }
+
+    init(
+        in store: some CacheStore, policy: CachePolicy, transportDecodes: Bool = false, clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> CacheInstant
+    ) {
+        runtime = CacheRuntime(store, policy, isDecoded: transportDecodes, clock: clock, now: now)
+    }
+
+    /// The work in progress. Does not keep the owner of the work.
+    var work: (revalidations: SingleFlight<CacheKey, Void>, writes: SingleFlight<Int, Void>) { (owner.revalidations, runtime.writes) }
+
+    /// Waits until all current writes to the store and all current requests in the background have ended. Call this function before a
+    /// program ends. Otherwise, a response could be missing from a store on the disk.
+    ///
+    /// If the task is cancelled, the wait continues.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait. Default: 10 s.
+    ///   - clock: measures the wait.
+    public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
+        let work = work
+        try? await runShielded {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    // A request in the background writes its response.
+                    try await work.revalidations.waitUntilIdle()
+                    try await work.writes.waitUntilIdle()
+                }
+                group.addTask { try await clock.sleep(for: limit.bounded) }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        }
+    }
+
+    public var place: MiddlewarePlace { .cache }
+    public var appliesToPreparedRequests: Bool { false }
+    public var label: String { "cache(in: \(runtime.store.label), \(runtime.engine.policy))" }
+
+    public var neighbors: [MiddlewareNeighbor] {
+        [
+            .outside(.hedge, because: "a hit would be sent twice"),
+            .outside(.circuitBreaker, because: "a hit would fail while the origin is failing"),
+            .outside(.waitForNetwork, because: "a hit would wait for a network"),
+            .outside(.concurrencyLimit, because: "a hit would wait for other exchanges"),
+            .outside(.delay, because: "a hit would be delayed"),
+        ]
+    }
+
+    /// Returns a stored response, or sends the request and stores the response.
+    ///
+    /// - Throws: the errors of `next`, unless `stale-if-error` applies; `CancellationError`.
+    public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard request.options.upgrade == nil else { return try await next.send(request) }
+        guard let mode = request.options.cache.resolved(.standard) else { return try await sendUncached(request, to: next) }
+        guard let cached = runtime.cacheRequest(request, mode: mode) else { return try await next.send(request) }
+        var lookup: CacheLookup?
+        if let key = cached.key, cached.isStorable { lookup = try await runtime.lookUp(key, for: request) }
+        while true {
+            let entries = lookup?.entries ?? []
+            switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {
+            case .serve(let serving):
+                if let response = try await response(serving, to: request) { return response }
+            case .serveAndRevalidate(let serving, let forward):
+                if let response = try await response(serving, to: request) {
+                    revalidate(CacheCall(request: request, cached: cached, lookup: lookup), forward, next)
+                    return response
+                }
+            case .send(let forward):
+                request.report(.cacheDecision, decision: .init(continues: true, "fwd=\(forward.reason.rawValue)"))
+                let call = CacheCall(request: request, cached: cached, lookup: lookup)
+                return try await CacheExchange(runtime, call).send(forward, to: next)
+            case .unavailable(let status):
+                return .notStored(request, status)
+            }
+            // The entry has disappeared since the look-up.
+            lookup = lookup.map { CacheLookup(entries: [], generation: $0.generation) }
+        }
+    }
+
+    /// Returns a stored response; `nil` if its body has disappeared.
+    private func response(_ serving: CacheServing, to request: Request) async throws -> Response? {
+        guard let body = try await runtime.body(of: serving, for: request) else { return nil }
+        var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
+        response.metadata.cacheStatus = serving.status
+        request.report(.cacheDecision, decision: .init(continues: false, serving.status.description))
+        return response
+    }
+
+    /// Sends a request that does not use the cache. The response to an unsafe method invalidates stored responses nevertheless.
+    private func sendUncached(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard !request.method.isSafe, let cached = runtime.cacheRequest(request, mode: .standard) else {
+            return try await next.send(request)
+        }
+        let call = CacheCall(request: request, cached: cached, lookup: nil)
+        return try await CacheExchange(runtime, call).send(CacheForward(reason: .bypass, mayStore: false), to: next)
+    }
+
+    /// Confirms a stored response in the background, unless another call is confirming it.
+    private func revalidate(_ call: CacheCall, _ forward: CacheForward, _ next: some HTTPSender) {
+        guard let key = call.cached.key else { return }
+        // The work must not hold the owner, which ends the work.
+        owner.revalidations.begin(key) { [runtime] in
+            var call = call
+            call.request = call.request.asInnerCall()
+            call.request.deadline = Deadline(after: Self.revalidationLimit, clock: runtime.clock)
+            let response = try await CacheExchange(runtime, call).send(forward, to: next)
+            defer { response.discard() }
+            for try await _ in response.body {}
+        }
+    }
+}
+
+extension Response {
+    /// The response to a request that forbids a request to the server, if nothing is stored
+    /// ([RFC 9111, section 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
+    fileprivate static func notStored(_ request: Request, _ status: CacheStatus) -> Response {
+        var response = Response(head: HTTPResponse(status: .gatewayTimeout), request: request)
+        response.metadata.cacheStatus = status
+        response.metadata.statusNote = "the response is not stored, and the request allows only a stored response"
+        request.report(.cacheDecision, decision: .init(continues: false, "not stored, and only a stored response is allowed"))
+        return response
+    }
+}
+
+private enum CacheOptionKey: OptionKey {
+    static var defaultValue: OptionOverride<CachePolicy.Mode> { .inherited }
+    static var requiredMiddleware: MiddlewarePlace { .cache }
+    static var crossesOrigins: Bool { true }
+}
+
+extension RequestOptions {
+    /// The way in which this request uses the cache. `.off`: nothing is looked up or stored. Default: `.inherited`, the rules of HTTP.
+    ///
+    /// ```swift
+    /// request.options.cache = .use(.reload)          // from the server, for example after "pull to refresh"
+    /// request.options.cache = .use(.storedElseLoad)  // a stored response of any age, if there is one
+    /// ```
+    public var cache: OptionOverride<CachePolicy.Mode> {
+        get { self[CacheOptionKey.self] }
+        set { self[CacheOptionKey.self] = newValue }
+    }
+}
+
+extension HTTPSender {
+    /// Stores responses, and returns stored responses without a request ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)). See
+    /// ``CacheMiddleware``.
+    ///
+    /// ```swift
+    /// let stack = HTTPStack.default.cache(in: .memory(bytes: 50_000_000))
+    ///
+    /// var refresh = try Request(.get, url: "https://api.example/news")
+    /// refresh.options.cache = .use(.reload)
+    /// let news = try await stack.send(refresh)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - store: the store. Several stacks may share a store.
+    ///   - policy: the rules. Default: a private cache, by the rules of HTTP.
+    public func cache(in store: some CacheStore, policy: CachePolicy = .standard) -> HTTPStack {
+        let stack = HTTPStack(self)
+        return stack.wrapped(
+            by: CacheMiddleware(in: store, policy: policy, transportDecodes: stack.capabilities.contains(.decodesContent)))
+    }
+}

@@ -1,0 +1,270 @@
+internal import ErrandCore
+internal import ErrandFormats
+internal import Synchronization
+
+/// Stores a body in a store that may be slower than the reader of the body.
+///
+/// The reader adds chunks to a queue. A task, the pump, writes the chunks to the store. If the queue is full, the reader waits for the
+/// pump, but not longer than ``CacheTee/delayLimit`` in total. Then the entry is dropped, and the reader continues without delays.
+final class PumpedCacheSink: BodySink {
+    /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
+    private static let pieceLimitBytes = 128 * 1024
+
+    private struct State {
+        var queue = ChunkQueue<Data>()
+        /// The bytes for which the store's count has room: the queue, and the chunk that is being written.
+        var reservedBytes = 0
+        var receivedBytes: Int64 = 0
+        /// Whether the body was complete at its end; `nil` before the end.
+        var isComplete: Bool?
+        /// Whether the entry is not stored.
+        var isDropped = false
+        /// Whether the pump has ended, and whether it has published the entry.
+        var result: Bool?
+        /// The writer of the store, after the pump has begun.
+        var writer: (any CacheWriter)?
+        /// The pump, while it waits for a chunk.
+        var pump: CheckedContinuation<Void, Never>?
+        /// The reader, while it waits for room or for the end.
+        var reader: CheckedContinuation<Void, any Error>?
+        /// The time that is left for delays of the reader.
+        var delay = CacheTee.delayLimit
+
+        func hasRoom(for chunk: Data) -> Bool { reservedBytes == 0 || reservedBytes + chunk.count <= CacheTee.waitingLimitBytes }
+    }
+
+    /// The next step of the pump.
+    private enum Step {
+        case write(Data)
+        case end(receivedBytes: Int64, isComplete: Bool)
+        case dropped
+        case wait
+    }
+
+    private let tee: CacheTee
+    private let state = Mutex(State())
+
+    init(_ tee: CacheTee) { self.tee = tee }
+
+    /// Starts the pump. The body owns the pump: the pump ends after the end of the body.
+    func start() {
+        let runtime = tee.runtime
+        runtime.writes.begin(runtime.nextWrite()) { [self] in await pump() }
+    }
+
+    // MARK: The reader
+
+    func write(_ chunk: Data) async throws {
+        guard chunk.count > Self.pieceLimitBytes else { return await add(chunk) }
+        var rest = chunk[...]
+        while !rest.isEmpty {
+            // A copy, because a slice would keep the whole chunk in memory.
+            let piece = Data(rest.prefix(Self.pieceLimitBytes))
+            rest = rest.dropFirst(piece.count)
+            await add(piece)
+        }
+    }
+
+    func finish(trailers: HTTPFields?) async throws { await end(isComplete: true) }
+
+    func abandon(_ end: ExchangeLifetime.Outcome) { close(isComplete: false) }
+
+    /// Adds a chunk to the queue. Waits if the queue is full, and drops the entry if the wait takes too long.
+    func add(_ chunk: Data) async {
+        while true {
+            enum Room { case added, none, full, dropped }
+            let (room, pump) = state.withLock { state -> (Room, CheckedContinuation<Void, Never>?) in
+                if state.isDropped { return (.dropped, nil) }
+                guard state.hasRoom(for: chunk) else { return (.full, nil) }
+                guard tee.runtime.store.waitingBytes.reserve(chunk.count) else { return (.none, nil) }
+                state.reservedBytes += chunk.count
+                state.receivedBytes += Int64(chunk.count)
+                state.queue.append(chunk)
+                return (.added, state.pump.take())
+            }
+            pump?.resume()
+            switch room {
+            case .added, .dropped: return
+            case .none: return drop("too many bytes wait for the store")
+            case .full:
+                let hasWaited = await wait { $0.isDropped || $0.hasRoom(for: chunk) }
+                if !hasWaited { return drop("the store is slower than the reader") }
+            }
+        }
+    }
+
+    /// Ends the body, and waits for the store. Returns false if the entry is not stored; true if it is stored, or is still being stored.
+    @discardableResult
+    func end(isComplete: Bool) async -> Bool {
+        close(isComplete: isComplete)
+        _ = await wait { $0.result != nil }
+        return state.withLock { $0.result ?? !$0.isDropped }
+    }
+
+    /// Waits for the pump. Returns false if the time for delays is used up, or the task is cancelled.
+    ///
+    /// - Parameter isDone: returns whether the reader can continue. Called under the lock.
+    private func wait(until isDone: @escaping @Sendable (State) -> Bool) async -> Bool {
+        let limit = state.withLock { isDone($0) ? nil : $0.delay }
+        guard let limit else { return true }
+        guard limit > .zero else { return false }
+        let elapsed = makeStopwatch(on: tee.runtime.clock)
+        let isInTime = await withTaskGroup(of: Bool.self) { [clock = tee.runtime.clock] group in
+            group.addTask { await self.waitForPump(until: isDone) }
+            group.addTask {
+                try? await clock.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
+        }
+        return state.withLock { state in
+            state.delay -= elapsed()
+            return isInTime || isDone(state)
+        }
+    }
+
+    private func waitForPump(until isDone: @escaping @Sendable (State) -> Bool) async -> Bool {
+        while true {
+            do {
+                try await waitInQueue { (_, continuation: CheckedContinuation<Void, any Error>) in
+                    state.withLock { state -> Result<Void, any Error>? in
+                        if isDone(state) { return .success(()) }
+                        if Task.isCancelled { return .failure(CancellationError()) }
+                        state.reader = continuation
+                        return nil
+                    }
+                } leave: { [self] _ in
+                    state.withLock { $0.reader.take() }
+                }
+            } catch {
+                return false
+            }
+            if state.withLock({ isDone($0) }) { return true }
+        }
+    }
+
+    private func close(isComplete: Bool) {
+        let pump = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            if state.isComplete == nil { state.isComplete = isComplete }
+            return state.pump.take()
+        }
+        pump?.resume()
+    }
+
+    /// Gives the entry up. The chunk that is being written still counts until the store returns.
+    private func drop(_ reason: String?) {
+        let (isFirst, writer, bytes, pump, reader) = state.withLock { state in
+            let isFirst = !state.isDropped
+            state.isDropped = true
+            let bytes = state.queue.bytes
+            state.queue.removeAll()
+            state.reservedBytes -= bytes
+            return (isFirst, state.writer, bytes, state.pump.take(), state.reader.take())
+        }
+        tee.runtime.store.waitingBytes.release(bytes)
+        writer?.discard()
+        pump?.resume()
+        reader?.resume()
+        if isFirst, let reason { tee.report(reason) }
+    }
+
+    // MARK: The pump
+
+    private func pump() async {
+        let isPublished = await store()
+        if !isPublished { drop(nil) }
+        let reader = state.withLock { state in
+            state.result = isPublished
+            state.writer = nil
+            return state.reader.take()
+        }
+        reader?.resume()
+    }
+
+    /// Writes the body to the store. Returns whether the entry was published.
+    private func store() async -> Bool {
+        let (store, write) = (tee.runtime.store, tee.write)
+        do {
+            guard
+                let writer = try await store.writer(
+                    for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
+            else {
+                drop("the store does not keep the entry")
+                return false
+            }
+            let isDropped = state.withLock { state in
+                state.writer = writer
+                return state.isDropped
+            }
+            if isDropped {
+                writer.discard()
+                return false
+            }
+            if let before = write.before, try await !copy(before, to: writer) { return false }
+            while true {
+                switch nextStep() {
+                case .write(let chunk):
+                    let result = await Result(of: { try await writer.write(chunk) })
+                    written(chunk.count)
+                    try result.get()
+                case .end(let receivedBytes, let isComplete):
+                    guard let (head, includesAfter) = write.finished(receivedBytes: receivedBytes, isComplete: isComplete) else {
+                        return false
+                    }
+                    if includesAfter, let after = write.after, try await !copy(after, to: writer) { return false }
+                    return try await writer.publish(head, replacing: write.replaces) != nil
+                case .dropped: return false
+                case .wait:
+                    await withCheckedContinuation { continuation in
+                        let isReady = state.withLock { state in
+                            guard state.queue.isEmpty, state.isComplete == nil, !state.isDropped else { return true }
+                            state.pump = continuation
+                            return false
+                        }
+                        if isReady { continuation.resume() }
+                    }
+                }
+            }
+        } catch {
+            // A writer that was given up may fail in any way.
+            if !state.withLock(\.isDropped) { tee.runtime.failed("write an entry", error, tee.request, reads: false) }
+            return false
+        }
+    }
+
+    private func nextStep() -> Step {
+        state.withLock { state in
+            if state.isDropped { return .dropped }
+            if let isComplete = state.isComplete, !isComplete,
+                tee.write.finished(receivedBytes: state.receivedBytes, isComplete: false) == nil
+            {
+                return .end(receivedBytes: state.receivedBytes, isComplete: false)
+            }
+            if let chunk = state.queue.popFirst() { return .write(chunk) }
+            guard let isComplete = state.isComplete else { return .wait }
+            return .end(receivedBytes: state.receivedBytes, isComplete: isComplete)
+        }
+    }
+
+    /// Counts a chunk that no longer waits, and resumes the reader.
+    private func written(_ bytes: Int) {
+        tee.runtime.store.waitingBytes.release(bytes)
+        let reader = state.withLock { state in
+            state.reservedBytes -= bytes
+            return state.reader.take()
+        }
+        reader?.resume()
+    }
+
+    /// Copies stored bytes. Returns false if the entry has disappeared.
+    private func copy(_ piece: CachePiece, to writer: any CacheWriter) async throws -> Bool {
+        guard let source = try await tee.runtime.store.body(of: piece.entry.id, offsets: piece.offsets) else { return false }
+        defer { source.abandon() }
+        while let chunk = try await source.next() {
+            if state.withLock(\.isDropped) { return false }
+            try await writer.write(chunk)
+        }
+        return true
+    }
+}

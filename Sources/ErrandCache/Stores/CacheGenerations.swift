@@ -1,0 +1,46 @@
+internal import ErrandCore
+
+/// The generations of the partitions of a store in memory: a value without locks.
+///
+/// All numbers come from one count. A partition that was never forgotten has the number at which the store was emptied.
+struct CacheGenerations: Sendable {
+    /// The account of an identity, as a store finds it again: the further parts of a durable identity don't matter.
+    enum Account: Sendable, Hashable {
+        case durable([UInt8])
+        case volatile(CredentialIdentity)
+
+        init(_ identity: CredentialIdentity) { self = identity.canonicalOctets.map { .durable($0) } ?? .volatile(identity) }
+    }
+
+    /// The largest number of forgotten accounts whose numbers are kept.
+    static let accountLimit = 1000
+
+    private var last: Int64 = 0
+    private var emptied: Int64 = 0
+    /// The number of each account that is not in ``forgotten``: the largest number that was evicted.
+    private var floor: Int64 = 0
+    /// The limit is in this type, because the evicted number is needed.
+    private var forgotten = BoundedTable<Account, Int64>(limit: .max)
+
+    /// Returns the number of a partition.
+    func current(of partition: CacheKey.Partition) -> Int64 {
+        guard case .account(let identity) = partition else { return emptied }
+        // Most stores have forgotten no account, and a look-up must stay cheap.
+        if forgotten.isEmpty { return max(emptied, floor) }
+        return max(emptied, forgotten[Account(identity)] ?? floor)
+    }
+
+    /// Begins a new generation of an account.
+    mutating func forget(_ account: Account) {
+        last += 1
+        forgotten.update(account, default: last) { $0 = last }
+        while forgotten.count > Self.accountLimit, let (_, number) = forgotten.removeLeastRecentlyUsed() { floor = max(floor, number) }
+    }
+
+    /// Begins a new generation of every partition.
+    mutating func empty() {
+        last += 1
+        emptied = last
+        forgotten = BoundedTable(limit: .max)
+    }
+}

@@ -1,0 +1,194 @@
+public import ErrandCore
+internal import ErrandFormats
+
+/// A place in which a cache keeps responses. A store keeps what it is given, and decides nothing: the rules of HTTP are in the cache.
+///
+/// ```swift
+/// let stack = HTTPStack.default.cache(in: .memory(bytes: 50_000_000))
+/// ```
+///
+/// **Visibility:** an entry becomes visible when its writer publishes it, whole, and never before. In the same step, the entries that it
+/// replaces disappear. If the process ends at any moment, each entry is whole or absent.
+///
+/// **Threads:** all functions may be called at the same time by several tasks, and several stacks may share a store. A function that may
+/// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names begin with
+/// `immediate`, must not block.
+///
+/// **Errors:** a function throws if the store can't do its work. The cache then continues without the store, and the call succeeds. A
+/// missing entry is not an error.
+///
+/// **Cancellation:** a cancelled task may get `CancellationError` from ``lookUp(_:)``, ``body(of:offsets:)`` and
+/// ``writer(for:head:expectedBytes:since:)``. Updates and removals are carried out even if the task is cancelled.
+///
+/// **Limits:** a store has limits for bytes, entries and the bytes of one entry, which it never exceeds, not even during a write. If there
+/// is no room, the least recently used entries are removed. A look-up counts as a use of all entries that it returns.
+public protocol CacheStore: AccountBoundStore {
+    /// The store in words, for the stack's description: `memory, 16 MiB`.
+    var label: String { get }
+
+    /// Whether no function waits, so that the functions need no limit of time. False by default; true for a store in memory.
+    var isImmediate: Bool { get }
+
+    /// The bytes of all caches over this store that wait to be written. A store creates one object, and returns it each time.
+    var waitingBytes: CacheWaitingBytes { get }
+
+    /// The number of entries, and their bytes.
+    var usage: CacheUsage { get async throws }
+
+    // MARK: Reading
+
+    /// Returns all entries of a key, in any order, and the generation of the key's partition.
+    ///
+    /// The entries of a volatile identity are found only by a store in memory.
+    func lookUp(_ key: CacheKey) async throws -> CacheLookup
+
+    /// Returns the entries of a key without waiting; `nil` if the store must be asked by ``lookUp(_:)``.
+    func immediateLookUp(_ key: CacheKey) -> CacheLookup?
+
+    /// Returns the stored bytes of an entry; `nil` if the entry was removed, or its bytes are damaged.
+    ///
+    /// The source stays valid if the entry is removed while the source is read. The source is abandoned if it is not read to its end.
+    ///
+    /// - Parameters:
+    ///   - id: the entry.
+    ///   - offsets: the offsets in the stored bytes, within 0 and ``CacheExtent/storedBytes``.
+    func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)?
+
+    /// Returns the stored bytes of an entry without waiting; `nil` if the store must be asked by ``body(of:offsets:)``.
+    func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data?
+
+    /// Returns at most `limit` entries with their URLs, the most recently used first.
+    func listing(limit: Int) async throws -> [CacheListing]
+
+    // MARK: Writing
+
+    /// Begins a new entry. Nothing of the entry is visible before ``CacheWriter/publish(_:replacing:)``.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the entry.
+    ///   - head: the head, whose extent may still change.
+    ///   - expectedBytes: the number of bytes of the body; `nil` if the number is not known.
+    ///   - generation: the generation that the look-up before the exchange has returned.
+    /// - Returns: `nil` if the store does not keep such an entry:
+    ///   - the generation of the key's partition has changed
+    ///   - the head or the body is larger than the limit for one entry
+    ///   - the identity of the key is volatile, and the store is not in memory alone
+    func writer(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) async throws -> (any CacheWriter)?
+
+    /// Begins a new entry without waiting, like ``writer(for:head:expectedBytes:since:)``. Only for a store whose writers never wait.
+    func immediateWriter(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> ImmediateWriting
+
+    /// Replaces the heads of entries. The bodies, the keys and the numbers stay. Missing entries are ignored.
+    func update(_ heads: [CacheEntry]) async throws
+
+    // MARK: Removing
+
+    /// Removes entries. Missing entries are ignored.
+    func remove(_ ids: [CacheEntry.ID]) async throws
+
+    /// Removes all entries of the URLs, of every account and every content, and gives up the writers of these URLs that have not published.
+    ///
+    /// - Parameter urls: the URLs, as ``CacheKey/url``. URLs are compared octet by octet.
+    func removeAll(urls: [String]) async throws
+
+    /// Removes all entries of an origin, of every account, and gives up the writers of this origin that have not published.
+    func removeAll(of origin: Origin) async throws
+
+    /// Removes all entries of an origin, of every account, that belong to one of the groups
+    /// ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). The default implementation reads the list of all
+    /// entries.
+    func removeAll(groups: [String], of origin: Origin) async throws
+
+    /// Removes all entries, and begins a new generation of every partition: all writers that have not published are given up.
+    func removeAll() async throws
+
+    // MARK: Secrets
+
+    /// Returns a digest of octets, with at least 16 octets, by a secret key of the store. The same octets have the same digest as long as
+    /// the store has entries. `nil`: the store has no such key, and responses that secret fields select are not stored.
+    ///
+    /// This function must not block.
+    func digest(_ octets: [UInt8]) -> [UInt8]?
+}
+
+extension CacheStore {
+    /// False.
+    public var isImmediate: Bool { false }
+
+    /// Removes all entries of an origin that belong to one of the groups, in a time that grows with the number of all entries.
+    ///
+    /// - Throws: the errors of ``listing(limit:)`` and ``remove(_:)``.
+    public func removeAll(groups: [String], of origin: Origin) async throws {
+        let groups = Set(groups.map { OctetKey($0) })
+        let chosen = try await listing(limit: .max).filter { listing in
+            listing.entry.head.groups.contains { groups.contains(OctetKey($0)) } && (try? HTTPURL(listing.url))?.origin == origin
+        }
+        if !chosen.isEmpty { try await remove(chosen.map(\.entry.id)) }
+    }
+
+    /// `nil`: the store must be asked by ``lookUp(_:)``.
+    public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { nil }
+
+    /// `nil`: the store must be asked by ``body(of:offsets:)``.
+    public func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data? { nil }
+
+    /// ``ImmediateWriting/unsupported``: the store must be asked by ``writer(for:head:expectedBytes:since:)``.
+    public func immediateWriter(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> ImmediateWriting { .unsupported }
+}
+
+/// The writer of one entry. The functions are called one after the other, except ``discard()``.
+public protocol CacheWriter: Sendable {
+    /// Adds bytes to the end of the body. The bytes need not be durable before ``publish(_:replacing:)``.
+    ///
+    /// - Throws: any error if the bytes can't be written, or the body becomes larger than the limit for one entry. The cache then calls
+    ///   ``discard()``.
+    func write(_ chunk: Data) async throws
+
+    /// Makes the entry visible. In the same step, these entries are removed:
+    /// - `replaced`
+    /// - the entries of the key with an equal ``CacheEntry/Head/selection``
+    /// - the oldest entries of the key, by ``CacheEntry/Head/responseTime``, if the key has more than 16 entries
+    /// - the least recently used entries of the store, if there is no room
+    ///
+    /// Called once, and not after ``discard()``. The task may be cancelled: the step is carried out nevertheless.
+    ///
+    /// - Parameters:
+    ///   - head: the head. Its ``CacheExtent/storedBytes`` is the number of written bytes.
+    ///   - replaced: the entries that the entry replaces.
+    /// - Returns: the number of the entry; `nil` if the writer was given up, because its account has signed out, its URL was removed,
+    ///   or the store was emptied.
+    /// - Throws: any error if the entry can't be published. The entry is then absent, and the replaced entries may be present.
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID?
+
+    /// Removes the written bytes. This function must not block. It may be called at any time, also during another call, and more than
+    /// once; after ``publish(_:replacing:)`` has returned, it does nothing. Releasing the writer has the same effect.
+    func discard()
+}
+
+/// The writer of one entry in memory, whose functions never wait. The rules of ``CacheWriter`` apply.
+public protocol ImmediateCacheWriter: Sendable {
+    /// Adds bytes to the end of the body. Returns false if there is no room: the cache then calls ``discard()``.
+    func write(_ chunk: Data) -> Bool
+
+    /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says. Returns `nil` if the writer was given up.
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID?
+
+    /// Removes the written bytes.
+    func discard()
+}
+
+/// How a store begins an entry without waiting.
+public enum ImmediateWriting: Sendable {
+    /// The store must be asked by ``CacheStore/writer(for:head:expectedBytes:since:)``.
+    case unsupported
+    /// The store does not keep the entry.
+    case refused
+    /// The writer of the entry.
+    case writer(any ImmediateCacheWriter)
+}

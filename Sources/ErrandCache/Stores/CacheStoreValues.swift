@@ -1,0 +1,78 @@
+/// The result of a look-up.
+public struct CacheLookup: Sendable {
+    /// The entries of the key.
+    public let entries: [CacheEntry]
+    /// The generation of the key's partition at the look-up.
+    public let generation: CacheGeneration
+
+    /// Creates a result.
+    ///
+    /// - Parameters:
+    ///   - entries: the entries of the key.
+    ///   - generation: the generation of the key's partition.
+    public init(entries: [CacheEntry], generation: CacheGeneration) { (self.entries, self.generation) = (entries, generation) }
+}
+
+/// The generation of a partition: a number that changes when the partition's account is forgotten, and when the store is emptied.
+///
+/// A response that was requested in an earlier generation is not stored, because its account has signed out since. A store may keep the
+/// numbers of a limited number of accounts. Then the number may also change for another account, and that account's unfinished responses
+/// are not stored. Responses without an account have a partition of their own, which no sign-out changes.
+public struct CacheGeneration: Sendable, Hashable {
+    /// The number.
+    public let rawValue: Int64
+
+    /// Creates a generation.
+    ///
+    /// - Parameter rawValue: the number.
+    public init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// The contents of a store in numbers.
+public struct CacheUsage: Sendable, Hashable, CustomStringConvertible {
+    /// The number of entries.
+    public let entries: Int
+    /// The bytes of all entries, heads included.
+    public let bytes: Int64
+    /// The largest number of entries.
+    public let limitEntries: Int
+    /// The largest number of bytes.
+    public let limitBytes: Int64
+
+    /// Creates numbers.
+    ///
+    /// - Parameters:
+    ///   - entries: the number of entries.
+    ///   - bytes: the bytes of all entries, heads included.
+    ///   - limitEntries: the largest number of entries.
+    ///   - limitBytes: the largest number of bytes.
+    public init(entries: Int, bytes: Int64, limitEntries: Int, limitBytes: Int64) {
+        (self.entries, self.bytes, self.limitEntries, self.limitBytes) = (entries, bytes, limitEntries, limitBytes)
+    }
+
+    /// The numbers in words: `12 of 1000 entries, 45213 of 16777216 bytes`.
+    public var description: String { "\(entries) of \(limitEntries) entries, \(bytes) of \(limitBytes) bytes" }
+}
+
+/// An entry in a list of all entries.
+public struct CacheListing: Sendable {
+    /// The URL of the entry, as ``CacheKey/url``. The URL may have secrets.
+    public let url: String
+    /// Whether the entry belongs to an account.
+    public let belongsToAccount: Bool
+    /// Whether the entry is the response to a QUERY.
+    public let hasContent: Bool
+    /// The number and the head of the entry.
+    public let entry: CacheEntry
+
+    /// Creates an entry of a list.
+    ///
+    /// - Parameters:
+    ///   - url: the URL of the entry.
+    ///   - belongsToAccount: whether the entry belongs to an account.
+    ///   - hasContent: whether the entry is the response to a QUERY.
+    ///   - entry: the number and the head of the entry.
+    public init(url: String, belongsToAccount: Bool, hasContent: Bool, entry: CacheEntry) {
+        (self.url, self.belongsToAccount, self.hasContent, self.entry) = (url, belongsToAccount, hasContent, entry)
+    }
+}

@@ -1,0 +1,221 @@
+public import ErrandCore
+internal import Synchronization
+
+/// A store in memory. Its entries disappear with the store, at the latest with the process.
+///
+/// ```swift
+/// let store = MemoryCacheStore(bytes: 50_000_000)
+/// let stack = HTTPStack.default.cache(in: store)
+/// print(store.contents)                              // 12 of 1000 entries, 45213 of 50000000 bytes
+/// ```
+///
+/// If there is no room, the entries of the least recently used URLs are removed. All operations take constant time on average, except
+/// the removal of an account, of an origin and of all entries.
+public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
+    /// The default limit of all entries: 16 MiB.
+    public static let defaultLimitBytes = 16 * 1024 * 1024
+    /// The default number of entries: 1,000.
+    public static let defaultLimitEntries = 1000
+
+    private let state: Mutex<MemoryCacheTable>
+    private let secrets: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))
+    private let limits: MemoryCacheTable.Limits
+    /// The bytes of all caches over this store that wait to be written: always 0, because this store never waits.
+    public let waitingBytes = CacheWaitingBytes()
+
+    /// Creates an empty store.
+    ///
+    /// - Parameters:
+    ///   - bytes: the largest number of bytes of all entries, heads included, at least 0. Bytes that are not visible yet count too.
+    ///     Default: 16 MiB.
+    ///   - entries: the largest number of entries, at least 0. Default: 1,000.
+    ///   - entryBytes: the largest number of bytes of one entry, at least 0. Default, with `nil`: an eighth of `bytes`.
+    public init(bytes: Int = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int? = nil) {
+        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
+        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
+        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
+        limits = .init(bytes: bytes, entries: entries, entryBytes: min(bytes, entryBytes ?? bytes / 8))
+        state = Mutex(MemoryCacheTable(limits: limits))
+    }
+
+    public var label: String { "memory, \(limits.bytes) bytes" }
+    /// True.
+    public var isImmediate: Bool { true }
+    /// The contents in numbers.
+    public var description: String { "memory: \(contents)" }
+
+    /// The contents in numbers.
+    public var contents: CacheUsage {
+        state.withLock {
+            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), limitEntries: limits.entries, limitBytes: Int64(limits.bytes))
+        }
+    }
+
+    /// The number of entries, and their bytes. Never throws.
+    public var usage: CacheUsage { get async throws { contents } }
+
+    /// The bytes of entries that are not visible yet.
+    var unpublishedBytes: Int { state.withLock(\.unpublishedBytes) }
+    /// The bytes of all entries, visible or not.
+    var heldBytes: Int { state.withLock { $0.bytes + $0.unpublishedBytes } }
+
+    // MARK: Reading
+
+    /// Returns the entries of a key, at most 16, and the generation of the key's account. Never throws.
+    public func lookUp(_ key: CacheKey) async throws -> CacheLookup { state.withLock { $0.lookUp(key) } }
+    /// Returns the entries of a key, at most 16, and the generation of the key's account. Never `nil`.
+    public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { state.withLock { $0.lookUp(key) } }
+
+    /// Returns the stored bytes of an entry as one chunk; `nil` if the entry was removed, or has fewer bytes. Never throws.
+    public func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)? {
+        immediateBody(of: id, offsets: offsets).map { ChunksBodySource([$0]) }
+    }
+
+    /// Returns the stored bytes of an entry, without a copy; `nil` if the entry was removed, or has fewer bytes.
+    public func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data? {
+        guard let body = state.withLock({ $0.body(of: id) }), offsets.upperBound <= Int64(body.count) else { return nil }
+        return offsets.lowerBound == 0 && offsets.upperBound == Int64(body.count)
+            ? body : body[body.startIndex + Int(offsets.lowerBound)..<body.startIndex + Int(offsets.upperBound)]
+    }
+
+    /// Returns at most `limit` entries with their URLs, the most recently used first. Never throws.
+    public func listing(limit: Int) async throws -> [CacheListing] { state.withLock { $0.listing(limit: limit) } }
+
+    // MARK: Writing
+
+    /// Begins a new entry; `nil` if the entry is too large, there is no room, or the generation has changed. Never throws.
+    public func writer(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) async throws -> (any CacheWriter)? {
+        writer(key, head, expectedBytes, generation)
+    }
+
+    /// Begins a new entry. ``ImmediateWriting/refused`` if the entry is too large, there is no room, or the generation has changed; never
+    /// ``ImmediateWriting/unsupported``.
+    public func immediateWriter(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> ImmediateWriting {
+        writer(key, head, expectedBytes, generation).map { .writer($0) } ?? .refused
+    }
+
+    private func writer(
+        _ key: CacheKey, _ head: CacheEntry.Head, _ expectedBytes: Int64?, _ generation: CacheGeneration
+    ) -> MemoryCacheWriter? {
+        let (number, removed) = state.withLock { $0.begin(key, head, expectedBytes: expectedBytes, since: generation) }
+        _ = removed
+        return number.map { MemoryCacheWriter(self, number: $0) }
+    }
+
+    /// Replaces the heads of entries. An entry whose head has grown beyond the limits is removed. Missing entries are ignored. Never
+    /// throws.
+    public func update(_ heads: [CacheEntry]) async throws { state.withLock { $0.update(heads) } }
+
+    // MARK: Removing
+
+    // Removed entries are released after the lock, because the release of a large body takes time.
+
+    /// Removes entries, in constant time for each entry. Missing entries are ignored. Never throws.
+    public func remove(_ ids: [CacheEntry.ID]) async throws { _ = state.withLock { $0.remove(ids) } }
+    /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Never throws.
+    public func removeAll(urls: [String]) async throws { _ = state.withLock { $0.removeAll(urls: urls) } }
+
+    /// Removes all entries of an origin, and gives up its writers, in a time that grows with the number of all entries. Never throws.
+    public func removeAll(of origin: Origin) async throws {
+        _ = state.withLock { $0.removeAll { (try? HTTPURL($0.url))?.origin == origin } }
+    }
+
+    /// Removes all entries of an account, and gives up its writers, in a time that grows with the number of all entries. Other accounts
+    /// keep their entries and their writers. Never throws.
+    ///
+    /// - Parameter identity: the identity of the account, durable or volatile. An identity without entries has no effect on others.
+    public func forget(_ identity: CredentialIdentity) async throws {
+        _ = state.withLock { $0.forget(identity) }
+    }
+
+    /// Removes all entries, and gives up all writers, in a time that grows with the number of all entries. Never throws.
+    public func removeAll() async throws { _ = state.withLock { $0.removeAll() } }
+
+    // MARK: Secrets
+
+    /// A digest of 16 octets, by the hash function of the standard library with secret keys of the process and of the store.
+    public func digest(_ octets: [UInt8]) -> [UInt8]? {
+        func half(_ key: UInt64) -> UInt64 {
+            var hasher = Hasher()
+            hasher.combine(key)
+            octets.withUnsafeBytes { hasher.combine(bytes: $0) }
+            return UInt64(truncatingIfNeeded: hasher.finalize())
+        }
+        return [half(secrets.0), half(secrets.1)].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+    }
+
+    // MARK: The writers
+
+    fileprivate func reserve(_ bytes: Int, for writer: Int64) -> Bool {
+        let (isReserved, removed) = state.withLock { $0.reserve(bytes, for: writer) }
+        _ = removed
+        return isReserved
+    }
+
+    fileprivate func publish(
+        _ head: CacheEntry.Head, _ body: Data, replacing replaced: [CacheEntry.ID], by writer: Int64
+    ) -> CacheEntry.ID? {
+        let (id, removed) = state.withLock { $0.publish(head, body, replacing: replaced, by: writer) }
+        _ = removed
+        return id
+    }
+
+    fileprivate func discard(_ writer: Int64) { state.withLock { $0.discard(writer) } }
+}
+
+/// The writer of one entry in memory.
+private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
+    private struct NoRoom: Error, CustomStringConvertible {
+        let description = "the store has no room for the entry"
+    }
+
+    private let store: MemoryCacheStore
+    private let number: Int64
+    /// The bytes so far; `nil` after the end.
+    private let body = Mutex<Data?>(Data())
+
+    init(_ store: MemoryCacheStore, number: Int64) { (self.store, self.number) = (store, number) }
+
+    deinit { discard() }
+
+    private func add(_ chunk: Data) -> Bool {
+        guard store.reserve(chunk.count, for: number) else { return false }
+        body.withLock { $0?.append(chunk) }
+        return true
+    }
+
+    private func end(_ head: CacheEntry.Head, _ replaced: [CacheEntry.ID]) -> CacheEntry.ID? {
+        guard let bytes = body.withLock({ $0.take() }) else { return nil }
+        return store.publish(head, bytes, replacing: replaced, by: number)
+    }
+
+    func discard() {
+        guard let bytes = body.withLock({ $0.take() }) else { return }
+        _ = bytes
+        store.discard(number)
+    }
+
+    func write(_ chunk: Data) -> Bool { add(chunk) }
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID? { end(head, replaced) }
+
+    func write(_ chunk: Data) async throws { if !add(chunk) { throw NoRoom() } }
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? { end(head, replaced) }
+}
+
+extension CacheStore where Self == MemoryCacheStore {
+    /// A new store in memory with the default limits: 16 MiB and 1,000 entries.
+    public static var memory: MemoryCacheStore { MemoryCacheStore() }
+
+    /// Returns a new store in memory: `stack.cache(in: .memory(bytes: 50_000_000))`.
+    ///
+    /// - Parameters:
+    ///   - bytes: the largest number of bytes of all entries, at least 0. One entry has at most an eighth of these bytes.
+    ///   - entries: the largest number of entries, at least 0. Default: 1,000.
+    public static func memory(bytes: Int, entries: Int = MemoryCacheStore.defaultLimitEntries) -> MemoryCacheStore {
+        MemoryCacheStore(bytes: bytes, entries: entries)
+    }
+}

@@ -1,0 +1,253 @@
+internal import ErrandCore
+
+/// The contents of a store in memory: a value without locks.
+///
+/// Functions that remove entries return them, so that their bytes are released outside the lock.
+struct MemoryCacheTable: Sendable {
+    struct Limits: Sendable {
+        let bytes: Int
+        let entries: Int
+        let entryBytes: Int
+
+        /// The largest number of bytes that are not visible yet. The other half stays for visible entries.
+        var unpublishedBytes: Int { max(bytes / 2, entryBytes) }
+    }
+
+    /// The entries of one key.
+    fileprivate struct Bucket: Sendable {
+        var entries: [CacheEntry] = []
+        /// The bodies of the entries, in the same order.
+        var bodies: [Data] = []
+        /// The bytes of the entries, heads included, in the same order.
+        var bytes: [Int] = []
+
+        func index(of id: CacheEntry.ID) -> Int? { entries.firstIndex { $0.id == id } }
+    }
+
+    /// An entry that is being written.
+    private struct Unpublished: Sendable {
+        let key: CacheKey
+        /// The bytes for which there is room.
+        var reserved: Int
+        /// The bytes of the body that were written.
+        var written = 0
+        let headBytes: Int
+    }
+
+    /// Removed entries, whose release may take time.
+    struct Removed: Sendable { fileprivate var buckets: [Bucket] = [] }
+
+    private let limits: Limits
+    /// The limits are in this type, because entries and unpublished bytes count too.
+    private var buckets = BoundedTable<CacheKey, Bucket>(limit: .max)
+    private var keys: [CacheEntry.ID: CacheKey] = [:]
+    private var keysOfURL: [OctetKey: Set<CacheKey>] = [:]
+    private var writers: [Int64: Unpublished] = [:]
+    private var lastNumber: Int64 = 0
+    private var generations = CacheGenerations()
+    /// The bytes of visible entries.
+    private(set) var bytes = 0
+    /// The bytes for which entries that are not visible yet have room.
+    private(set) var unpublishedBytes = 0
+
+    init(limits: Limits) { self.limits = limits }
+
+    /// The number of visible entries.
+    var count: Int { keys.count }
+
+    // MARK: Reading
+
+    mutating func lookUp(_ key: CacheKey) -> CacheLookup {
+        let entries = buckets.updateIfPresent(key) { $0.entries } ?? []
+        return CacheLookup(entries: entries, generation: CacheGeneration(generations.current(of: key.partition)))
+    }
+
+    func body(of id: CacheEntry.ID) -> Data? {
+        guard let key = keys[id], let bucket = buckets[key], let index = bucket.index(of: id) else { return nil }
+        return bucket.bodies[index]
+    }
+
+    func listing(limit: Int) -> [CacheListing] {
+        var listing: [CacheListing] = []
+        for (key, bucket) in buckets.entriesByUse {
+            for entry in bucket.entries {
+                guard listing.count < limit else { return listing }
+                listing.append(
+                    CacheListing(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
+            }
+        }
+        return listing
+    }
+
+    // MARK: Writing
+
+    /// Begins an entry. Returns its number; `nil` if the store does not keep the entry.
+    mutating func begin(
+        _ key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> (Int64?, Removed) {
+        var removed = Removed()
+        let headBytes = Self.headBytes(head, key)
+        let expected = expectedBytes ?? 0
+        guard generation.rawValue == generations.current(of: key.partition), limits.entries > 0,
+            expected <= Int64(limits.entryBytes - headBytes)
+        else { return (nil, removed) }
+        guard makeRoom(headBytes + Int(expected), &removed) else { return (nil, removed) }
+        lastNumber += 1
+        writers[lastNumber] = Unpublished(key: key, reserved: headBytes + Int(expected), headBytes: headBytes)
+        return (lastNumber, removed)
+    }
+
+    /// Makes room for the next bytes of an entry. Returns false if there is no room, or if the entry was given up.
+    mutating func reserve(_ count: Int, for number: Int64) -> (Bool, Removed) {
+        var removed = Removed()
+        guard var writer = writers[number] else { return (false, removed) }
+        writer.written += count
+        let more = writer.headBytes + writer.written - writer.reserved
+        if more > 0 {
+            guard writer.reserved + more <= limits.entryBytes, makeRoom(more, &removed) else { return (false, removed) }
+            writer.reserved += more
+        }
+        writers[number] = writer
+        return (true, removed)
+    }
+
+    /// Adds unpublished bytes. Removes visible entries if they take up the room.
+    private mutating func makeRoom(_ more: Int, _ removed: inout Removed) -> Bool {
+        guard unpublishedBytes + more <= limits.unpublishedBytes else { return false }
+        while bytes + unpublishedBytes + more > limits.bytes, evict(&removed) {}
+        guard bytes + unpublishedBytes + more <= limits.bytes else { return false }
+        unpublishedBytes += more
+        return true
+    }
+
+    mutating func publish(
+        _ head: CacheEntry.Head, _ body: Data, replacing replaced: [CacheEntry.ID], by number: Int64
+    ) -> (CacheEntry.ID?, Removed) {
+        guard let writer = writers.removeValue(forKey: number) else { return (nil, Removed()) }
+        unpublishedBytes -= writer.reserved
+        let key = writer.key
+        var replacedIDs = replaced
+        if let bucket = buckets[key] {
+            replacedIDs += bucket.entries.filter { $0.head.selection == head.selection }.map(\.id)
+        }
+        var removed = remove(replacedIDs)
+        if let kept = buckets[key]?.entries, kept.count >= CacheLimits.variants {
+            let oldest = kept.sorted { $0.head.responseTime.sinceEpoch < $1.head.responseTime.sinceEpoch }
+            removed.buckets += remove(oldest.prefix(kept.count + 1 - CacheLimits.variants).map(\.id)).buckets
+        }
+        let size = Self.headBytes(head, key) + body.count
+        while count >= limits.entries || bytes + unpublishedBytes + size > limits.bytes {
+            guard evict(&removed) else { return (nil, removed) }
+        }
+        lastNumber += 1
+        let id = CacheEntry.ID(lastNumber)
+        buckets.update(key, default: Bucket()) { bucket in
+            bucket.entries.append(CacheEntry(id: id, head: head))
+            bucket.bodies.append(body)
+            bucket.bytes.append(size)
+        }
+        keys[id] = key
+        keysOfURL[OctetKey(key.url), default: []].insert(key)
+        bytes += size
+        return (id, removed)
+    }
+
+    mutating func discard(_ number: Int64) {
+        if let writer = writers.removeValue(forKey: number) { unpublishedBytes -= writer.reserved }
+    }
+
+    mutating func update(_ heads: [CacheEntry]) {
+        for entry in heads {
+            guard let key = keys[entry.id], let old = buckets[key], let index = old.index(of: entry.id) else { continue }
+            let size = Self.headBytes(entry.head, key) + old.bodies[index].count
+            // A head that has grown beyond the limits is not worth the removal of other entries.
+            guard size <= old.bytes[index] || bytes + unpublishedBytes + size - old.bytes[index] <= limits.bytes else {
+                _ = remove([entry.id])
+                continue
+            }
+            bytes += size - old.bytes[index]
+            buckets.updateIfPresent(key) { bucket in
+                bucket.entries[index] = entry
+                bucket.bytes[index] = size
+            }
+        }
+    }
+
+    // MARK: Removing
+
+    mutating func remove(_ ids: [CacheEntry.ID]) -> Removed {
+        var removed = Removed()
+        for id in ids {
+            guard let key = keys[id], let index = buckets[key]?.index(of: id) else { continue }
+            if buckets[key]?.entries.count == 1 {
+                if let bucket = buckets.removeValue(forKey: key) { forgetBucket(bucket, key, &removed) }
+                continue
+            }
+            keys[id] = nil
+            buckets.updateIfPresent(key) { bucket in
+                bytes -= bucket.bytes.remove(at: index)
+                removed.buckets.append(
+                    Bucket(entries: [bucket.entries.remove(at: index)], bodies: [bucket.bodies.remove(at: index)], bytes: []))
+            }
+        }
+        return removed
+    }
+
+    mutating func removeAll(urls: [String]) -> Removed {
+        var removed = Removed()
+        for url in urls {
+            for key in keysOfURL[OctetKey(url)] ?? [] {
+                if let bucket = buckets.removeValue(forKey: key) { forgetBucket(bucket, key, &removed) }
+            }
+            for (number, writer) in writers where writer.key.url.isExactly(url) { discard(number) }
+        }
+        return removed
+    }
+
+    mutating func removeAll(where isChosen: (CacheKey) -> Bool) -> Removed {
+        var removed = Removed()
+        for (key, _) in buckets.entries where isChosen(key) {
+            if let bucket = buckets.removeValue(forKey: key) { forgetBucket(bucket, key, &removed) }
+        }
+        for (number, writer) in writers where isChosen(writer.key) { discard(number) }
+        return removed
+    }
+
+    /// Removes the entries of an account, and begins a new generation of its partition.
+    mutating func forget(_ identity: CredentialIdentity) -> Removed {
+        let account = CacheGenerations.Account(identity)
+        generations.forget(account)
+        return removeAll { key in
+            guard case .account(let other) = key.partition else { return false }
+            return CacheGenerations.Account(other) == account
+        }
+    }
+
+    /// Removes all entries, and begins a new generation of every partition.
+    mutating func removeAll() -> Removed {
+        generations.empty()
+        return removeAll { _ in true }
+    }
+
+    /// Removes the entries of the least recently used key. Returns false if there are no entries.
+    private mutating func evict(_ removed: inout Removed) -> Bool {
+        guard let (key, bucket) = buckets.removeLeastRecentlyUsed() else { return false }
+        forgetBucket(bucket, key, &removed)
+        return true
+    }
+
+    /// Updates the other tables after a bucket was removed.
+    private mutating func forgetBucket(_ bucket: Bucket, _ key: CacheKey, _ removed: inout Removed) {
+        for entry in bucket.entries { keys[entry.id] = nil }
+        for size in bucket.bytes { bytes -= size }
+        let url = OctetKey(key.url)
+        keysOfURL[url]?.remove(key)
+        if keysOfURL[url]?.isEmpty == true { keysOfURL[url] = nil }
+        removed.buckets.append(bucket)
+    }
+
+    /// The bytes of a head, its key and its place in the tables, as they are counted for the limits.
+    private static func headBytes(_ head: CacheEntry.Head, _ key: CacheKey) -> Int {
+        StoredFields.bytes(head.response.headerFields) + key.url.utf8.count + 256
+    }
+}

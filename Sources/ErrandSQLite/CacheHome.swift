@@ -1,0 +1,229 @@
+#if SQLite
+internal import ErrandCache
+internal import ErrandCore
+internal import ErrandHashing
+internal import Synchronization
+
+/// The folder of a store: the database, the files of large bodies, the secret key of the digests, and the lock of openings.
+///
+/// All functions block, except ``digest(_:)`` and the paths.
+final class CacheHome: Sendable {
+    private static let databaseName = "responses.sqlite"
+    private static let secretName = "secret"
+    private static let secretBytes = 32
+    /// The longest wait for another process that opens the store.
+    private static let lockSeconds = 10
+
+    let folder: StoreFolder
+    let bodies: StoreFolder
+    let calls: FileCalls
+    private let report: @Sendable (SQLiteCacheStore.Event) -> Void
+    private let secret = Mutex<[UInt8]?>(nil)
+    /// Whether this process has removed the leftovers of other processes.
+    private let isClean = Mutex(false)
+
+    init(path: String, calls: FileCalls, report: @escaping @Sendable (SQLiteCacheStore.Event) -> Void) {
+        folder = StoreFolder(path: path)
+        bodies = folder.subfolder("bodies")
+        (self.calls, self.report) = (calls, report)
+    }
+
+    // MARK: The secret key
+
+    /// The error of an operation that needs the secret key, while the key can be neither read nor created.
+    struct NoKey: Error, SafelyDescribedError {
+        let description = "the folder of the store can't be used"
+    }
+
+    /// Returns a digest by the secret key of the folder; `nil` if the key can't be read.
+    func digest(_ octets: [UInt8]) -> [UInt8]? {
+        secret.withLock { $0 }.map { KeyedHash.hmacSHA256.code(of: octets, key: $0) }
+    }
+
+    /// Reads the secret key. Returns false if there is none.
+    private func readSecret() throws -> Bool {
+        let octets = try PrivateFile.readBlocking(folder.file(Self.secretName), limitBytes: Self.secretBytes)
+        guard let octets, octets.count == Self.secretBytes else { return false }
+        secret.withLock { $0 = Array(octets) }
+        return true
+    }
+
+    /// Reads the secret key, or creates the key. The caller has the lock of the folder.
+    private func prepareSecret() throws {
+        // A key that can't be read, or that others can read, is replaced.
+        if (try? readSecret()) == true { return }
+        let new = (0..<Self.secretBytes).map { _ in UInt8.random(in: 0 ... .max) }
+        let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)
+        let file = try OutputFile(path: folder.file(Self.secretName), options: options)
+        try file.append(Data(new))
+        try file.commit()
+        secret.withLock { $0 = new }
+    }
+
+    /// Creates the folder and the secret key if they are missing, so that ``digest(_:)`` has a key.
+    func prepare() throws {
+        if (try? readSecret()) == true { return }
+        try folder.create()
+        let lock = try folder.lock("lock", seconds: Self.lockSeconds)
+        defer { lock.release() }
+        try prepareSecret()
+    }
+
+    // MARK: The database
+
+    /// Whether an open database is still the database at its path.
+    func isCurrent(_ tables: CacheTables) -> Bool { folder.identity(of: Self.databaseName) == tables.file }
+
+    /// Opens the database. A missing or damaged database, and a database of another version, is replaced by a new database.
+    ///
+    /// - Throws: `FileWriteError`, `FileReadError`, `SQLiteError`.
+    func open() throws -> CacheTables {
+        try folder.create()
+        try bodies.create()
+        let lock = try folder.lock("lock", seconds: Self.lockSeconds)
+        defer { lock.release() }
+        try prepareSecret()
+        let tables: CacheTables
+        do {
+            tables = try openExisting()
+        } catch let error as SQLiteError where error.isDamage {
+            removeDatabase(because: error)
+            tables = try openExisting()
+        }
+        if !isClean.withLock({ $0 }) {
+            try removeLeftovers(tables)
+            isClean.withLock { $0 = true }
+        }
+        return tables
+    }
+
+    private func openExisting() throws -> CacheTables {
+        try folder.createFile(Self.databaseName)
+        let database = try SQLiteDatabase(path: folder.file(Self.databaseName))
+        guard let file = folder.identity(of: Self.databaseName) else {
+            throw FileWriteError(path: folder.file(Self.databaseName), operation: "open", code: 0, reason: "it has just been removed")
+        }
+        guard let secret = digest(Array("the key of this store".utf8)) else { throw NoKey() }
+        return try CacheTables(database, file: file, secret: secret)
+    }
+
+    /// Replaces a damaged database, unless another process has replaced it.
+    func replace(_ file: StoreFolder.FileIdentity?, because error: any Error) throws {
+        let lock = try folder.lock("lock", seconds: Self.lockSeconds)
+        defer { lock.release() }
+        guard file == nil || folder.identity(of: Self.databaseName) == file else { return }
+        removeDatabase(because: error)
+    }
+
+    private func removeDatabase(because error: any Error) {
+        // The log first: without its database, a log would be applied to the next database.
+        for suffix in ["-wal", "-shm", "-journal", ""] { folder.remove(Self.databaseName + suffix) }
+        // The files of open writers have locks, and stay until these writers end.
+        for name in bodies.names { _ = bodies.removeUnlocked(name) { false } }
+        report(.init(kind: .replaced, description: "the store was emptied: \(safeDescription(of: error))"))
+    }
+
+    /// Removes what killed processes have left: files without an entry, and room for such files. The caller has the lock of the folder.
+    private func removeLeftovers(_ tables: CacheTables) throws {
+        for name in folder.names where name.utf8.starts(with: ".errand-".utf8) { folder.remove(name) }
+        let needed = Set(try tables.fileNumbers.map { BodyFile.name(of: $0) })
+        for name in bodies.names where !needed.contains(name) {
+            // A writer publishes its entry before it releases the lock of the file.
+            let number = UInt64(name, radix: 16).map { Int64(bitPattern: $0) }
+            _ = bodies.removeUnlocked(name) { number.map { (try? tables.needsFile($0)) != false } ?? false }
+        }
+        try removeDeadWrites(tables)
+    }
+
+    /// Gives back the room of writers whose processes were killed.
+    func removeDeadWrites(_ tables: CacheTables) throws {
+        let dead = try tables.writes.filter { number in
+            bodies.removeUnlocked(BodyFile.name(of: number)) { (try? tables.needsFile(number)) != false }
+        }
+        if !dead.isEmpty { try tables.database.transaction { for number in dead { try tables.endWrite(number) } } }
+    }
+
+    /// Removes the files of removed entries.
+    func removeFiles(_ numbers: [Int64]) {
+        for number in numbers { bodies.remove(BodyFile.name(of: number)) }
+    }
+
+    /// Reports an event.
+    func reportEvent(_ kind: SQLiteCacheStore.Event.Kind, _ description: String) { report(.init(kind: kind, description: description)) }
+}
+
+/// A connection to the database, and the thread on which the connection works.
+///
+/// Operations run one after the other, first in, first out. An operation may be repeated after the database was replaced.
+final class CacheConnection: Sendable {
+    private let home: CacheHome
+    private let work: BlockingWork
+    private let tables = Mutex<CacheTables?>(nil)
+
+    init(_ home: CacheHome, label: String) {
+        self.home = home
+        work = BlockingWork(width: 1, label: label)
+    }
+
+    /// Returns the result of `operation`. Cancellation has no effect.
+    ///
+    /// - Throws: the errors of `operation`, and of the opening of the database.
+    func run<Value: Sendable>(_ operation: @escaping @Sendable (CacheTables) throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            work.add { continuation.resume(with: Result { try self.perform(operation) }) }
+        }
+    }
+
+    /// Returns the result of `operation`, or throws `CancellationError` as soon as the task is cancelled.
+    func runUntilCancelled<Value: Sendable>(_ operation: @escaping @Sendable (CacheTables) throws -> Value) async throws -> Value {
+        try await work.runUntilCancelled { try self.perform(operation) }
+    }
+
+    /// Carries out `operation` later. Errors are ignored.
+    func begin(_ operation: @escaping @Sendable (CacheTables) throws -> Void) { work.add { try? self.perform(operation) } }
+
+    /// Carries out `work` later, also if the database can't be opened, and then `operation`. Errors are ignored.
+    func cleanUp(_ cleaning: @escaping @Sendable () -> Void, then operation: @escaping @Sendable (CacheTables) throws -> Void) {
+        work.add {
+            cleaning()
+            try? self.perform(operation)
+        }
+    }
+
+    private func perform<Value: Sendable>(_ operation: @Sendable (CacheTables) throws -> Value) throws -> Value {
+        try tables.withLock { tables in
+            var isRepeated = false
+            while true {
+                var file: StoreFolder.FileIdentity?
+                do {
+                    // Another process may have replaced the database, or a user may have removed the folder.
+                    if let open = tables, !home.isCurrent(open) { tables = nil }
+                    let open = try tables ?? home.open()
+                    tables = open
+                    file = open.file
+                    return try operation(open)
+                } catch let error as SQLiteError where !isRepeated && (error.isDamage || error.isMissing) {
+                    tables = nil
+                    if error.isDamage, let file { try home.replace(file, because: error) }
+                    isRepeated = true
+                }
+            }
+        }
+    }
+
+    /// Replaces the database by an empty database.
+    func startOver(because error: any Error) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            work.add {
+                continuation.resume(
+                    with: Result {
+                        try self.tables.withLock { tables in
+                            tables = nil
+                            try self.home.replace(nil, because: error)
+                        }
+                    })
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,107 @@
+#if SQLite
+public import ErrandCore
+
+/// Closures that encrypt what a store writes to the disk, and decrypt what it reads.
+///
+/// ```swift
+/// let sealing = CacheSealing(
+///     seal: { try AES.GCM.seal($0, using: key).combined! },
+///     open: { try AES.GCM.open(AES.GCM.SealedBox(combined: $0), using: key) })
+/// let store = SQLiteCacheStore(folder: path, sealing: sealing)
+/// ```
+///
+/// URLs, heads and bodies are sealed. Not sealed are numbers, such as lengths and times, and keyed digests by which entries are found. A
+/// body is sealed in pieces of at most 128 KiB. A sealed piece can't be used in another place: a moved piece counts as damaged, if the
+/// encryption is authenticated.
+///
+/// The closures are called on threads that may block, and several calls may run at the same time. If `open` throws, the entry is treated as
+/// missing. If `seal` throws, nothing is stored.
+public struct CacheSealing: Sendable {
+    let seal: @Sendable (Data) throws -> Data
+    let open: @Sendable (Data) throws -> Data
+
+    /// Creates a pair of closures.
+    ///
+    /// - Parameters:
+    ///   - seal: returns the encrypted bytes. The result may be longer than the argument, by at most 4 KiB.
+    ///   - open: returns the bytes that `seal` has encrypted.
+    public init(seal: @escaping @Sendable (Data) throws -> Data, open: @escaping @Sendable (Data) throws -> Data) {
+        (self.seal, self.open) = (seal, open)
+    }
+}
+
+/// A piece of an entry as it is on the disk: checked, and perhaps sealed.
+struct StoredPiece {
+    /// The error for a piece with a wrong checksum, length or place.
+    struct Damaged: Error, SafelyDescribedError {
+        let description = "a stored response is damaged"
+    }
+
+    /// The place of a piece, which is part of its checksum, and of its sealed bytes.
+    struct Place: Sendable {
+        /// The number of the entry's file, or of the entry's bytes in the database: random.
+        let number: Int64
+        /// The digest of the entry's key.
+        let key: [UInt8]
+        /// The index of a part of the body.
+        let index: Int32
+
+        static let nameIndex: Int32 = -2
+        static let headIndex: Int32 = -1
+
+        var octets: [UInt8] {
+            var octets = key
+            withUnsafeBytes(of: number.littleEndian) { octets += $0 }
+            withUnsafeBytes(of: index.littleEndian) { octets += $0 }
+            return octets
+        }
+    }
+
+    let stored: Data
+    let checksum: UInt32
+
+    /// Seals and checks bytes.
+    ///
+    /// - Throws: the errors of `seal`.
+    init(_ content: Data, at place: Place, sealing: CacheSealing?) throws {
+        let octets = place.octets
+        stored = try sealing.map { try $0.seal(Data(octets) + content) } ?? content
+        checksum = Self.checksum(of: stored, octets)
+    }
+
+    init(stored: Data, checksum: UInt32) { (self.stored, self.checksum) = (stored, checksum) }
+
+    private static func checksum(of stored: Data, _ place: [UInt8]) -> UInt32 {
+        var sum = CRC32()
+        sum.update(place)
+        sum.update(stored)
+        return sum.value
+    }
+
+    /// Returns the bytes.
+    ///
+    /// - Throws: ``Damaged``; the errors of `open`.
+    func content(at place: Place, sealing: CacheSealing?) throws -> Data {
+        let octets = place.octets
+        guard Self.checksum(of: stored, octets) == checksum else { throw Damaged() }
+        guard let sealing else { return stored }
+        let opened = try sealing.open(stored)
+        guard opened.prefix(octets.count).elementsEqual(octets) else { throw Damaged() }
+        return Data(opened.dropFirst(octets.count))
+    }
+
+    /// The checksum, and then the stored bytes.
+    var combined: Data {
+        var data = withUnsafeBytes(of: checksum.littleEndian) { Data($0) }
+        data.append(stored)
+        return data
+    }
+
+    /// Splits ``combined``; `nil` if the bytes are too few.
+    init?(combined: Data) {
+        guard combined.count >= 4 else { return nil }
+        let checksum = combined.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        self.init(stored: Data(combined.dropFirst(4)), checksum: checksum)
+    }
+}
+#endif

@@ -1,0 +1,72 @@
+#if SQLite
+public import ErrandCache
+public import ErrandCore
+
+extension SQLiteCacheStore {
+    /// Removes entries.
+    public func remove(_ ids: [CacheEntry.ID]) async throws {
+        guard !ids.isEmpty else { return }
+        try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
+    }
+
+    /// Removes all entries of the URLs. Writers of these URLs in this process are given up.
+    public func removeAll(urls: [String]) async throws {
+        guard !urls.isEmpty else { return }
+        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        let digests = try Set(urls.map { try urlDigest($0) })
+        try await change { [self] tables in
+            giveUp { digests.contains($0.stored.url) }
+            return try digests.flatMap { try tables.removeAll(url: $0) }
+        }
+    }
+
+    /// Removes all entries of an origin. Writers of this origin in this process are given up.
+    public func removeAll(of origin: Origin) async throws {
+        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        let digest = try originDigest(origin)
+        try await change { [self] tables in
+            giveUp { $0.stored.origin == digest }
+            return try tables.removeAll(origin: digest)
+        }
+    }
+
+    /// Removes all entries of all processes. Writers that have not published are given up.
+    public func removeAll() async throws {
+        try await changeForPrivacy { tables in
+            try tables.raiseAllGenerations()
+            return try tables.removeAll()
+        }
+    }
+
+    /// Removes all entries of an account, and gives up its writers in all processes. Other accounts keep their entries and their writers.
+    /// If the database can't be changed, for example on a full disk, all entries of all accounts are removed.
+    ///
+    /// - Throws: `FileWriteError` or `FileReadError` if the folder can't be used.
+    public func forget(_ identity: CredentialIdentity) async throws {
+        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        // Nothing of a volatile identity is stored.
+        guard let partition = try identity.canonicalOctets.map({ try partitionDigest($0) }) else { return }
+        try await changeForPrivacy { tables in
+            try tables.raiseGeneration(of: partition)
+            return try tables.removeAll(partition: partition)
+        }
+    }
+
+    /// Carries out a removal. The files of the removed entries are removed after the removal is visible.
+    private func change(_ removal: @escaping @Sendable (CacheTables) throws -> [Int64]) async throws {
+        try await writer.run { [self] tables in
+            home.removeFiles(try tables.database.transaction { try removal(tables) })
+            try? tables.shrink(all: false)
+        }
+    }
+
+    /// Carries out a removal that must succeed: if the database can't be changed, for example on a full disk, all entries are removed.
+    private func changeForPrivacy(_ removal: @escaping @Sendable (CacheTables) throws -> [Int64]) async throws {
+        do {
+            try await writer.run { [self] tables in home.removeFiles(try tables.durably { try removal(tables) }) }
+        } catch let error as SQLiteError {
+            try await writer.startOver(because: error)
+        }
+    }
+}
+#endif

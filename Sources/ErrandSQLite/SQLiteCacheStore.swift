@@ -1,0 +1,438 @@
+#if SQLite
+public import ErrandCache
+public import ErrandCore
+internal import Synchronization
+
+/// A store of responses on the disk, over the system's SQLite. Several processes may use the same folder at the same time.
+///
+/// ```swift
+/// let store = SQLiteCacheStore(folder: caches + "/responses", onEvent: { print($0) })
+/// let stack = HTTPStack.default.cache(in: store)
+/// ```
+///
+/// - **Place**: a folder with a database. Bodies of more than 64 KiB have files of their own. Only the owner can read the folder (mode
+///   0700) and its files (0600). On Apple's platforms, a new folder is excluded from backups.
+/// - **Crash**: if the process is killed, each entry is whole or absent. After a loss of power, the newest entries may be missing. Each
+///   part of an entry has a checksum: no wrong byte is returned.
+/// - **Processes**: a process sees the entries of others immediately. After a sign-out in one process, no process returns entries of the
+///   account.
+/// - **Privacy**: the store keeps nothing of a volatile identity. Accounts, and the keys by which entries are found, are on the disk only
+///   as digests by a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
+/// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
+///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
+///   recently used entries are removed.
+/// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``.
+///
+/// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads
+/// that may block.
+public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
+    /// The default limit of all entries: 256 MiB.
+    public static let defaultLimitBytes: Int64 = 256 * 1024 * 1024
+    /// The default number of entries: 10,000.
+    public static let defaultLimitEntries = 10_000
+
+    /// An event of a store that needs no action of the app.
+    public struct Event: Sendable, Hashable, CustomStringConvertible {
+        /// The kind of an event.
+        public enum Kind: String, Sendable, Hashable, CaseIterable {
+            /// The database was damaged, or had another version, and was replaced by an empty database.
+            case replaced
+            /// A damaged entry was removed.
+            case damagedEntry
+        }
+
+        /// The kind of the event.
+        public let kind: Kind
+        /// The event in words, without URLs and secrets.
+        public let description: String
+    }
+
+    /// The largest head: 64 KiB.
+    private static let headLimitBytes = 64 * 1024
+    /// The largest body in the database: 64 KiB.
+    static let inlineBodyLimitBytes = 64 * 1024
+    /// The largest number of entries with one key.
+    private static let variantLimit = 16
+    /// The number of bytes of all bodies that wait in memory for the end of the body.
+    private static let bufferLimitBytes = 2 * 1024 * 1024
+    private static let digestBytes = 16
+
+    let limits: CacheStoreLimits
+    let sealing: CacheSealing?
+    let home: CacheHome
+    private let reader: CacheConnection
+    let writer: CacheConnection
+    /// The bytes of all caches over this store that wait to be written.
+    public let waitingBytes = CacheWaitingBytes()
+
+    /// The uses of entries that are not in the database yet.
+    private struct Uses {
+        var order: [Int64: Int] = [:]
+        var next = 0
+        var lastFlush = ContinuousClock.now
+        var isFlushing = false
+    }
+
+    private let uses = Mutex(Uses())
+    private let openWriters = Mutex<[Int64: SQLiteCacheWriter.Key]>([:])
+    private let bufferedBytes = Mutex(0)
+
+    /// Creates a store in a folder.
+    ///
+    /// - Parameters:
+    ///   - folder: the path of the folder, which belongs to the store alone. A missing folder is created.
+    ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
+    ///   - entries: the largest number of entries, at least 0. Default: 10,000.
+    ///   - entryBytes: the largest number of bytes of one entry, at least 0. Default, with `nil`: an eighth of `bytes`.
+    ///   - sealing: encrypts what is written; `nil`, the default: nothing is encrypted. Entries of another key are treated as missing.
+    ///   - onEvent: called after an event, on a thread that may block.
+    public convenience init(
+        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int64? = nil,
+        sealing: CacheSealing? = nil, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
+    ) {
+        self.init(
+            folder: folder, bytes: bytes, entries: entries, entryBytes: entryBytes, sealing: sealing, calls: .system, onEvent: onEvent)
+    }
+
+    /// - Parameter calls: the system's calls for the files of bodies.
+    init(
+        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int64? = nil,
+        sealing: CacheSealing? = nil, calls: FileCalls, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
+    ) {
+        precondition(!folder.isEmpty, "folder must not be empty")
+        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
+        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
+        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
+        limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: min(bytes, entryBytes ?? bytes / 8))
+        self.sealing = sealing
+        home = CacheHome(path: folder, calls: calls, report: onEvent)
+        reader = CacheConnection(home, label: "errand.cache.reads")
+        writer = CacheConnection(home, label: "errand.cache.writes")
+        // Without the key, every operation fails until the folder can be used.
+        try? home.prepare()
+    }
+
+    /// The kind and the limit: `disk, 256 MiB`.
+    public var label: String {
+        let unit: Int64 = 1024 * 1024
+        return limits.bytes % unit == 0 ? "disk, \(limits.bytes / unit) MiB" : "disk, \(limits.bytes) bytes"
+    }
+
+    /// The limit in words: `disk, 256 MiB`.
+    public var description: String { label }
+
+    /// The number of entries of all processes, and their bytes.
+    public var usage: CacheUsage {
+        get async throws {
+            let (entries, bytes) = try await reader.runUntilCancelled { try $0.usage }
+            return CacheUsage(entries: Int(entries), bytes: bytes, limitEntries: limits.entries, limitBytes: limits.bytes)
+        }
+    }
+
+    // MARK: Digests
+
+    /// A keyed digest of 32 octets (HMAC-SHA-256). The key is in the folder, and stays if the store is emptied.
+    public func digest(_ octets: [UInt8]) -> [UInt8]? { home.digest(octets) }
+
+    private func shortDigest(_ kind: UInt8, _ write: (inout OctetWriter) -> Void) throws -> [UInt8] {
+        var writer = OctetWriter()
+        writer.small(kind)
+        write(&writer)
+        guard let digest = home.digest(Array(writer.data)) else { throw CacheHome.NoKey() }
+        return Array(digest.prefix(Self.digestBytes))
+    }
+
+    func urlDigest(_ url: String) throws -> [UInt8] { try shortDigest(1) { $0.text(url) } }
+    func originDigest(_ origin: Origin?) throws -> [UInt8] { try shortDigest(2) { $0.text(origin?.description ?? "") } }
+    func partitionDigest(_ octets: [UInt8]) throws -> [UInt8] { try shortDigest(3) { $0.octets(octets) } }
+    private func selectionDigest(_ selection: CacheSelection) throws -> [UInt8] { try shortDigest(4) { selection.encode(to: &$0) } }
+
+    /// Returns the digest of a key; `nil` if its identity is volatile.
+    private func keyDigest(_ key: CacheKey) throws -> (key: [UInt8], partition: [UInt8]?)? {
+        var partition: [UInt8]?
+        if case .account(let identity) = key.partition {
+            guard let octets = identity.canonicalOctets else { return nil }
+            partition = try partitionDigest(octets)
+        }
+        let digest = try shortDigest(0) { writer in
+            writer.text(key.url)
+            writer.flag(key.isDecoded)
+            writer.optional(partition) { $0.octets($1) }
+            writer.optional(key.content) { writer, content in
+                writer.octets(content.digest)
+                writer.text(content.fields)
+            }
+        }
+        return (digest, partition)
+    }
+
+    // MARK: Reading
+
+    /// Returns the entries of a key. An entry that can't be decrypted is left out; a damaged entry is left out and removed.
+    public func lookUp(_ key: CacheKey) async throws -> CacheLookup {
+        // The first operation opens the database, which also creates a missing key.
+        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        guard let (digest, partition) = try keyDigest(key) else {
+            // Nothing of a volatile identity is stored, so its generation has no meaning.
+            return CacheLookup(entries: [], generation: CacheGeneration(0))
+        }
+        let (generation, entries) = try await reader.runUntilCancelled { [self] tables in
+            let (generation, stored) = try tables.lookUp(digest, in: partition)
+            return (generation, stored.compactMap { decoded($0, key: digest) })
+        }
+        use(entries.map(\.id.rawValue))
+        return CacheLookup(entries: entries, generation: CacheGeneration(generation))
+    }
+
+    /// Returns an entry; `nil` if it is damaged, or can't be decrypted.
+    private func decoded(_ stored: CacheTables.StoredEntry, key: [UInt8]) -> CacheEntry? {
+        let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.headIndex)
+        do {
+            guard let piece = StoredPiece(combined: stored.head) else { throw StoredPiece.Damaged() }
+            let head = try CacheEntry.Head(encoded: try piece.content(at: place, sealing: sealing))
+            return CacheEntry(id: CacheEntry.ID(stored.id), head: head)
+        } catch {
+            if error is StoredPiece.Damaged { removeDamaged(stored.id) }
+            return nil
+        }
+    }
+
+    /// Returns the stored bytes of an entry; `nil` if the entry was removed or damaged, or can't be decrypted.
+    public func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)? {
+        try await reader.runUntilCancelled { [self] tables -> (any BodySource)? in
+            guard let stored = try tables.body(of: id.rawValue) else { return nil }
+            do {
+                let frames = try BodyFrames(encoded: stored.frames)
+                guard let body = stored.body else {
+                    return try StoredBodySource(
+                        path: home.bodies.file(BodyFile.name(of: stored.place.number)), frames: frames, place: stored.place,
+                        offsets: offsets, sealing: sealing, calls: home.calls, damaged: { [weak self] in self?.removeDamaged(id.rawValue) })
+                }
+                var content = Data()
+                if let frame = frames.frames.first {
+                    guard frames.frames.count == 1, body.count == frame.storedBytes else { throw StoredPiece.Damaged() }
+                    content = try StoredPiece(stored: body, checksum: frame.checksum).content(at: stored.place, sealing: sealing)
+                    guard content.count == frame.contentBytes else { throw StoredPiece.Damaged() }
+                }
+                guard offsets.upperBound <= Int64(content.count) else { throw StoredPiece.Damaged() }
+                let isWhole = offsets == 0..<Int64(content.count)
+                return ChunksBodySource([isWhole ? content : Data(content[Int(offsets.lowerBound)..<Int(offsets.upperBound)])])
+            } catch is StoredPiece.Damaged {
+                removeDamaged(id.rawValue)
+            } catch let error as FileReadError {
+                // The file was removed with its entry, or lost with the power of the device. The number is ENOENT on every system.
+                guard error.code == 2 else { throw error }
+                removeDamaged(id.rawValue)
+            } catch {
+                // The bytes can't be decrypted.
+            }
+            return nil
+        }
+    }
+
+    private func removeDamaged(_ id: Int64) {
+        writer.begin { [self] tables in
+            guard try tables.headPlace(of: id) != nil else { return }
+            home.removeFiles(try tables.database.transaction { try tables.remove(id) })
+            home.reportEvent(.damagedEntry, "a damaged entry was removed")
+        }
+    }
+
+    /// Returns at most `limit` entries with their URLs, the most recently used first.
+    public func listing(limit: Int) async throws -> [CacheListing] {
+        try await writer.run { [self] tables in
+            try tables.database.transaction { try flushUses(tables) }
+            return try tables.listing(limit: max(0, limit)).compactMap { key, stored, name in
+                guard let entry = decoded(stored, key: key), let name = StoredPiece(combined: name) else { return nil }
+                let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.nameIndex)
+                guard let content = try? name.content(at: place, sealing: sealing), let name = try? StoredName(content) else { return nil }
+                return CacheListing(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
+            }
+        }
+    }
+
+    // MARK: The order of use
+
+    private func use(_ ids: [Int64]) {
+        guard !ids.isEmpty else { return }
+        let isDue = uses.withLock { uses in
+            for id in ids {
+                uses.order[id] = uses.next
+                uses.next += 1
+            }
+            guard !uses.isFlushing, uses.order.count >= 1000 || uses.lastFlush.duration(to: .now) >= .seconds(1) else { return false }
+            uses.isFlushing = true
+            return true
+        }
+        guard isDue else { return }
+        writer.begin { [self] tables in
+            defer { uses.withLock { $0.isFlushing = false } }
+            try tables.database.transaction { try flushUses(tables) }
+        }
+    }
+
+    /// Writes the order of use to the database, in a transaction.
+    private func flushUses(_ tables: CacheTables) throws {
+        let order = uses.withLock { uses in
+            defer { (uses.order, uses.lastFlush) = ([:], .now) }
+            return uses.order
+        }
+        try tables.use(order.sorted { $0.value < $1.value }.map(\.key))
+    }
+
+    // MARK: Writing
+
+    /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or the generation has changed.
+    public func writer(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) async throws -> (any CacheWriter)? {
+        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        guard let (digest, partition) = try keyDigest(key) else { return nil }
+        let current = try await reader.runUntilCancelled { try $0.generation(of: partition) }
+        guard current == generation.rawValue else { return nil }
+        let stored = StoredKey(
+            key: digest, url: try urlDigest(key.url), origin: try originDigest((try? HTTPURL(key.url))?.origin), partition: partition,
+            name: StoredName(key))
+        let headBytes = head.encoded.count
+        let overhead = Int64(headBytes + stored.name.encoded.count) + 8 + CacheTables.entryOverheadBytes
+        guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
+        else { return nil }
+        return SQLiteCacheWriter(
+            self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
+    }
+
+    /// Publishes an entry, whose body is in memory or in a closed part of a file. Returns `nil` if the writer was given up.
+    func publish(
+        _ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID], key: SQLiteCacheWriter.Key, number: Int64, body: Data, file: BodyFile?
+    ) async throws -> CacheEntry.ID? {
+        let limits = limits
+        return try await writer.run { [self] tables in
+            let encodedHead = head.encoded
+            guard encodedHead.count <= Self.headLimitBytes else { return nil }
+            func place(_ index: Int32) -> StoredPiece.Place { .init(number: number, key: key.stored.key, index: index) }
+            var (frames, stored) = (try file?.finish() ?? BodyFrames(), file == nil ? Data() : nil)
+            if file == nil, !body.isEmpty {
+                let piece = try StoredPiece(body, at: place(0), sealing: sealing)
+                frames.frames = [.init(contentBytes: body.count, storedBytes: piece.stored.count, checksum: piece.checksum)]
+                stored = piece.stored
+            }
+            let entry = CacheTables.NewEntry(
+                key: key.stored, selection: try selectionDigest(head.selection), number: number, responded: head.responseTime.microseconds,
+                name: try StoredPiece(key.stored.name.encoded, at: place(StoredPiece.Place.nameIndex), sealing: sealing).combined,
+                head: try StoredPiece(encodedHead, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
+                frames: frames.encoded, body: stored, bodyBytes: frames.storedBytes)
+            // The seals and the final head may need some more bytes than the writer has counted.
+            guard entry.bytes <= limits.entryBytes else { return nil }
+            let (id, files) = try tables.database.transaction { () -> (Int64?, [Int64]) in
+                let isCurrent = try tables.generation(of: key.stored.partition) == key.generation
+                guard isCurrent, openWriters.withLock({ $0[number] }) != nil else { return (nil, []) }
+                try flushUses(tables)
+                var files: [Int64] = []
+                for id in replaced { files += try tables.remove(id.rawValue) }
+                files += try tables.removeReplaced(key: key.stored.key, selection: entry.selection, kept: Self.variantLimit - 1)
+                if file != nil { try tables.endWrite(number) }
+                guard let evicted = try tables.makeRoom(bytes: entry.bytes, entries: 1, limits) else { return (nil, files) }
+                return (try tables.insert(entry), files + evicted)
+            }
+            home.removeFiles(files)
+            try? tables.shrink(all: false)
+            return id.map { CacheEntry.ID($0) }
+        }
+    }
+
+    /// Reserves room for the file of an entry that is being written. Returns the room; `nil` if there is no room.
+    ///
+    /// - Parameter wanted: the room, or else at least `bytes`.
+    func reserve(_ number: Int64, wanted: Int64, bytes: Int64) async throws -> Int64? {
+        let limits = limits
+        return try await writer.run { [self] tables in
+            for (attempt, amount) in [wanted, bytes, bytes].enumerated() {
+                // The room may belong to a killed process.
+                if attempt == 2 { try home.removeDeadWrites(tables) }
+                let files = try tables.database.transaction { () -> [Int64]? in
+                    try flushUses(tables)
+                    return try tables.reserve(number, bytes: amount, limits)
+                }
+                guard let files else { continue }
+                home.removeFiles(files)
+                return amount
+            }
+            return nil
+        }
+    }
+
+    /// Replaces the heads of entries.
+    public func update(_ heads: [CacheEntry]) async throws {
+        guard !heads.isEmpty else { return }
+        let limits = limits
+        try await writer.run { [self] tables in
+            let files = try tables.database.transaction { () -> [Int64] in
+                var files: [Int64] = []
+                for entry in heads {
+                    let id = entry.id.rawValue
+                    guard let old = try tables.headPlace(of: id) else { continue }
+                    let encoded = entry.head.encoded
+                    let head = try StoredPiece(encoded, at: old.place, sealing: sealing).combined
+                    let growth = Int64(head.count) - old.headBytes
+                    // A head that has grown beyond the limits is not worth the removal of other entries.
+                    let usage = try tables.usage
+                    guard encoded.count <= Self.headLimitBytes, growth <= 0 || usage.bytes + growth <= limits.bytes else {
+                        files += try tables.remove(id)
+                        continue
+                    }
+                    try tables.update(
+                        id, head: head, selection: try selectionDigest(entry.head.selection),
+                        responded: entry.head.responseTime.microseconds, size: old.size + growth)
+                }
+                return files
+            }
+            home.removeFiles(files)
+        }
+    }
+
+    // MARK: Open writers
+
+    /// Gives up the writers with chosen keys.
+    func giveUp(_ isChosen: (SQLiteCacheWriter.Key) -> Bool) {
+        openWriters.withLock { writers in
+            for (number, key) in writers where isChosen(key) { writers[number] = nil }
+        }
+    }
+
+    func register(_ key: SQLiteCacheWriter.Key) -> Int64 {
+        let number = Int64.random(in: .min ... .max)
+        openWriters.withLock { $0[number] = key }
+        return number
+    }
+
+    func unregister(_ number: Int64) { openWriters.withLock { $0[number] = nil } }
+
+    /// Whether the writer was not given up.
+    func isOpen(_ number: Int64) -> Bool { openWriters.withLock { $0[number] != nil } }
+
+    /// Reserves memory for a body that is still small. Returns false if there is no room.
+    func reserveBuffer(_ bytes: Int) -> Bool {
+        bufferedBytes.withLock { buffered in
+            guard buffered + bytes <= Self.bufferLimitBytes else { return false }
+            buffered += bytes
+            return true
+        }
+    }
+
+    func releaseBuffer(_ bytes: Int) { bufferedBytes.withLock { $0 -= bytes } }
+}
+
+extension CacheStore where Self == SQLiteCacheStore {
+    /// Returns a new store on the disk: `stack.cache(in: .disk(folder))`.
+    ///
+    /// - Parameters:
+    ///   - folder: the path of the folder, which belongs to the store alone.
+    ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
+    ///   - entries: the largest number of entries, at least 0. Default: 10,000.
+    public static func disk(
+        _ folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultLimitEntries
+    ) -> SQLiteCacheStore {
+        SQLiteCacheStore(folder: folder, bytes: bytes, entries: entries)
+    }
+}
+#endif

@@ -1,0 +1,373 @@
+import ErrandCore
+import ErrandMiddleware
+import ErrandTesting
+import HTTPTypes
+import Testing
+
+@testable import ErrandCache
+
+/// The stores over which the middleware must behave in the same way.
+enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+    case memory, waiting
+
+    var testDescription: String { rawValue }
+    var store: any CacheStore { self == .memory ? MemoryCacheStore() : TestStore() }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct CacheMiddlewareTests {
+    // MARK: Hits and misses
+
+    @Test(arguments: StoreKind.allCases) func aSecondRequestIsAHit(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, _ in
+            reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", body: ["hel", "lo"])
+        }
+        let first = try await cache.send(request())
+        #expect(first.metadata.cacheStatus?.description == "fwd=uri-miss; fwd-status=200; ttl=60; stored")
+        #expect(try await first.body.collect() == Data("hello".utf8))
+        cache.time.advance(5)
+        let second = try await cache.send(request())
+        #expect(second.metadata.cacheStatus?.description == "hit; ttl=55")
+        #expect(second.headers[.age] == "5" && second.headers[.eTag] == "\"1\"")
+        #expect(try await second.body.collect() == Data("hello".utf8))
+        #expect(second.exchange.outcome?.isComplete == true)
+        #expect(cache.origin.count == 1)
+        #expect(cache.events.decisions == ["fwd=uri-miss", "fwd=uri-miss; fwd-status=200; ttl=60; stored", "hit; ttl=55"])
+    }
+
+    @Test(arguments: StoreKind.allCases) func aBodyInMemoryIsStoredAtOnce(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, _ in
+            Response(head: response("Cache-Control: max-age=60"), data: Data("hello".utf8), request: request)
+        }
+        let first = try await cache.send(request())
+        #expect(first.body.bufferedData == Data("hello".utf8))
+        first.discard()
+        #expect(try await cache.get(request()).0 == "hello")
+        #expect(cache.origin.count == 1)
+    }
+
+    @Test(arguments: StoreKind.allCases) func theOptionSwitchesTheCacheOff(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, "Cache-Control: max-age=60") }
+        _ = try await cache.get(request(), .off)
+        #expect(try await cache.get(request(), .off).1 == nil)
+        #expect(cache.origin.count == 2)
+        #expect(try await cache.store.usage.entries == 0)
+        _ = try await cache.get(request())
+        #expect(try await cache.get(request()).1?.isHit == true)
+        _ = try await cache.get(request(method: .post), .off)
+        #expect(try await cache.get(request()).1?.isHit == false, "an unsafe request invalidates, even past the cache")
+    }
+
+    @Test func aRequestForHEADIsAHitOfGET() async throws {
+        let cache = CachedOrigin { request, _ in reply(to: request, "Cache-Control: max-age=60", "Content-Length: 5") }
+        _ = try await cache.get(request())
+        let head = try await cache.send(request(method: .head))
+        #expect(head.headers[.contentLength] == "5" && head.metadata.cacheStatus?.isHit == true)
+        #expect(try await head.body.collect().isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases) func aRangeComesFromAWholeEntry(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, _ in
+            reply(to: request, "Cache-Control: max-age=60", body: ["hel", "lo"])
+        }
+        _ = try await cache.get(request())
+        let part = try await cache.send(request("Range: bytes=1-2"))
+        #expect(part.status == .partialContent && part.headers[.contentRange] == "bytes 1-2/5")
+        #expect(try await part.body.collect() == Data("el".utf8))
+        #expect(part.body.expectedLength == 2)
+    }
+
+    // MARK: Validation
+
+    @Test(arguments: StoreKind.allCases) func aStaleEntryIsConfirmed(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            number == 1
+                ? reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", "X: old")
+                : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", "X: new", status: 304, body: [])
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        let response = try await cache.send(request("Accept: text/html"))
+        #expect(cache.origin.sent[1].headers[.ifNoneMatch] == "\"1\"")
+        #expect(response.status == .ok && response.headers[.custom("X")] == "new")
+        #expect(response.request.headers[.ifNoneMatch] == nil && response.request.headers[.accept] == "text/html")
+        #expect(response.metadata.cacheStatus?.isRevalidated == true)
+        #expect(try await response.body.collect() == Data("hello".utf8))
+        #expect(try await cache.get(request()).1?.isHit == true, "the entry is fresh again")
+    }
+
+    @Test(arguments: StoreKind.allCases) func aChangedResponseReplacesTheEntry(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            reply(to: request, "Cache-Control: max-age=60", "ETag: \"\(number)\"", body: ["body \(number)"])
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        #expect(try await cache.get(request()).0 == "body 2")
+        #expect(try await cache.get(request()).0 == "body 2")
+        #expect(try await cache.store.usage.entries == 1)
+    }
+
+    @Test func anEntryThatDisappearsDuringItsValidationIsLoadedAgain() async throws {
+        let store = MemoryCacheStore()
+        let cache = CachedOrigin(in: store) { request, number in
+            if number == 2 { try await store.removeAll() }
+            return request.headers[.ifNoneMatch] == nil
+                ? reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", body: ["body \(number)"])
+                : reply(to: request, "ETag: \"1\"", status: 304, body: [])
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        let (text, status) = try await cache.get(request())
+        #expect(text == "body 3" && status?.isMiss == true)
+        #expect(cache.origin.sent.map { $0.headers[.ifNoneMatch] } == [nil, "\"1\"", nil])
+        #expect(cache.origin.sent[2].options.resendCount == 1)
+    }
+
+    @Test func theErrorOfAValidationHasTheCallersFields() async throws {
+        let cache = CachedOrigin { request, number in
+            if number == 1 { return reply(to: request, "Cache-Control: max-age=1, must-revalidate", "ETag: \"1\"") }
+            throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        let error = await #expect(throws: TransportError.self) { try await cache.get(request()) }
+        #expect(error?.request?.headers[.ifNoneMatch] == nil && error?.code == .connectionLost)
+    }
+
+    // MARK: Modes
+
+    @Test func theModesAreThoseOfURLSession() async throws {
+        let cache = CachedOrigin { request, number in
+            reply(to: request, "Cache-Control: max-age=60", "ETag: \"\(number)\"", body: ["body \(number)"])
+        }
+        #expect(try await cache.get(request(), .use(.storedElseLoad)).0 == "body 1")
+        #expect(try await cache.get(request(), .use(.reload)).0 == "body 2")
+        #expect(cache.origin.sent[1].headers[.ifNoneMatch] == nil)
+        #expect(try await cache.get(request(), .use(.reloadEverywhere)).0 == "body 3")
+        #expect(cache.origin.sent[2].headers[.cacheControl] == "no-cache")
+        #expect(try await cache.get(request(), .use(.revalidate)).0 == "body 4")
+        #expect(cache.origin.sent[3].headers[.ifNoneMatch] == "\"3\"")
+        cache.time.advance(1000)
+        let (text, status) = try await cache.get(request(), .use(.storedElseLoad))
+        #expect(text == "body 4" && status?.isStale == true)
+        #expect(try await cache.get(request(), .use(.storedOnly)).0 == "body 4")
+        let missing = try await cache.send(request(url: "https://api.example/other"), .use(.storedOnly))
+        #expect(missing.status == .gatewayTimeout && missing.metadata.cacheStatus?.isMiss == true)
+        #expect(cache.origin.count == 4)
+    }
+
+    @Test func onlyIfCachedIsA504ThatSaysWhy() async throws {
+        let cache = CachedOrigin { request, _ in reply(to: request) }
+        let strict = cache.stack.validateStatus()
+        let error = await #expect(throws: StatusError.self) { try await strict.send(request("Cache-Control: only-if-cached")) }
+        #expect(error?.description.contains("the response is not stored") == true, "\(String(describing: error))")
+        #expect(cache.origin.count == 0)
+    }
+
+    @Test func aModeIsPartOfTheIdentityOfARequest() {
+        var one = request()
+        one.options.cache = .use(.reload)
+        #expect(one.options.identity != request().options.identity)
+    }
+
+    @Test func anOptionRequiresACache() async throws {
+        let stack = HTTPStack(TestTransport())
+        await #expect(throws: UnsupportedOptionError.self) {
+            var one = request()
+            one.options.cache = .use(.reload)
+            return try await stack.send(one)
+        }
+    }
+
+    // MARK: Invalidation
+
+    @Test(arguments: StoreKind.allCases) func anUnsafeRequestInvalidates(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, "Cache-Control: max-age=60") }
+        _ = try await cache.get(request())
+        #expect(try await cache.get(request(method: .post)).1?.description == "fwd=method; fwd-status=200")
+        #expect(try await cache.store.usage.entries == 0)
+    }
+
+    @Test func clearSiteDataRemovesAllEntriesOfTheOrigin() async throws {
+        let cache = CachedOrigin { request, number in
+            number < 4
+                ? reply(to: request, "Cache-Control: max-age=60")
+                : reply(to: request, "Cache-Control: max-age=60", "Clear-Site-Data: \"cookies\", \"cache\"")
+        }
+        for url in ["https://api.example/a", "https://api.example/b", "https://other.example/"] {
+            _ = try await cache.get(request(url: url))
+        }
+        _ = try await cache.get(request(url: "https://api.example/logout"))
+        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://api.example/logout", "https://other.example/"])
+    }
+
+    @Test(arguments: StoreKind.allCases) func aGroupIsInvalidated(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            request.method == .post
+                ? reply(to: request, "Cache-Group-Invalidation: \"news\"")
+                : reply(to: request, "Cache-Control: max-age=60", "Cache-Groups: \"\(number == 2 ? "weather" : "news")\"")
+        }
+        for url in ["https://api.example/a", "https://api.example/b", "https://other.example/"] {
+            _ = try await cache.get(request(url: url))
+        }
+        _ = try await cache.get(request(method: .post))
+        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://other.example/", "https://api.example/b"])
+    }
+
+    // MARK: Accounts
+
+    @Test(arguments: StoreKind.allCases) func accountsHaveTheirOwnEntries(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, _ in
+            reply(to: request, "Cache-Control: max-age=60", body: [request.headers[.authorization] ?? "none"])
+        }
+        let one = CredentialIdentity(scheme: "bearer", account: "one"), two = CredentialIdentity(scheme: "bearer", account: "two")
+        for _ in 0..<2 {
+            #expect(try await cache.get(request("Authorization: one", identity: one)).0 == "one")
+            #expect(try await cache.get(request("Authorization: two", identity: two)).0 == "two")
+            #expect(try await cache.get(request()).0 == "none")
+        }
+        #expect(cache.origin.count == 3)
+        try await cache.store.forget(one)
+        _ = try await cache.get(request("Authorization: one", identity: one))
+        _ = try await cache.get(request("Authorization: two", identity: two))
+        #expect(cache.origin.count == 4)
+    }
+
+    @Test func credentialsOfNobodyAreNotStored() async throws {
+        let cache = CachedOrigin { request, _ in reply(to: request, "Cache-Control: max-age=60") }
+        _ = try await cache.get(request("Authorization: secret"))
+        #expect(try await cache.get(request("Authorization: secret")).1?.outcome == .forwarded(.bypass))
+        #expect(try await cache.store.usage.entries == 0)
+    }
+
+    @Test(arguments: StoreKind.allCases) func aResponseThatArrivesAfterTheSignOutIsNotStored(_ kind: StoreKind) async throws {
+        let identity = CredentialIdentity(scheme: "bearer", account: "one")
+        let store = kind.store
+        let cache = CachedOrigin(in: store) { request, number in
+            if number == 1 { try await store.forget(identity) }
+            return reply(to: request, "Cache-Control: max-age=60")
+        }
+        _ = try await cache.get(request(identity: identity))
+        #expect(try await store.usage.entries == 0)
+        let response = try await cache.send(request(identity: identity))
+        try await store.forget(identity)
+        _ = try await response.body.collect()
+        #expect(try await store.usage.entries == 0, "the sign-out came during the body")
+    }
+
+    // MARK: Failures of the server
+
+    @Test(arguments: StoreKind.allCases) func aStaleEntryReplacesAFailure(_ kind: StoreKind) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            if number == 1 { return reply(to: request, "Cache-Control: max-age=1, stale-if-error=600") }
+            if number == 2 { return reply(to: request, status: 503, body: ["down"]) }
+            throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        for _ in 0..<2 {
+            let (text, status) = try await cache.get(request())
+            #expect(text == "hello" && status?.isFallback == true && status?.isStale == true)
+        }
+        cache.time.advance(1000)
+        await #expect(throws: TransportError.self) { try await cache.get(request()) }
+    }
+
+    // MARK: Shared and decoded responses
+
+    @Test func aSharedResponseIsNotWritten() async throws {
+        let cache = CachedOrigin { request, _ in
+            var response = reply(to: request, "Cache-Control: max-age=60")
+            response.metadata.coalescedInto = request.id
+            return response
+        }
+        let (_, status) = try await cache.get(request())
+        #expect(status?.isCollapsed == true && status?.isStored == false)
+        #expect(try await cache.store.usage.entries == 0)
+    }
+
+    @Test func onlyTheCallThatMadeTheExchangeWrites() async throws {
+        let store = TestStore(), gate = TestSource([], end: nil)
+        let origin = TestOrigin { request, number in
+            if number == 1 { while try await gate.next() != nil {} }
+            return reply(to: request, "Cache-Control: max-age=60")
+        }
+        let stack = origin.coalesce().wrapped(by: CacheMiddleware(in: store, clock: ManualClock()))
+        try await withThrowingTaskGroup(of: Data.self) { group in
+            for _ in 0..<10 { group.addTask { try await stack.send(request()).body.collect() } }
+            try await until { store.calls(.lookUp) == 10 && gate.isWaiting }
+            gate.end()
+            for try await data in group { #expect(data == Data("hello".utf8)) }
+        }
+        // A call may come too late to share the first exchange.
+        #expect(store.calls(.writer) == origin.count && origin.count < 10)
+        #expect(store.memory.contents.entries == 1)
+    }
+
+    @Test func bytesThatTheTransportHasDecodedAreNotMixedWithOthers() async throws {
+        let store = MemoryCacheStore()
+        @Sendable func decoded(_ request: Request) -> Response {
+            var response = reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"")
+            response.metadata.contentCoding = "gzip"
+            return response
+        }
+        let unaware = CachedOrigin(in: store) { request, _ in decoded(request) }
+        _ = try await unaware.get(request())
+        #expect(store.contents.entries == 0)
+        let aware = CachedOrigin(in: store, decodes: true) { request, _ in decoded(request) }
+        _ = try await aware.get(request())
+        #expect(try await aware.get(request()).1?.isHit == true)
+        #expect(try await unaware.get(request()).1?.isHit == false)
+        let part = try await aware.get(request("Range: bytes=0-1"))
+        #expect(part.1?.isHit == false, "the range is one of the encoded bytes")
+    }
+
+    // MARK: Observers
+
+    @Test func anObserverSeesTheEndOfAHit() async throws {
+        let cache = CachedOrigin { request, _ in reply(to: request, "Cache-Control: max-age=60") }
+        _ = try await cache.get(request())
+        let profiled = cache.stack.profile()
+        let response = try await profiled.send(request())
+        #expect(response.metadata.cacheStatus?.isHit == true)
+        #expect(response.metadata.timings?.exchanges.isEmpty == true)
+        let sink = RecordingSink()
+        _ = try await cache.stack.events(to: sink).send(request()).body.collect()
+        #expect(sink.kinds == ["callStart", "cacheDecision", "callEnd"])
+    }
+
+    @Test func theLabelNamesTheStoreAndThePolicy() {
+        let stack = TestOrigin { request, _ in reply(to: request) }.cache(in: .memory(bytes: 5000), policy: .shared)
+        #expect(stack.description.contains("cache(in: memory, 5000 bytes, shared)"))
+        #expect(stack.contains(.cache))
+    }
+
+    // MARK: Without a request
+
+    @Test func aStoreCanBeFilledAndAsked() async throws {
+        let store = MemoryCacheStore()
+        #expect(try await store.contains(request()) == false)
+        let seed = Response(
+            head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]), data: Data("seed".utf8), request: request())
+        #expect(try await store.store(seed, for: request()))
+        #expect(try await store.contains(request()))
+        let found = try #require(try await store.response(for: request()))
+        #expect(try await found.body.collect() == Data("seed".utf8))
+        #expect(found.metadata.cacheStatus?.isHit == true)
+        let stack = TestOrigin { _, _ in throw CancellationError() }.cache(in: store)
+        #expect(try await stack.send(request()).body.collect() == Data("seed".utf8))
+        let secret = Response(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]), request: request())
+        #expect(try await store.store(secret, for: request()) == false)
+        #expect(try await store.response(for: request(identity: CredentialIdentity(scheme: "s", "x"))) == nil)
+    }
+}
+
+/// A transport without capabilities.
+private struct TestTransport: HTTPTransport {
+    var capabilities: TransportCapabilities { [] }
+    func send(_ request: Request) async throws -> Response { reply(to: request) }
+    func shutdown() async throws {}
+}
+
+extension RecordingSink {
+    var kinds: [String] { all.map(\.kind.description) }
+}

@@ -1,0 +1,118 @@
+import ErrandCore
+import ErrandTesting
+import HTTPTypes
+import Synchronization
+import Testing
+
+@testable import ErrandCache
+
+/// Requests in the background (`stale-while-revalidate`).
+@Suite(.timeLimit(.minutes(5))) struct CacheRevalidationTests {
+    private static let fields = ["Cache-Control: max-age=10, stale-while-revalidate=600", "ETag: \"1\""]
+
+    @Test(arguments: StoreKind.allCases) func aStaleEntryIsReturnedAtOnceAndConfirmedOnce(_ kind: StoreKind) async throws {
+        let gate = TestSource([], end: nil)
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            if number == 1 { return reply(to: request, Self.fields, source: TestSource(["one"])) }
+            while try await gate.next() != nil {}
+            return reply(to: request, Self.fields, source: TestSource(["two"]))
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        for _ in 0..<5 {
+            let (text, status) = try await cache.get(request())
+            #expect(text == "one" && status?.isHit == true && status?.isStale == true)
+        }
+        try await until { cache.origin.count == 2 }
+        let background = cache.origin.sent[1]
+        #expect(background.headers[.ifNoneMatch] == "\"1\"")
+        #expect(background.options.eventSink == nil, "the call of the reader has ended")
+        #expect((background.deadline?.remaining ?? .zero) > .seconds(20) && (background.deadline?.remaining ?? .zero) <= .seconds(30))
+        gate.end()
+        try await until { cache.isIdle }
+        let (text, status) = try await cache.get(request())
+        #expect(text == "two" && status?.isStale == false)
+        #expect(cache.origin.count == 2)
+    }
+
+    @Test func aRevalidationEndsWithTheLastStack() async throws {
+        let source = TestSource(["tw"], end: nil), isOpen = Mutex(false)
+        var cache: CachedOrigin? = CachedOrigin { request, number in
+            if number == 1 { return reply(to: request, Self.fields, source: TestSource(["one"])) }
+            isOpen.withLock { $0 = true }
+            return reply(to: request, Self.fields, source: source)
+        }
+        _ = try await cache?.get(request())
+        cache?.time.advance(100)
+        _ = try await cache?.get(request())
+        try await until { isOpen.withLock { $0 } && source.isWaiting }
+        let work = try #require(cache?.work.revalidations)
+        #expect(work.count == 1)
+        let start = ContinuousClock.now
+        cache = nil
+        try await until { work.count == 0 && source.isAbandoned }
+        // A busy machine takes longer than the few milliseconds that are needed.
+        #expect(ContinuousClock.now - start < .seconds(5))
+    }
+
+    /// A program that ends would cancel the request in the background, and a write that has begun.
+    @Test(arguments: StoreKind.allCases) func theEndOfAProgramCanWaitForTheWork(_ kind: StoreKind) async throws {
+        let gate = TestSource([], end: nil), clock = ManualClock()
+        let origin = TestOrigin { request, number in
+            if number == 1 { return reply(to: request, Self.fields, source: TestSource(["one"])) }
+            while try await gate.next() != nil {}
+            return reply(to: request, Self.fields, source: TestSource(["two"]))
+        }
+        let time = TestTime()
+        func middleware(_ store: some CacheStore) -> CacheMiddleware { CacheMiddleware(in: store, policy: .standard, now: { time.now }) }
+        let cache = middleware(kind.store)
+        let stack = origin.wrapped(by: cache)
+        await cache.finish()
+        _ = try await stack.send(request()).body.collect()
+        await cache.finish()
+        time.advance(100)
+        #expect(try await stack.send(request()).metadata.cacheStatus?.isStale == true)
+        async let limited: Void = cache.finish(within: .seconds(5), clock: clock)
+        try await until { clock.sleeperCount > 0 }
+        clock.advance(by: .seconds(5))
+        await limited
+        #expect(cache.work.revalidations.count == 1)
+        async let ended: Void = cache.finish(clock: clock)
+        gate.end()
+        await ended
+        #expect(cache.work.revalidations.count == 0 && cache.work.writes.count == 0)
+        let response = try await stack.send(request())
+        #expect(try await response.body.collect() == Data("two".utf8) && response.metadata.cacheStatus?.isStale == false)
+    }
+
+    @Test func aReaderThatIsCancelledDoesNotCancelTheRevalidation() async throws {
+        let source = TestSource([], end: nil)
+        let cache = CachedOrigin { request, number in
+            number == 1
+                ? reply(to: request, Self.fields, source: TestSource(["one"])) : reply(to: request, Self.fields, source: source)
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        let call = Task { try await cache.get(request()) }
+        _ = try await call.value
+        call.cancel()
+        try await until { source.isWaiting }
+        source.add("two")
+        source.end()
+        try await until { cache.isIdle }
+        #expect(try await cache.get(request()).0 == "two")
+    }
+
+    @Test func aFailedRevalidationIsTriedAgain() async throws {
+        let cache = CachedOrigin { request, number in
+            if number == 1 { return reply(to: request, Self.fields, source: TestSource(["one"])) }
+            throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
+        }
+        _ = try await cache.get(request())
+        cache.time.advance(100)
+        for count in 2...3 {
+            #expect(try await cache.get(request()).0 == "one")
+            try await until { cache.origin.count == count && cache.isIdle }
+        }
+    }
+}

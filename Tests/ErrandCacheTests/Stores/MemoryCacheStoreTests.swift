@@ -1,0 +1,55 @@
+import ErrandCore
+import HTTPTypes
+import Testing
+
+@testable import ErrandCache
+
+@Suite(.timeLimit(.minutes(5))) struct MemoryCacheStoreTests {
+    @Test("A store in memory behaves like a store", arguments: CacheStoreBehavior.all)
+    func behavesLikeAStore(_ behavior: CacheStoreBehavior) async throws {
+        try await behavior.check { MemoryCacheStore(bytes: $0.bytes, entries: $0.entries, entryBytes: $0.entryBytes) }
+    }
+
+    @Test func bytesThatAreNotVisibleCountToo() throws {
+        let store = MemoryCacheStore(bytes: 100_000, entryBytes: 40_000)
+        let key = try #require(read(request()).key)
+        let lookup = try #require(store.immediateLookUp(key))
+        var writers: [any ImmediateCacheWriter] = []
+        for _ in 0..<10 {
+            if case .writer(let writer) = store.immediateWriter(
+                for: key, head: head([]), expectedBytes: 30_000, since: lookup.generation)
+            {
+                writers.append(writer)
+            }
+        }
+        #expect(writers.count == 1, "half of the store is for visible entries")
+        #expect(store.unpublishedBytes <= 50_000)
+        writers = []
+        #expect(store.unpublishedBytes == 0)
+    }
+
+    @Test func volatileAccountsAreKeptAndForgotten() async throws {
+        let store = MemoryCacheStore()
+        let identity = CredentialIdentity(scheme: "basic", "joe", "secret")
+        let key = try #require(read(request(identity: identity)).key)
+        let generation = try await store.lookUp(key).generation
+        let writer = try #require(try await store.writer(for: key, head: head([]), expectedBytes: nil, since: generation))
+        #expect(try await writer.publish(head([], extent: .whole(length: 0)), replacing: []) != nil)
+        try await store.forget(CredentialIdentity(scheme: "basic", "joe", "other"))
+        #expect(store.contents.entries == 1)
+        try await store.forget(identity)
+        #expect(store.contents.entries == 0)
+    }
+
+    @Test func twoStoresHaveDifferentDigests() {
+        #expect(MemoryCacheStore().digest([1]) != MemoryCacheStore().digest([1]))
+    }
+
+    @Test func aStoreWithoutRoomKeepsNothing() async throws {
+        for store in [MemoryCacheStore(bytes: 0), MemoryCacheStore(entries: 0)] {
+            let key = try #require(read(request()).key)
+            let generation = try await store.lookUp(key).generation
+            #expect(try await store.writer(for: key, head: head([]), expectedBytes: nil, since: generation) == nil)
+        }
+    }
+}

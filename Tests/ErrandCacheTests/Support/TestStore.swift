@@ -1,0 +1,121 @@
+import ErrandCore
+import Synchronization
+
+@testable import ErrandCache
+
+/// A store that waits like a store on disk: over a store in memory, with pauses, gates and failures.
+final class TestStore: CacheStore {
+    /// The functions that a test can stop or let fail.
+    enum Step: Hashable, CaseIterable { case lookUp, body, writer, write, publish, update, remove }
+
+    struct Failed: Error, CustomStringConvertible { let description = "no space left on device" }
+
+    private struct State {
+        var failing: Set<Step> = []
+        var stopped: Set<Step> = []
+        var waiters: [(Step, QueueTicket, CheckedContinuation<Void, any Error>)] = []
+        var calls: [Step: Int] = [:]
+        var pause: [Step: Duration] = [:]
+    }
+
+    let memory: MemoryCacheStore
+    private let state = Mutex(State())
+
+    init(_ memory: MemoryCacheStore = MemoryCacheStore()) { self.memory = memory }
+
+    func fail(_ steps: Set<Step>) { state.withLock { $0.failing = steps } }
+    func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
+    func pause(_ step: Step, _ duration: Duration) { state.withLock { $0.pause[step] = duration } }
+    func calls(_ step: Step) -> Int { state.withLock { $0.calls[step] ?? 0 } }
+    func waiting(_ step: Step) -> Int { state.withLock { $0.waiters.count { $0.0 == step } } }
+
+    func go(_ step: Step) {
+        let waiters = state.withLock { state in
+            state.stopped.remove(step)
+            defer { state.waiters.removeAll { $0.0 == step } }
+            return state.waiters.filter { $0.0 == step }
+        }
+        for waiter in waiters { waiter.2.resume() }
+    }
+
+    private func enter(_ step: Step) async throws {
+        let (fails, pause) = state.withLock { state in
+            state.calls[step, default: 0] += 1
+            return (state.failing.contains(step), state.pause[step])
+        }
+        if fails { throw Failed() }
+        if let pause { try await Task.sleep(for: pause) }
+        try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
+            state.withLock { state -> Result<Void, any Error>? in
+                guard state.stopped.contains(step) else { return .success(()) }
+                state.waiters.append((step, ticket, continuation))
+                return nil
+            }
+        } leave: { [self] ticket in
+            state.withLock { state in
+                state.waiters.firstIndex { $0.1 == ticket }.map { state.waiters.remove(at: $0).2 }
+            }
+        }
+    }
+
+    var label: String { "test" }
+    var waitingBytes: CacheWaitingBytes { memory.waitingBytes }
+    var usage: CacheUsage { get async throws { memory.contents } }
+
+    func lookUp(_ key: CacheKey) async throws -> CacheLookup {
+        try await enter(.lookUp)
+        return try await memory.lookUp(key)
+    }
+
+    func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)? {
+        try await enter(.body)
+        return try await memory.body(of: id, offsets: offsets)
+    }
+
+    func listing(limit: Int) async throws -> [CacheListing] { try await memory.listing(limit: limit) }
+
+    func writer(
+        for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) async throws -> (any CacheWriter)? {
+        try await enter(.writer)
+        let writer = try await memory.writer(for: key, head: head, expectedBytes: expectedBytes, since: generation)
+        return writer.map { Writer(store: self, writer: $0) }
+    }
+
+    func update(_ heads: [CacheEntry]) async throws {
+        try await enter(.update)
+        try await memory.update(heads)
+    }
+
+    func remove(_ ids: [CacheEntry.ID]) async throws {
+        try await enter(.remove)
+        try await memory.remove(ids)
+    }
+
+    func removeAll(urls: [String]) async throws {
+        try await enter(.remove)
+        try await memory.removeAll(urls: urls)
+    }
+
+    func removeAll(of origin: Origin) async throws { try await memory.removeAll(of: origin) }
+    func removeAll() async throws { try await memory.removeAll() }
+    func forget(_ identity: CredentialIdentity) async throws { try await memory.forget(identity) }
+    func digest(_ octets: [UInt8]) -> [UInt8]? { memory.digest(octets) }
+
+    private struct Writer: CacheWriter {
+        let store: TestStore
+        let writer: any CacheWriter
+
+        func write(_ chunk: Data) async throws {
+            try await store.enter(.write)
+            try await writer.write(chunk)
+        }
+
+        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? {
+            try await store.enter(.publish)
+            return try await writer.publish(head, replacing: replaced)
+        }
+
+        func discard() { writer.discard() }
+    }
+}

@@ -1,0 +1,469 @@
+#if SQLite
+import ErrandCache
+import ErrandFormats
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+@testable import ErrandSQLite
+
+private let xor = CacheSealing(
+    seal: { Data([7] + $0.map { $0 ^ 0x5A }) },
+    open: {
+        guard $0.first == 7 else { throw CancellationError() }
+        return Data($0.dropFirst().map { $0 ^ 0x5A })
+    })
+
+private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async throws {
+    let folder = try TestFolder("sqlite-cache")
+    let path = folder.file("store")
+    try await body(path, StoreFiles(path: path))
+}
+
+@Suite struct SQLiteCacheStoreTests {
+    @Test("A store on the disk behaves like a store", arguments: CacheStoreBehavior.all)
+    func behavesLikeAStore(_ behavior: CacheStoreBehavior) async throws {
+        let folder = try TestFolder("sqlite-cache")
+        let count = Mutex(0)
+        try await behavior.check { limits in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return SQLiteCacheStore(
+                folder: folder.file("\(number)"), bytes: Int64(limits.bytes), entries: limits.entries, entryBytes: Int64(limits.entryBytes))
+        }
+    }
+
+    @Test("A store that seals behaves like a store", arguments: CacheStoreBehavior.all)
+    func behavesLikeAStoreWithSeals(_ behavior: CacheStoreBehavior) async throws {
+        let folder = try TestFolder("sqlite-cache")
+        let count = Mutex(0)
+        try await behavior.check { limits in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return SQLiteCacheStore(
+                folder: folder.file("\(number)"), bytes: Int64(limits.bytes), entries: limits.entries, entryBytes: Int64(limits.entryBytes),
+                sealing: xor)
+        }
+    }
+
+    @Test(arguments: [0, 1, 4096, 65_536, 65_537, 131_072, 131_073, 1_048_576, 1_500_000])
+    func keepsEntriesForTheNextRun(bytes: Int) async throws {
+        for sealing in [nil, xor] {
+            try await withFolder { path, files in
+                let digest: [UInt8]?
+                do {
+                    let store = SQLiteCacheStore(folder: path, sealing: sealing)
+                    digest = store.digest([1])
+                    try await Samples.add("n", bytes: bytes, to: store, Samples.key("/a", account: "a"))
+                }
+                let store = SQLiteCacheStore(folder: path, sealing: sealing)
+                let entry = try #require(try await store.lookUp(Samples.key("/a", account: "a")).entries.first)
+                #expect(try await Samples.check(entry, in: store) == "n")
+                #expect(store.digest([1]) == digest && digest?.count == 32)
+                #expect(files.bodies.count == (bytes > 65_536 ? 1 : 0))
+            }
+        }
+    }
+
+    @Test func onlyTheOwnerCanReadTheFiles() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path)
+            try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
+            #expect(files.permissions("") == 0o700)
+            #expect(
+                Set(files.all).isSuperset(of: ["responses.sqlite", "responses.sqlite-wal", "responses.sqlite-shm", "secret", "bodies"]))
+            for name in files.all { #expect(files.permissions(name) == (name == "bodies" ? 0o700 : 0o600), "\(name)") }
+        }
+    }
+
+    @Test func refusesAFolderThatIsAFile() async throws {
+        let folder = try TestFolder("sqlite-cache")
+        try folder.write("text", to: "store")
+        let store = SQLiteCacheStore(folder: folder.file("store"))
+        #expect(store.digest([]) == nil)
+        await #expect(throws: FileWriteError.self) { _ = try await store.lookUp(Samples.key("/a")) }
+        #expect(try folder.read("store") == Data("text".utf8))
+    }
+
+    @Test func keepsNothingOfAVolatileIdentity() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path)
+            let identity = CredentialIdentity(scheme: "bearer", "the-secret-token")
+            let key = CacheKey(
+                storedURL: "https://a.example/volatile", partition: .account(identity), content: nil, isDecoded: false)
+            #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
+            #expect(try await store.usage.entries == 0)
+            try await store.forget(identity)
+            #expect(!files.contain("/volatile") && !files.contain("the-secret-token"))
+        }
+    }
+
+    @Test func namesNoAccountOnTheDisk() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path)
+            try await Samples.add("n", bytes: 10, to: store, Samples.key("/page", account: "carol@example.com"))
+            #expect(files.contain("/page"))
+            #expect(!files.contain("carol@example.com"))
+        }
+    }
+
+    @Test func aForgottenAccountLeavesNoBytes() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path)
+            try await Samples.add("small-secret", bytes: 1000, to: store, Samples.key("/one", account: "carol"))
+            try await Samples.add("large-secret", bytes: 100_000, to: store, Samples.key("/two", account: "carol"))
+            #expect(files.contain("small-secret") && files.contain("large-secret"))
+            try await store.forget(CredentialIdentity(scheme: "sample", account: "carol"))
+            #expect(!files.contain("small-secret") && !files.contain("large-secret"))
+            #expect(!files.contain("/one") && files.bodies.isEmpty)
+        }
+    }
+
+    // MARK: Seals
+
+    @Test func sealedFilesShowNothing() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path, sealing: xor)
+            try await Samples.add("small-body", bytes: 1000, to: store, Samples.key("/page"))
+            try await Samples.add("large-body", bytes: 300_000, to: store, Samples.key("/other"))
+            for text in ["small-body", "large-body", "/page", "/other", "max-age"] { #expect(!files.contain(text), "\(text)") }
+            #expect(try await store.listing(limit: 9).map(\.url) == ["https://a.example/other", "https://a.example/page"])
+        }
+    }
+
+    @Test func entriesOfAnotherKeyAreMissing() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path, sealing: xor)
+            try await Samples.add("n", bytes: 10, to: store, Samples.key("/a"))
+            let other = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { $0 }, open: { _ in throw CancellationError() }))
+            #expect(try await other.lookUp(Samples.key("/a")).entries.isEmpty)
+            #expect(try await other.listing(limit: 9).isEmpty)
+            #expect(try await store.lookUp(Samples.key("/a")).entries.count == 1)
+        }
+    }
+
+    @Test func aSealThatFailsStoresNothing() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { _ in throw CancellationError() }, open: { $0 }))
+            await #expect(throws: CancellationError.self) { try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")) }
+            await #expect(throws: CancellationError.self) { try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/b")) }
+            let usage = try await store.usage
+            #expect(usage.entries == 0)
+            await eventually { files.bodies.isEmpty }
+        }
+    }
+
+    // MARK: Damage
+
+    @Test(arguments: [10, 60_000, 400_000]) func aChangedByteIsNeverReturned(bytes: Int) async throws {
+        try await withFolder { path, files in
+            do {
+                let store = SQLiteCacheStore(folder: path)
+                try await Samples.add("needle", bytes: bytes, to: store, Samples.key("/a"))
+                try await store.removeAll(urls: ["https://a.example/none"])
+            }
+            // Changes the last occurrence of the name in the body, wherever the body is.
+            var changed = 0
+            for name in files.all where !name.hasSuffix("-shm") && name != "secret" && name != "lock" {
+                let url = URL(fileURLWithPath: path + "/" + name)
+                guard var data = try? Data(contentsOf: url) else { continue }
+                while let range = data.range(of: Data("needle needl".utf8), options: .backwards) ?? data.range(of: Data("needle nee".utf8))
+                {
+                    data[range.lowerBound] ^= 1
+                    changed += 1
+                    if bytes > 100_000 { break }
+                }
+                try data.write(to: url)
+            }
+            #expect(changed > 0)
+            let events = RecordedEvents()
+            let store = SQLiteCacheStore(folder: path, onEvent: events.add)
+            if let entry = try await store.lookUp(Samples.key("/a")).entries.first {
+                do {
+                    #expect(try await Samples.read(entry, in: store) == nil)
+                } catch {
+                    #expect(error is StoredPiece.Damaged)
+                }
+            }
+            await eventually { !events.all.isEmpty }
+            #expect(try await store.lookUp(Samples.key("/a")).entries.isEmpty)
+        }
+    }
+
+    @Test func aMissingOrShortFileIsAMissingEntry() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path)
+            for isShort in [true, false] {
+                try await Samples.add("n", bytes: 300_000, to: store, Samples.key("/a"))
+                let name = path + "/bodies/" + (try #require(files.bodies.first))
+                if isShort {
+                    try Data(count: 299_999).write(to: URL(fileURLWithPath: name))
+                } else {
+                    try FileManager.default.removeItem(atPath: name)
+                }
+                let entry = try #require(try await store.lookUp(Samples.key("/a")).entries.first)
+                #expect(try await store.body(of: entry.id, offsets: 0..<300_000) == nil)
+                // The entry is removed in the background, before later changes.
+                try await store.remove([])
+                try await store.removeAll(urls: ["https://a.example/none"])
+                #expect(try await store.usage.entries == 0)
+            }
+        }
+    }
+
+    enum Damage: CaseIterable {
+        case text, empty, zeros, newer, otherTables, noTables, otherSecret, middle
+    }
+
+    @Test(arguments: Damage.allCases) func aDamagedOrNewerDatabaseIsReplaced(_ damage: Damage) async throws {
+        try await withFolder { path, files in
+            do {
+                let store = SQLiteCacheStore(folder: path)
+                for number in 0..<100 { try await Samples.add("n", bytes: 20_000, to: store, Samples.key("/\(number)")) }
+                try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/large"))
+            }
+            let database = URL(fileURLWithPath: path + "/responses.sqlite")
+            switch damage {
+            case .text: try Data("not a database, but a text that is long enough to be one".utf8).write(to: database)
+            case .empty: try Data().write(to: database)
+            case .zeros: try Data(count: 100_000).write(to: database)
+            case .newer: try SQLiteDatabase(path: database.path).runAll("PRAGMA user_version = 2")
+            case .otherTables:
+                try FileManager.default.removeItem(at: database)
+                try Data().write(to: database)
+                try SQLiteDatabase(path: database.path).runAll("CREATE TABLE other (id INTEGER PRIMARY KEY)")
+            case .noTables: try SQLiteDatabase(path: database.path).runAll("DROP TABLE heads")
+            case .otherSecret: try Data(count: 32).write(to: URL(fileURLWithPath: path + "/secret"))
+            case .middle:
+                var data = try Data(contentsOf: database)
+                for index in 4096..<data.count { data[index] = UInt8(truncatingIfNeeded: index &* 31) }
+                try data.write(to: database)
+            }
+            if damage == .otherSecret { #expect(files.permissions("secret") == 0o600) }
+            let events = RecordedEvents()
+            let store = SQLiteCacheStore(folder: path, onEvent: events.add)
+            for number in 0..<100 {
+                for entry in try await store.lookUp(Samples.key("/\(number)")).entries {
+                    _ = try? await Samples.check(entry, in: store)
+                }
+            }
+            // The store works.
+            for number in 0..<50 { try await Samples.add("m", bytes: 20_000, to: store, Samples.key("/\(number)")) }
+            try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/large"))
+            let entry = try #require(try await store.lookUp(Samples.key("/large")).entries.first)
+            #expect(try await Samples.check(entry, in: store) == "m")
+            #expect(damage == .empty || events.kinds.contains(.replaced), "\(events.all)")
+            #expect(files.bodies.count == 1)
+            for event in events.all { #expect(!event.description.contains("a.example")) }
+        }
+    }
+
+    @Test func numbersOfAReplacedDatabaseDoNotReturn() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path)
+            let first = try #require(try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")))
+            let generation = try await store.lookUp(Samples.key("/a")).generation
+            for suffix in ["-wal", "-shm", ""] { try FileManager.default.removeItem(atPath: path + "/responses.sqlite" + suffix) }
+            #expect(try await store.lookUp(Samples.key("/a")).entries.isEmpty)
+            let second = try #require(try await Samples.add("n", bytes: 10, to: store, Samples.key("/b")))
+            #expect(second != first)
+            #expect(try await store.lookUp(Samples.key("/a")).generation != generation)
+            #expect(try await store.body(of: first, offsets: 0..<10) == nil)
+        }
+    }
+
+    @Test func aRemovedFolderIsMadeAgain() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path)
+            try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
+            try FileManager.default.removeItem(atPath: path)
+            #expect(try await store.lookUp(Samples.key("/a")).entries.isEmpty)
+            try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
+            let entry = try #require(try await store.lookUp(Samples.key("/a")).entries.first)
+            #expect(try await Samples.check(entry, in: store) == "n")
+        }
+    }
+
+    // MARK: Several stores over one folder
+
+    @Test func anotherStoreSeesEntriesAndSignOutsAtOnce() async throws {
+        try await withFolder { path, _ in
+            let (one, two) = (SQLiteCacheStore(folder: path), SQLiteCacheStore(folder: path))
+            let key = Samples.key("/a", account: "carol")
+            #expect(try await two.lookUp(key).entries.isEmpty)
+            try await Samples.add("n", bytes: 100_000, to: one, key)
+            let entry = try #require(try await two.lookUp(key).entries.first)
+            #expect(try await Samples.check(entry, in: two) == "n")
+            let generation = try await two.lookUp(key).generation
+            let writer = try #require(
+                try await two.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation))
+            try await writer.write(Data("hello".utf8))
+            try await one.forget(CredentialIdentity(scheme: "sample", account: "carol"))
+            #expect(try await two.lookUp(key).entries.isEmpty)
+            #expect(try await writer.publish(Samples.head("m", bytes: 5), replacing: []) == nil)
+            #expect(try await two.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) == nil)
+            #expect(try await one.lookUp(key).entries.isEmpty)
+        }
+    }
+
+    @Test func theNumbersOfForgottenAccountsHaveALimit() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path)
+            let keys = ["first", "last", "never"].map { Samples.key("/a", account: $0) } + [Samples.key("/a")]
+            func generations() async throws -> [CacheGeneration] {
+                var generations: [CacheGeneration] = []
+                for key in keys { generations.append(try await store.lookUp(key).generation) }
+                return generations
+            }
+            let before = try await generations()
+            try await store.forget(CredentialIdentity(scheme: "sample", account: "first"))
+            try await store.writer.run { tables in
+                try tables.database.transaction {
+                    for number in 0..<CacheTables.forgottenLimit {
+                        try tables.raiseGeneration(of: withUnsafeBytes(of: number) { Array($0) })
+                    }
+                }
+            }
+            try await store.forget(CredentialIdentity(scheme: "sample", account: "last"))
+            let rows = try await store.writer.run { try $0.database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) } }
+            #expect(rows == [CacheTables.forgottenLimit])
+            let after = try await generations()
+            #expect(after[0] != before[0] && after[1] != before[1], "a forgotten account never has its old number")
+            #expect(after[2] != before[2], "an account without a row has the largest number of a removed row")
+            #expect(after[3] == before[3], "responses without an account have no sign-out")
+            for (key, generation) in zip(keys, after) {
+                #expect(
+                    try await store.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) != nil)
+            }
+        }
+    }
+
+    @Test func anOpeningKeepsTheFilesOfOpenWriters() async throws {
+        try await withFolder { path, files in
+            let one = SQLiteCacheStore(folder: path)
+            let key = Samples.key("/a")
+            let head = Samples.head("n", bytes: 200_000)
+            let generation = try await one.lookUp(key).generation
+            let writer = try #require(try await one.writer(for: key, head: head, expectedBytes: 200_000, since: generation))
+            try await writer.write(Samples.body("n", bytes: 200_000).prefix(150_000))
+            #expect(files.bodies.count == 1)
+            _ = FileManager.default.createFile(atPath: path + "/bodies/0123456789abcdef", contents: Data(count: 10))
+            _ = FileManager.default.createFile(atPath: path + "/bodies/other", contents: Data(count: 10))
+            let two = SQLiteCacheStore(folder: path)
+            #expect(try await two.usage.entries == 0)
+            #expect(files.bodies.count == 1, "\(files.bodies)")
+            try await writer.write(Data(Samples.body("n", bytes: 200_000).dropFirst(150_000)))
+            #expect(try await writer.publish(head, replacing: []) != nil)
+            let entry = try #require(try await two.lookUp(key).entries.first)
+            #expect(try await Samples.check(entry, in: two) == "n")
+        }
+    }
+
+    // MARK: Limits
+
+    @Test func unpublishedFilesCount() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path, bytes: 4_000_000, entryBytes: 1_000_000)
+            var writers: [any CacheWriter] = []
+            var refused = 0
+            for number in 0..<8 {
+                let key = Samples.key("/\(number)")
+                let generation = try await store.lookUp(key).generation
+                let head = Samples.head("n", bytes: 900_000)
+                let writer = try #require(try await store.writer(for: key, head: head, expectedBytes: 900_000, since: generation))
+                do {
+                    try await writer.write(Data(count: 900_000))
+                    writers.append(writer)
+                } catch {
+                    refused += 1
+                    writer.discard()
+                }
+            }
+            #expect(writers.count == 2 && refused == 6, "unpublished files have at most half of the bytes")
+            for writer in writers { writer.discard() }
+            await eventually { files.bodies.isEmpty }
+            for number in 0..<8 { #expect(try await Samples.add("n", bytes: 900_000, to: store, Samples.key("/\(number)")) != nil) }
+            let usage = try await store.usage
+            #expect(usage.entries == 4 && usage.bytes <= 4_000_000, "\(usage)")
+            #expect(files.bodies.count == 4)
+        }
+    }
+
+    @Test func manySmallBodiesInProgressUseLittleMemory() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(folder: path)
+            var writers: [any CacheWriter] = []
+            for number in 0..<60 {
+                let key = Samples.key("/\(number)")
+                let generation = try await store.lookUp(key).generation
+                let head = Samples.head("\(number)", bytes: 60_000)
+                let writer = try #require(try await store.writer(for: key, head: head, expectedBytes: nil, since: generation))
+                try await writer.write(Samples.body("\(number)", bytes: 60_000))
+                writers.append(writer)
+            }
+            // The others are in memory: 34 bodies of 60,000 bytes in 2 MiB.
+            #expect(files.bodies.count == 26)
+            for (number, writer) in writers.enumerated() {
+                #expect(try await writer.publish(Samples.head("\(number)", bytes: 60_000), replacing: []) != nil)
+            }
+            for number in 0..<60 {
+                let entry = try #require(try await store.lookUp(Samples.key("/\(number)")).entries.first)
+                #expect(try await Samples.check(entry, in: store) == "\(number)")
+            }
+        }
+    }
+
+    @Test func theDatabaseShrinksAfterARemoval() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path)
+            for number in 0..<200 { try await Samples.add("n", bytes: 60_000, to: store, Samples.key("/\(number)")) }
+            try await store.removeAll()
+            let size = try FileManager.default.attributesOfItem(atPath: path + "/responses.sqlite")[.size] as? Int ?? 0
+            #expect(size < 200_000, "\(size)")
+        }
+    }
+
+    // MARK: Full disks
+
+    private struct DiskFull: Sendable {
+        let isFull = SharedFlag()
+        var calls: FileCalls {
+            var calls = FileCalls()
+            calls.writeAt = { [isFull] in
+                if isFull.value { return -28 }
+                return FileCalls.system.writeAt($0, $1, $2)
+            }
+            return calls
+        }
+    }
+
+    private final class SharedFlag: Sendable {
+        private let flag = Mutex(false)
+        var value: Bool {
+            get { flag.withLock { $0 } }
+            set { flag.withLock { $0 = newValue } }
+        }
+    }
+
+    @Test func aFullDiskFailsTheWriterAndLeavesNothing() async throws {
+        try await withFolder { path, files in
+            let disk = DiskFull()
+            let store = SQLiteCacheStore(folder: path, calls: disk.calls)
+            try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/a"))
+            disk.isFull.value = true
+            await #expect(throws: FileWriteError.self) { try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) }
+            await eventually { files.bodies.count == 1 }
+            let entry = try #require(try await store.lookUp(Samples.key("/a")).entries.first)
+            #expect(try await Samples.check(entry, in: store) == "n")
+            disk.isFull.value = false
+            #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) != nil)
+        }
+    }
+}
+#endif

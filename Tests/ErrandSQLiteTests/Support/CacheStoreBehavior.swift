@@ -1,0 +1,1 @@
+../../ErrandCacheTests/Stores/CacheStoreBehavior.swift

@@ -1,0 +1,68 @@
+import Errand
+import ErrandSQLite
+import Foundation
+
+// The samples of the article "Caching", to the letter: `ReadmeTests` holds each block of it against this file.
+
+nonisolated struct Forecast: Codable, Sendable, Equatable {
+    var city: String
+    var high: Int
+}
+
+nonisolated struct Weather: Sendable {
+    let store: any CacheStore
+    let stack: HTTPStack
+    let api: APIClient
+
+    init(over network: HTTPStack = .default, store: some CacheStore = .memory, policy: CachePolicy = .standard) {
+        self.store = store
+        stack = network.cache(in: store, policy: policy).retry().timeout(.seconds(30)).server("https://weather.example")
+        api = APIClient(stack)
+    }
+
+    func forecast(for city: String) async throws -> Forecast { try await api.get("/forecasts/\(city, "city")") }
+}
+
+#if SQLite
+func makeDurableWeather(in caches: URL) -> Weather {
+    Weather(store: SQLiteCacheStore(folder: caches.appending(path: "responses").path))
+}
+#endif
+
+func describe(_ response: Response) -> String {
+    guard let status = response.metadata.cacheStatus else { return "no cache" }
+    if status.isStale { return "may be out of date (\(status))" }
+    return "\(status)"
+}
+
+func refreshed(_ city: String, from weather: Weather) async throws -> Forecast {
+    let endpoint = Endpoint<Forecast>.get("/forecasts/\(city, "city")")
+    return try await weather.api.value(endpoint.with(\.cache, .use(.reload)))
+}
+
+func lastKnown(_ city: String, from weather: Weather) async throws -> Forecast {
+    let endpoint = Endpoint<Forecast>.get("/forecasts/\(city, "city")")
+    return try await weather.api.value(endpoint.with(\.cache, .use(.storedOnly)))
+}
+
+func makeOfflineWeather(over network: HTTPStack = .default, store: some CacheStore) -> Weather {
+    Weather(over: network, store: store, policy: CachePolicy(staleIfUnreachable: .seconds(7 * 24 * 3600)))
+}
+
+func makePatientWeather(over network: HTTPStack = .default, store: some CacheStore) -> Weather {
+    let policy = CachePolicy.standard.deciding { received in
+        received.isStated || received.response.status != .ok ? .byPolicy : .fresh(for: .seconds(300))
+    }
+    return Weather(over: network, store: store, policy: policy)
+}
+
+func isStored(_ city: String, in weather: Weather) async throws -> Bool {
+    try await weather.store.contains(Request(.get, url: "https://weather.example/forecasts/\(city)"))
+}
+
+func prefetch(_ cities: [String], with weather: Weather) async throws {
+    for city in cities {
+        let response = try await weather.stack.send(Request(.get, "/forecasts/\(city, "city")"))
+        for try await _ in response.body {}
+    }
+}
