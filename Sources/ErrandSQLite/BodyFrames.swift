@@ -6,9 +6,9 @@ internal import Synchronization
 struct BodyFrames: Sendable {
     /// A part of a body.
     struct Frame: Sendable {
-        /// The number of bytes of the body.
+        /// The number of bytes of the body in this part.
         let contentBytes: Int
-        /// The number of bytes on the disk.
+        /// The number of bytes of this part on the disk.
         let storedBytes: Int
         let checksum: UInt32
     }

@@ -16,7 +16,7 @@ extension Endpoint where Output: Decodable {
         Self(.get, path, query: query, headers: headers, decoding: decoding)
     }
 
-    /// Posts a body and returns a value.
+    /// An endpoint that posts a body and returns a value.
     public static func post(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), body: EndpointBody = .none,
         as type: Output.Type = Output.self, decoding: ResponseDecoding<Output> = .json

@@ -83,7 +83,7 @@ struct UnwrittenChanges: Sendable {
         }
     }
 
-    /// Records a new form of a cookie.
+    /// Records that a cookie was replaced by a cookie with the same key.
     mutating func renew(_ index: Int, _ cookie: Cookie) {
         guard removals != nil else { return }
         guard cookie.expires != nil else { return forget(index, cookie) }

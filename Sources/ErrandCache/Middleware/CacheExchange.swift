@@ -118,7 +118,8 @@ struct CacheExchange: Sendable {
         return response
     }
 
-    /// Returns the stored beginning, followed by the body of the server; `nil` if the stored bytes have disappeared.
+    /// Returns a response whose body is the stored beginning, followed by the rest from the server; `nil` if the stored bytes have
+    /// disappeared.
     private func completed(_ response: Response, _ completion: CacheCompletion, _ status: CacheStatus) async throws -> Response? {
         var (response, status) = (response, status)
         let beginning: any BodySource

@@ -8,7 +8,7 @@ enum Patience {
     /// The maximum time for one step.
     @TaskLocal static var forOne = Duration.seconds(20)
 
-    /// Runs `check`. The wait for `check` ends after twice `limit`, even if an expected step never happens.
+    /// Runs `check`. `limit` is the maximum time for one step, and twice `limit` is the maximum time for the whole check.
     static func bounded(_ name: String, _ limit: Duration, _ check: @escaping @Sendable () async throws -> Void) async throws {
         precondition(limit > .zero, "patience must be more than zero (is \(limit.inWords))")
         let limit = limit.bounded

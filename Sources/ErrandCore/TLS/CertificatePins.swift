@@ -151,7 +151,7 @@ extension CertificatePins: CustomStringConvertible, CustomReflectable {
     public var description: String {
         "pins of \(entries.map { "\($0.pattern)" }.joined(separator: ", "))" + (isReportOnly ? " (reported only)" : "")
     }
-    /// The patterns with their pins, which are public.
+    /// The patterns with their pins. Pins are not secret.
     public var customMirror: Mirror {
         Mirror(self, children: entries.map { (label: "\($0.pattern)", value: $0.pins.sorted()) })
     }

@@ -18,7 +18,7 @@ public struct TLSSettingsError: NumberedFailure, Sendable, Hashable, CustomStrin
         public static let invalidPattern = Code("invalid host pattern")
         /// The pattern has a wildcard before an address.
         public static let wildcardForAddress = Code("wildcard for an address")
-        /// The hash of a pin is not `sha256`.
+        /// The hash function of a pin is not `sha256`.
         public static let unknownHash = Code("unknown hash")
         /// The hash of a pin is not in base64, or not in the canonical spelling.
         public static let invalidBase64 = Code("invalid base64")

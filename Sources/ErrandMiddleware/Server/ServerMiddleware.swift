@@ -272,7 +272,7 @@ extension ServerMiddleware: CustomStringConvertible, HidesStorage {
 private enum ServerOptionKey: SwitchOptionKey {}
 
 extension RequestOptions {
-    /// Whether a server applies to this request. `.off`: the request is sent without the base URL, the default fields and the
+    /// Whether the `server` layers change this request. `.off`: the request is sent without the base URL, the default fields and the
     /// default query items.
     public var server: OptionOverride<Never> {
         get { self[ServerOptionKey.self] }

@@ -115,8 +115,8 @@ public final class MockServer: Sendable, CustomStringConvertible {
         return "\(core.configuration.tls == nil ? "http" : "https")://\(shown):\(port)\(path)"
     }
 
-    /// The requests, in the order of their ends. A request ends when the whole request was received, or when the request breaks off. Each
-    /// request is recorded before its response is sent, unless ``MockResponse/isEarly`` is set.
+    /// The requests so far, in the order in which they ended. A request ends when the whole request was received, or when the request
+    /// breaks off. Each request is recorded before its response is sent, unless ``MockResponse/isEarly`` is set.
     public var requests: [MockRequest] { core.with { $0.requests } }
 
     /// The reasons why connections failed, such as failed handshakes and octets that are not HTTP.

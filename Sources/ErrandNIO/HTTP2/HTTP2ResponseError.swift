@@ -93,16 +93,16 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
         case .tooManyMalformedResponses(let limit):
             "more than \(limit) responses on one connection were malformed; the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.frames(let limit)):
-            "the server sent more than \(limit) frames that are not part of a response within "
-                + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
+            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit) frames that are not part of a response; "
+                + "the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.bytes(let limit)):
-            "the server sent more than \(limit) bytes of frames that are not part of a response within "
-                + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
+            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit) bytes of frames that are not part of a "
+                + "response; the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.unread(let limit)):
-            "the server sent more than \(limit) bytes on streams that the client has reset within "
-                + "\(HTTP2Limits.otherFrames.time.inWords); the connection was closed with ENHANCE_YOUR_CALM"
+            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit) bytes on streams that the client has reset; "
+                + "the connection was closed with ENHANCE_YOUR_CALM"
         case .slowField:
             "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; "
                 + "the connection was closed with ENHANCE_YOUR_CALM"
