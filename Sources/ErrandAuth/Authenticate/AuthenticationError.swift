@@ -83,8 +83,8 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     /// A hint about the option for a sign-in through the same client. The request of the sign-in has no credentials yet.
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// The number of the code. If a request for the credentials failed, such as a refresh, the value is the number of that
-    /// failure. `localizedDescription` then also describes the failure of the request for the credentials, for example:
+    /// The number of this failure, by its ``code``. If a request for the credentials failed, such as a refresh, the value is the number of
+    /// that failure. `localizedDescription` then also describes the failure of the request for the credentials, for example:
     /// `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }

@@ -113,7 +113,7 @@ public struct OAuthError: NumberedFailure, CustomStringConvertible, HidesStorage
         (request.map { "\($0): " } ?? "") + "OAuth 2: \(code.description.shownSafely(limit: 80))"
             + (message.isEmpty ? "" : ": \(message.shownSafely(limit: 200))")
     }
-    /// The number of the code; ``/ErrandCore/FailureNumber/oauthSignOut`` if the request was part of a sign-out.
+    /// The number of this failure, by its ``code``; ``/ErrandCore/FailureNumber/oauthSignOut`` if the request was part of a sign-out.
     public var failureNumber: FailureNumber { purpose == .signOut ? .oauthSignOut : Self.numbers[code] ?? .oauth }
     public var failureReason: String? { description.asSentence }
 }

@@ -11,7 +11,7 @@ protocol Codec: AnyObject, Sendable {
     ///   - isLast: whether no bytes follow `input`. If true, an encoder ends the content. A decoder finds the end in the input.
     func step(_ input: Data, upTo limitBytes: Int, isLast: Bool) -> CodecStep
 
-    /// Prepares for the next member of a coding with members. Only decoders of such codings can be reset: see
+    /// Prepares for the next member of the content: a gzip member, or a Zstandard frame. Only decoders of these codings can be reset: see
     /// ``ContentCoding/hasMember(beginningWith:)``.
     func reset()
 }
@@ -47,7 +47,7 @@ protocol CodecState: ~Copyable {
 }
 
 extension CodecState where Self: ~Copyable {
-    mutating func reset() { preconditionFailure("only the decoder of a coding with members can be reset") }
+    mutating func reset() { preconditionFailure("only decoders of gzip and Zstandard can be reset") }
 }
 
 /// A codec whose state only one caller uses at a time.

@@ -13,7 +13,7 @@ public struct Response: Sendable {
     /// The duplex stream, if the server has changed the protocol (101, or 2xx to an extended CONNECT).
     package var upgrade: (any DuplexStream)?
 
-    /// Creates a response whose exchange continues until the transport ends it. For transports.
+    /// Creates a response whose exchange continues until the transport ends the exchange. For transports.
     public init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime) {
         self.init(head: head, body: body, request: request, exchange: exchange, upgrade: nil)
     }

@@ -160,7 +160,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func close(_ key: CoalesceKey, _ number: Int) {
-        // The removed exchange is released outside the lock.
+        // The removed exchange is released outside the lock, because its release can call code of the app.
         let closed = state.withLock { state in
             state.open[key]?.number == number ? state.open.removeValue(forKey: key) : nil
         }
@@ -168,7 +168,7 @@ private final class SharedExchanges: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // The removed exchange is released outside the lock.
+        // The removed exchange is released outside the lock, because its release can call code of the app.
         let removed = state.withLock { $0.all.removeValue(forKey: number) }
         _ = removed
     }

@@ -1,9 +1,10 @@
 #if SWIFT_NIO
 /// The limits on the frames that a server sends in addition to the messages that the client reads. The value has no channels and no timers.
 ///
-/// The exchange of a stream limits DATA, HEADERS and CONTINUATION, and `NIOHTTP2Handler` limits empty DATA. The other frames have no such
-/// limit, although each frame causes work on this side, even on an idle connection. An honest server sends such frames in response to
-/// frames of this side, for example WINDOW_UPDATE in response to DATA. Therefore every sent frame raises the limit.
+/// While a stream has an exchange, the exchange limits the DATA, HEADERS and CONTINUATION frames of the stream. `NIOHTTP2Handler` limits
+/// empty DATA frames. The other frames have no such limit, although each frame causes work on this side, even on an idle connection. An
+/// honest server sends such frames in response to frames of this side, for example WINDOW_UPDATE in response to DATA. Therefore every sent
+/// frame raises the limit.
 ///
 /// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send as many
 /// bytes as the window of the stream allows. Therefore each reset stream raises the limit on the bytes of all reset streams.

@@ -84,8 +84,8 @@ public struct CancellationTorture: Sendable {
     /// - Parameters:
     ///   - scenario: the code to cancel, which must begin in the same state each time.
     ///   - accepts: returns whether a result is correct.
-    ///   - check: called after each run, in the caller's task. For example, `check` tests that no body is open, and that the next
-    ///     request succeeds.
+    ///   - check: called after each run, in the caller's task. For example, test in `check` that no body is open, and that the
+    ///     next request succeeds.
     /// - Returns: a summary of the runs.
     /// - Throws: ``TortureError`` if a run fails, if `check` throws, or if too few runs were cancelled; `CancellationError` if
     ///   the caller is cancelled.
