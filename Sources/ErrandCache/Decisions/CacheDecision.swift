@@ -95,7 +95,7 @@ struct CacheReception: Sendable {
     var status: CacheStatus
 }
 
-/// A response whose body begins with stored bytes, followed by the bytes of the server. The cache makes its head.
+/// A response whose body begins with stored bytes, followed by the bytes of the server. The cache makes the head of this response.
 struct CacheCompletion: Sendable {
     /// The head of the whole response.
     let head: HTTPResponse

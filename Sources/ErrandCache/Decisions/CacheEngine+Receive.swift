@@ -7,7 +7,7 @@ extension CacheEngine {
     func receiveNotModified(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
         let (request, forward) = (exchange.request, exchange.forward)
         let isOwnCondition = forward.candidates.isEmpty
-        // The 304 is the response to the caller's own condition. It also confirms the stored response with the same validator.
+        // The 304 is the response to the caller's own condition. The 304 also confirms the stored response with the same validator.
         let candidates = isOwnCondition ? exchange.entries.filter { isConfirmed($0, by: response, of: exchange) } : forward.candidates
         let confirmed = ValidationRule.confirmed(by: response.headerFields, among: candidates, responseTime: exchange.responseTime)
         let updates = confirmed.map { (entry: $0, head: updatedHead(of: $0, response, exchange)) }

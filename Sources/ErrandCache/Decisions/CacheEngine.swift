@@ -155,9 +155,9 @@ struct CacheEngine: Sendable {
     ///
     /// - Parameters:
     ///   - response: the head, with all its fields.
-    ///   - request: the request, as ``decide(_:among:at:)`` got it.
+    ///   - request: the request that ``decide(_:among:at:)`` got.
     ///   - forward: the decision by which the request was sent.
-    ///   - entries: the entries, as ``decide(_:among:at:)`` got them, or newer ones.
+    ///   - entries: the entries that ``decide(_:among:at:)`` got, or newer entries of the same key.
     ///   - requestTime: the instant at which the request was sent.
     ///   - now: the instant at which the head arrived.
     func receive(

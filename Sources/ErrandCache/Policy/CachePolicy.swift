@@ -23,7 +23,7 @@ internal import ErrandCore
 public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The users of a cache.
     public enum Scope: Sendable, Hashable {
-        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` have no effect.
+        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` do not limit such a cache.
         case `private`
         /// Several users that get the same stored responses. Responses to requests with credentials are stored only if the server permits
         /// this ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).

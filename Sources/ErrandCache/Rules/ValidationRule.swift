@@ -1,8 +1,8 @@
 internal import ErrandCore
 
-/// Decides with which validators a request asks the server to confirm stored responses
-/// ([RFC 9111, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)), and which stored responses a 304 confirms
-/// ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+/// Decides with which validators a request asks the server to confirm stored responses ([RFC 9111, section
+/// 4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)). Also decides which stored responses a 304 confirms ([RFC 9111, section
+/// 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
 enum ValidationRule {
     /// The conditions for a request, and the entries that they name.
     struct Conditions: Sendable {
@@ -53,8 +53,8 @@ enum ValidationRule {
         return candidates.allSatisfy { $0.head.validators.tag == first } && (first != nil || candidates.count == 1) ? candidates : []
     }
 
-    /// Returns the entries with a strong tag. If there is no such entry, returns the most recent entry with the same weak tag, because a
-    /// cache between the app and the server may have made the tag strong.
+    /// Returns the entries with a strong tag. If there is no such entry, returns the most recent entry with the same tag in its weak form.
+    /// A cache between the app and the server may have made the tag strong.
     private static func confirmed(by tag: EntityTag, _ candidates: [CacheEntry]) -> [CacheEntry] {
         let strong = candidates.filter { $0.head.validators.tag?.matches(tag, by: .strong) == true }
         if !strong.isEmpty { return strong }
