@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A list of the parts in which a body is stored. Each part is checked, and perhaps sealed, separately.
+/// A list of the parts in which a body is stored. Each part has a checksum, and is sealed alone if the store has a ``CacheSealing``.
 struct BodyFrames: Sendable {
     /// A part of a body.
     struct Frame: Sendable {
@@ -18,7 +18,7 @@ struct BodyFrames: Sendable {
 
     private static let encodedFrameBytes = 12
 
-    /// Returns the bytes of a body and of the list of its parts, if the parts are not sealed.
+    /// Returns the number of bytes of a body and of the list of its parts, if the parts are not sealed.
     static func bytes(of contentBytes: Int64) -> Int64 {
         let (sum, overflows) = contentBytes.addingReportingOverflow((contentBytes / Int64(limitBytes) + 1) * Int64(encodedFrameBytes))
         return overflows ? .max / 2 : sum
@@ -56,7 +56,7 @@ struct BodyFrames: Sendable {
     }
 }
 
-/// The file of a body that is too large for the database, while it is written. All calls block, except ``close()``.
+/// The file to which a body is written that is too large for the database. All calls block, except ``close()``.
 ///
 /// The file has a lock until it is closed. A process that finds a file without a lock and without an entry removes the file.
 final class BodyFile: Sendable {
@@ -86,11 +86,11 @@ final class BodyFile: Sendable {
         do throws(FileWriteError) {
             file = try PartialFile(path: path, .new, calls: calls)
         } catch {
-            // Someone may have removed the folder.
+            // A person or another process may have removed the folder.
             try folder.create()
             file = try PartialFile(path: path, .new, calls: calls)
         }
-        // Between the creation and the lock, another process may have taken the file for a leftover.
+        // Between the creation and the lock, another process may have removed the file as a leftover.
         guard try file.lock() else { throw FileWriteError(path: path, operation: "lock", code: 0, reason: "it has just been removed") }
         self.file = file
     }
@@ -170,7 +170,7 @@ final class BodyFile: Sendable {
 final class StoredBodySource: BodySource {
     private struct State {
         var file: ReadOnlyFile?
-        /// The next part, and its offsets in the file and in the body.
+        /// The index of the next part, and its offsets in the file and in the body.
         var frame = 0
         var fileOffset: Int64 = 0
         var offset: Int64 = 0

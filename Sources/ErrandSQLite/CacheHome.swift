@@ -4,14 +4,15 @@ internal import ErrandCore
 internal import ErrandHashing
 internal import Synchronization
 
-/// The folder of a store: the database, the files of large bodies, the secret key of the digests, and the lock of openings.
+/// The folder of a store: the database, the files of large bodies, the secret key of the digests, and the lock that a process holds while
+/// it opens the store.
 ///
 /// All functions block, except ``digest(_:)`` and the paths.
 final class CacheHome: Sendable {
     private static let databaseName = "responses.sqlite"
     private static let secretName = "secret"
     private static let secretBytes = 32
-    /// The longest wait for another process that opens the store.
+    /// The longest wait for another process that is opening the store.
     private static let lockSeconds = 10
 
     let folder: StoreFolder
@@ -35,12 +36,12 @@ final class CacheHome: Sendable {
         let description = "the folder of the store can't be used"
     }
 
-    /// Returns a digest by the secret key of the folder; `nil` if the key can't be read.
+    /// Returns a digest by the secret key of the folder; `nil` if the key has not been read.
     func digest(_ octets: [UInt8]) -> [UInt8]? {
         secret.withLock { $0 }.map { KeyedHash.hmacSHA256.code(of: octets, key: $0) }
     }
 
-    /// Reads the secret key. Returns false if there is none.
+    /// Reads the secret key. Returns false if the folder has no valid key.
     private func readSecret() throws -> Bool {
         let octets = try PrivateFile.readBlocking(folder.file(Self.secretName), limitBytes: Self.secretBytes)
         guard let octets, octets.count == Self.secretBytes else { return false }
@@ -116,14 +117,15 @@ final class CacheHome: Sendable {
     }
 
     private func removeDatabase(because error: any Error) {
-        // The log first: without its database, a log would be applied to the next database.
+        // The log is removed first. A log without its database would be applied to the next database.
         for suffix in ["-wal", "-shm", "-journal", ""] { folder.remove(Self.databaseName + suffix) }
         // The files of open writers have locks, and stay until these writers end.
         for name in bodies.names { _ = bodies.removeUnlocked(name) { false } }
         report(.init(kind: .replaced, description: "the store was emptied: \(safeDescription(of: error))"))
     }
 
-    /// Removes what killed processes have left: files without an entry, and room for such files. The caller has the lock of the folder.
+    /// Removes the leftovers of killed processes: files without an entry, and the reserved bytes of such files. The caller has the lock of
+    /// the folder.
     private func removeLeftovers(_ tables: CacheTables) throws {
         for name in folder.names where name.utf8.starts(with: ".errand-".utf8) { folder.remove(name) }
         let needed = Set(try tables.fileNumbers.map { BodyFile.name(of: $0) })
@@ -135,7 +137,7 @@ final class CacheHome: Sendable {
         try removeDeadWrites(tables)
     }
 
-    /// Gives back the room of writers whose processes were killed.
+    /// Releases the bytes that killed processes have reserved.
     func removeDeadWrites(_ tables: CacheTables) throws {
         let dead = try tables.writes.filter { number in
             bodies.removeUnlocked(BodyFile.name(of: number)) { (try? tables.needsFile(number)) != false }
@@ -182,7 +184,7 @@ final class CacheConnection: Sendable {
     /// Carries out `operation` later. Errors are ignored.
     func begin(_ operation: @escaping @Sendable (CacheTables) throws -> Void) { work.add { try? self.perform(operation) } }
 
-    /// Carries out `work` later, also if the database can't be opened, and then `operation`. Errors are ignored.
+    /// Carries out `cleaning` later, even if the database can't be opened, and then `operation`. Errors are ignored.
     func cleanUp(_ cleaning: @escaping @Sendable () -> Void, then operation: @escaping @Sendable (CacheTables) throws -> Void) {
         work.add {
             cleaning()

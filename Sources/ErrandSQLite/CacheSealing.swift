@@ -10,9 +10,9 @@ public import ErrandCore
 /// let store = SQLiteCacheStore(folder: path, sealing: sealing)
 /// ```
 ///
-/// URLs, heads and bodies are sealed. Not sealed are numbers, such as lengths and times, and keyed digests by which entries are found. A
-/// body is sealed in pieces of at most 128 KiB. A sealed piece can't be used in another place: a moved piece counts as damaged, if the
-/// encryption is authenticated.
+/// URLs, heads and bodies are sealed. Numbers, such as lengths and times, are not sealed. The keyed digests by which entries are found are
+/// not sealed either. A body is sealed in pieces of at most 128 KiB. If the encryption is authenticated, a sealed piece that was moved to
+/// another place counts as damaged.
 ///
 /// The closures are called on threads that may block, and several calls may run at the same time. If `open` throws, the entry is treated as
 /// missing. If `seal` throws, nothing is stored.
@@ -30,7 +30,7 @@ public struct CacheSealing: Sendable {
     }
 }
 
-/// A piece of an entry as it is on the disk: checked, and perhaps sealed.
+/// A piece of an entry on the disk, with a checksum. The piece is sealed if the store has a ``CacheSealing``.
 struct StoredPiece {
     /// The error for a piece with a wrong checksum, length or place.
     struct Damaged: Error, SafelyDescribedError {
@@ -60,7 +60,7 @@ struct StoredPiece {
     let stored: Data
     let checksum: UInt32
 
-    /// Seals and checks bytes.
+    /// Seals bytes, and computes the checksum.
     ///
     /// - Throws: the errors of `seal`.
     init(_ content: Data, at place: Place, sealing: CacheSealing?) throws {
@@ -78,7 +78,7 @@ struct StoredPiece {
         return sum.value
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the entry, after the stored bytes were checked and opened.
     ///
     /// - Throws: ``Damaged``; the errors of `open`.
     func content(at place: Place, sealing: CacheSealing?) throws -> Data {

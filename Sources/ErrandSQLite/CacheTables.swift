@@ -2,13 +2,13 @@
 internal import ErrandCache
 internal import ErrandCore
 
-/// The largest numbers of a store.
+/// The limits of a store.
 struct CacheStoreLimits: Sendable {
     let bytes: Int64
     let entries: Int
     let entryBytes: Int64
 
-    /// The largest number of bytes in files that no entry has yet. The other bytes stay for visible entries.
+    /// The largest number of bytes in files of unpublished entries: half of all bytes, or the limit for one entry if that limit is larger.
     var unpublishedBytes: Int64 { max(bytes / 2, entryBytes) }
 }
 
@@ -31,7 +31,7 @@ struct StoredKey: Sendable {
 /// | `entries` | the small columns of each entry: keyed digests, sizes, the order of use |
 /// | `heads` | the sealed name (the URL) and head of each entry |
 /// | `bodies` | the list of parts of each body, and the body itself if it has at most 64 KiB |
-/// | `writes` | the bytes for which files that no entry has yet have room |
+/// | `writes` | the bytes that are reserved for the files of unpublished entries |
 ///
 /// Triggers count the entries, and remove the rows of an entry in the other tables.
 struct CacheTables {
@@ -100,7 +100,7 @@ struct CacheTables {
                 throw SQLiteError.unexpectedFormat("the file has other tables")
             }
             try database.runAll(Self.schema)
-            // Numbers of an earlier file must not return: they may belong to another account.
+            // Numbers of an earlier file must not be used again, because the numbers may belong to another account.
             try database.run(
                 "INSERT INTO store VALUES (1, ?1, ?1, ?1, ?2, 0, 0)", .integer(.random(in: 1...1 << 60)), .octets(secret))
             try database.run("INSERT INTO sqlite_sequence VALUES ('entries', ?)", .integer(.random(in: 1...1 << 60)))
@@ -129,7 +129,7 @@ struct CacheTables {
         try database.rows("SELECT \(Self.generation) FROM store", .octets(partition)) { $0.integer(0) }.first ?? 0
     }
 
-    /// Returns the generation of a partition, and the entries of a key in the partition, of one moment.
+    /// Returns the generation of a partition, and the entries of a key in this partition, both at one moment.
     func lookUp(_ key: [UInt8], in partition: [UInt8]?) throws -> (generation: Int64, entries: [StoredEntry]) {
         let rows = try database.rows(
             """
@@ -178,7 +178,7 @@ struct CacheTables {
         }
     }
 
-    /// Returns whether an entry, or a write, has the file of a number.
+    /// Returns whether an entry has the file of a number.
     func needsFile(_ number: Int64) throws -> Bool {
         try !database.rows("SELECT 1 FROM entries WHERE number = ? AND is_file = 1", .integer(number)) { _ in true }.isEmpty
     }
@@ -190,8 +190,8 @@ struct CacheTables {
 
     // MARK: Changing
 
-    // The functions below are called in a transaction of the database. Each returns the numbers of the files to remove after the database
-    // has committed the transaction.
+    // The functions below are called in a transaction of the database. Functions that remove entries return the numbers of the entries'
+    // files. The caller removes these files after the database has committed the transaction.
 
     /// Moves entries to the end of the order of use.
     func use(_ ids: [Int64]) throws {

@@ -30,7 +30,7 @@ extension SQLiteCacheStore {
         }
     }
 
-    /// Removes all entries of all processes. Writers that have not published are given up.
+    /// Removes all entries, including the entries of other processes. Writers that have not published are given up.
     public func removeAll() async throws {
         try await changeForPrivacy { tables in
             try tables.raiseAllGenerations()

@@ -10,8 +10,8 @@ internal import Synchronization
 /// let stack = HTTPStack.default.cache(in: store)
 /// ```
 ///
-/// - **Place**: a folder with a database. Bodies of more than 64 KiB have files of their own. Only the owner can read the folder (mode
-///   0700) and its files (0600). On Apple's platforms, a new folder is excluded from backups.
+/// - **Place**: a folder with a database. Bodies of more than 64 KiB have files of their own. Only the user who owns the folder can read
+///   the folder (mode 0700) and its files (0600). On Apple's platforms, a new folder is excluded from backups.
 /// - **Crash**: if the process is killed, each entry is whole or absent. After a loss of power, the newest entries may be missing. Each
 ///   part of an entry has a checksum: no wrong byte is returned.
 /// - **Processes**: a process sees the entries of others immediately. After a sign-out in one process, no process returns entries of the
@@ -53,7 +53,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     static let inlineBodyLimitBytes = 64 * 1024
     /// The largest number of entries with one key.
     private static let variantLimit = 16
-    /// The number of bytes of all bodies that wait in memory for the end of the body.
+    /// The largest number of bytes of all unpublished bodies in memory.
     private static let bufferLimitBytes = 2 * 1024 * 1024
     private static let digestBytes = 16
 
@@ -65,7 +65,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// The bytes of all caches over this store that wait to be written.
     public let waitingBytes = CacheWaitingBytes()
 
-    /// The uses of entries that are not in the database yet.
+    /// The uses that the database does not have yet, by the number of the entry.
     private struct Uses {
         var order: [Int64: Int] = [:]
         var next = 0
@@ -80,10 +80,11 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// Creates a store in a folder.
     ///
     /// - Parameters:
-    ///   - folder: the path of the folder, which belongs to the store alone. A missing folder is created.
+    ///   - folder: the path of the folder. Use a folder of its own for the store: put no other files into the folder. Only the user who
+    ///     owns the folder can read it. A missing folder is created.
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
-    ///   - entryBytes: the largest number of bytes of one entry, at least 0. Default, with `nil`: an eighth of `bytes`.
+    ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     ///   - sealing: encrypts what is written; `nil`, the default: nothing is encrypted. Entries of another key are treated as missing.
     ///   - onEvent: called after an event, on a thread that may block.
     public convenience init(
@@ -220,7 +221,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             } catch is StoredPiece.Damaged {
                 removeDamaged(id.rawValue)
             } catch let error as FileReadError {
-                // The file was removed with its entry, or lost with the power of the device. The number is ENOENT on every system.
+                // The file was removed with its entry, or was lost when the device lost power. The code 2 is ENOENT on every system.
                 guard error.code == 2 else { throw error }
                 removeDamaged(id.rawValue)
             } catch {
@@ -301,7 +302,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
     }
 
-    /// Publishes an entry, whose body is in memory or in a closed part of a file. Returns `nil` if the writer was given up.
+    /// Publishes an entry whose body is in memory or in a file. Returns `nil` if the writer was given up.
     func publish(
         _ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID], key: SQLiteCacheWriter.Key, number: Int64, body: Data, file: BodyFile?
     ) async throws -> CacheEntry.ID? {
@@ -321,7 +322,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 name: try StoredPiece(key.stored.name.encoded, at: place(StoredPiece.Place.nameIndex), sealing: sealing).combined,
                 head: try StoredPiece(encodedHead, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
                 frames: frames.encoded, body: stored, bodyBytes: frames.storedBytes)
-            // The seals and the final head may need some more bytes than the writer has counted.
+            // Sealed pieces and the final head may have more bytes than the writer has counted.
             guard entry.bytes <= limits.entryBytes else { return nil }
             let (id, files) = try tables.database.transaction { () -> (Int64?, [Int64]) in
                 let isCurrent = try tables.generation(of: key.stored.partition) == key.generation
@@ -340,14 +341,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
-    /// Reserves room for the file of an entry that is being written. Returns the room; `nil` if there is no room.
+    /// Reserves bytes for the file of an unpublished entry. Returns the number of reserved bytes; `nil` if there is no room.
     ///
-    /// - Parameter wanted: the room, or else at least `bytes`.
+    /// - Parameter wanted: the preferred number of bytes. If there is no room for these bytes, `bytes` are reserved.
     func reserve(_ number: Int64, wanted: Int64, bytes: Int64) async throws -> Int64? {
         let limits = limits
         return try await writer.run { [self] tables in
             for (attempt, amount) in [wanted, bytes, bytes].enumerated() {
-                // The room may belong to a killed process.
+                // A killed process may have reserved the room.
                 if attempt == 2 { try home.removeDeadWrites(tables) }
                 let files = try tables.database.transaction { () -> [Int64]? in
                     try flushUses(tables)
@@ -374,7 +375,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                     let encoded = entry.head.encoded
                     let head = try StoredPiece(encoded, at: old.place, sealing: sealing).combined
                     let growth = Int64(head.count) - old.headBytes
-                    // A head that has grown beyond the limits is not worth the removal of other entries.
+                    // If the new head exceeds the limits, its own entry is removed, and other entries stay.
                     let usage = try tables.usage
                     guard encoded.count <= Self.headLimitBytes, growth <= 0 || usage.bytes + growth <= limits.bytes else {
                         files += try tables.remove(id)
@@ -426,7 +427,8 @@ extension CacheStore where Self == SQLiteCacheStore {
     /// Returns a new store on the disk: `stack.cache(in: .disk(folder))`.
     ///
     /// - Parameters:
-    ///   - folder: the path of the folder, which belongs to the store alone.
+    ///   - folder: the path of the folder. Use a folder of its own for the store: put no other files into the folder. Only the user who
+    ///     owns the folder can read it.
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     public static func disk(

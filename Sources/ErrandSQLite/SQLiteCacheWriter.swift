@@ -34,12 +34,12 @@ final class SQLiteCacheWriter: CacheWriter {
         var buffer = Data()
         var file: BodyFile?
         var writtenBytes: Int64 = 0
-        /// The bytes for which the database has room for the file.
+        /// The bytes that the database has reserved for the file.
         var reservedBytes: Int64 = 0
         var hasEnded = false
     }
 
-    /// The first and each further room for a file of unknown length: 1 MiB.
+    /// The bytes that are reserved in one step for a file of unknown length: 1 MiB.
     private static let stepBytes: Int64 = 1024 * 1024
 
     private let store: SQLiteCacheStore
@@ -99,10 +99,10 @@ final class SQLiteCacheWriter: CacheWriter {
 
     private func append(_ chunk: Data, to file: BodyFile) async throws { try await BlockingWork.run { try file.append(chunk) } }
 
-    /// Reserves room for more bytes of the file.
+    /// Reserves more bytes for the file.
     private func reserve(_ bytes: Int64) async throws {
         let (reserved, written) = state.withLock { ($0.reservedBytes, $0.writtenBytes) }
-        // Room in large steps, because each step is a write of the database.
+        // Bytes are reserved in large steps, because each step writes to the database.
         let isExpected = expectedBytes.map { $0 >= written } ?? false
         let wanted = isExpected ? bytes : min(store.limits.entryBytes - reserved, max(bytes, Self.stepBytes))
         let granted = try await store.reserve(number, wanted: wanted, bytes: bytes)
@@ -112,7 +112,7 @@ final class SQLiteCacheWriter: CacheWriter {
             return state.hasEnded
         }
         if hasEnded {
-            // The writer was discarded before the room was reserved.
+            // The writer was discarded before the bytes were reserved.
             store.writer.begin { [number] in try $0.endWrite(number) }
             throw GivenUp()
         }
@@ -157,7 +157,7 @@ final class SQLiteCacheWriter: CacheWriter {
         Self.cleanUp(store, number, ended.file, reservedBytes: ended.reservedBytes)
     }
 
-    /// Removes a file without an entry, and its room, in the background.
+    /// Removes a file without an entry, and its reserved bytes, in the background.
     private static func cleanUp(_ store: SQLiteCacheStore, _ number: Int64, _ file: BodyFile?, reservedBytes: Int64) {
         guard let file else { return }
         store.writer.cleanUp { [home = store.home] in

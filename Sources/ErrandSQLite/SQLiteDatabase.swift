@@ -10,7 +10,7 @@ internal import ErrandCore
 /// let names = try database.rows("SELECT name FROM names") { $0.octets(0) }
 /// ```
 ///
-/// Each text of a statement is prepared once, and kept. Therefore the texts must be constant.
+/// The prepared statement of each text is kept until the connection is closed. Therefore, the texts must be constant.
 final class SQLiteDatabase {
     /// A value of a parameter.
     enum Value {
@@ -201,7 +201,7 @@ struct SQLiteError: Error, SafelyDescribedError, Hashable {
     /// Whether the file is no longer at its path, or its folder is gone.
     var isMissing: Bool { primaryCode == SQLITE_CANTOPEN || code == Self.moved }
 
-    // Macros with calculations are not imported.
+    // Swift does not import macros with calculations.
     private static let shortRead = SQLITE_IOERR | 2 << 8
     private static let moved = SQLITE_READONLY | 4 << 8
 

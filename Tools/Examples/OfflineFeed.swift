@@ -1,13 +1,13 @@
 import Errand
 import Foundation
 
-/// A feed of stories that appears at once, also without a network.
+/// A feed of stories that appears immediately, even without a network.
 ///
-/// The stored stories appear first, whatever their age. Then the server is asked. If the server can't be reached, the stored stories stay,
-/// and a note says how old they are.
+/// The stored stories appear first, whatever their age. Then the feed asks the server. If the server can't be reached, the stored stories
+/// stay, and a note says how old these stories are.
 ///
-/// In SwiftUI, make `Feed` `@Observable`, call `appear()` in a task of the view, and `refresh()` in `refreshable`. For stories that last
-/// until the next start of the app, pass a `SQLiteCacheStore` of the module `ErrandSQLite`.
+/// In SwiftUI, make `Feed` `@Observable`, call `appear()` in a task of the view, and `refresh()` in `refreshable`. To keep the stories
+/// between runs of the app, pass a `SQLiteCacheStore` of the module `ErrandSQLite`.
 enum OfflineFeed {
     nonisolated struct Story: Decodable, Sendable, Equatable, Identifiable {
         var articleId: Int
@@ -31,7 +31,7 @@ enum OfflineFeed {
 
     @MainActor final class Feed {
         private(set) var stories: [Story] = []
-        // Why the stories may be out of date; nil if they are not
+        // Why the stories may be out of date; nil if the stories are up to date
         private(set) var note: String?
         private let client: APIClient
 
@@ -42,7 +42,7 @@ enum OfflineFeed {
             await load(.standard)
         }
 
-        // The person asks for the newest stories
+        // Called when a person asks for the newest stories
         func refresh() async { await load(.reload) }
 
         private func load(_ mode: CachePolicy.Mode) async {

@@ -86,7 +86,7 @@ enum CookiePolicy {
             && !Origin.isAddress(host: host)
     }
 
-    /// Returns whether a cookie with this path is sent to a path.
+    /// Returns whether a cookie with the path `cookiePath` is sent with a request to `path`.
     static func isWithin(_ path: Substring, path cookiePath: String) -> Bool {
         let (octets, prefix) = (path.utf8, cookiePath.utf8)
         guard octets.count >= prefix.count, octets.starts(with: prefix) else { return false }
@@ -116,7 +116,8 @@ extension String.UTF8View {
             && first?.isOptionalSpace != true && last?.isOptionalSpace != true
     }
 
-    /// Whether the text can be the domain of a cookie: visible ASCII characters of a host, in lower case, without a dot at the beginning.
+    /// Whether the text can be the domain of a cookie. Such a text is not empty, and does not begin with a dot. It has only visible ASCII
+    /// characters, but no upper-case letters, slashes, semicolons or commas.
     fileprivate var isCookieDomain: Bool {
         !isEmpty && first != UInt8(ascii: ".")
             && allSatisfy {

@@ -4,8 +4,9 @@ internal import ErrandFormats
 
 /// The cookies of a jar, found by their domain.
 ///
-/// The time of a search depends on the number of cookies of the host and its domains, and not on the number of all cookies. Each limit
-/// evicts cookies in this order: expired cookies, then the full domain's cookies without `Secure`, then the least recently used cookies.
+/// The time of a search depends on the number of cookies of the host and its domains, and not on the number of all cookies. If a limit is
+/// exceeded, expired cookies are evicted first, and then the least recently used cookies. In a full domain or site, cookies without
+/// `Secure` are evicted before `Secure` cookies.
 struct CookieTable: Sendable {
     let limits: CookieJar.Limits
     /// The cookies, by index; `nil` for a free index.

@@ -12,8 +12,8 @@ internal import ErrandFormats
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The time for which a removed or expired host stays in the file. Another process may still have an older entry of the host. If that
-    /// process writes the file within this time, the older entry does not bring the host back.
+    /// The age up to which the entry of a removed or expired host stays in the file. Another process may still have an older entry of the
+    /// host. If that process writes the file within this time, the older entry does not bring the host back.
     static let removalMemory = Duration.seconds(3600)
 
     private static let title = """
@@ -92,7 +92,7 @@ enum HSTSFile {
     // MARK: - Merging
 
     /// Merges entries into the stored hosts. Of two entries of a host, the later entry stays. If both entries have the same time, the new
-    /// entry stays. Hosts that expired or were removed more than an hour ago are dropped.
+    /// entry stays. Removed and expired hosts are dropped if their entries are more than an hour old.
     ///
     /// - Returns: the hosts by name. If there are more than ``HSTSList/limit`` hosts, the hosts with the oldest entries are dropped.
     static func merged(_ stored: [HSTSHost], with notes: [HSTSHost], at now: HTTPDate) -> [HSTSHost] {

@@ -94,7 +94,7 @@ extension Request {
 
 private enum HSTSOptionKey: OptionKey {
     static var defaultValue: OptionOverride<HSTSList> { .inherited }
-    /// The middleware is outside `coalesce`, which compares the changed URLs.
+    /// Requests with different lists may share an exchange: `coalesce` is inside this middleware, and compares the changed URLs.
     static func identity(of value: OptionOverride<HSTSList>) -> OptionIdentity { .ofSwitch(value) }
     static var requiredMiddleware: MiddlewarePlace { .hsts }
     static var crossesOrigins: Bool { true }

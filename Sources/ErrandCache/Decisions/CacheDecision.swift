@@ -9,7 +9,7 @@ enum CacheDecision: Sendable {
     case serveAndRevalidate(CacheServing, CacheForward)
     /// The request is sent.
     case send(CacheForward)
-    /// No response is stored, and the request forbids to send it. The cache makes a 504 ([RFC 9111, section
+    /// No stored response can be used, and the request must not be sent. The cache makes a response with the status 504 ([RFC 9111, section
     /// 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
     case unavailable(CacheStatus)
 }
@@ -36,7 +36,7 @@ struct CacheServing: Sendable {
     var status: CacheStatus
 }
 
-/// A request to the server, and what its response may change.
+/// A request to the server, and the entries that its response may confirm or complete.
 struct CacheForward: Sendable {
     /// Why the request is sent.
     var reason: CacheStatus.ForwardReason
@@ -46,7 +46,7 @@ struct CacheForward: Sendable {
     var candidates: [CacheEntry] = []
     /// The entry that the response completes: the fields ask for the missing bytes at its end.
     var completes: CacheEntry?
-    /// The entry that could be used if the server fails; `nil` if the request forbids this.
+    /// The entry that could be used if the server fails; `nil` if there is no such entry, or the request forbids its use.
     var fallback: CacheEntry?
     /// Whether the response may be stored.
     var mayStore = true
@@ -67,8 +67,7 @@ struct CacheReception: Sendable {
         case serve(CacheServing)
         /// The bytes of a stored part, followed by the body of the server's response.
         case complete(CacheCompletion)
-        /// The response is unusable. The request is sent again, with the fields of this value. The body of the server's response is
-        /// not needed.
+        /// The response is unusable. The request is sent again, as this value says. The body of the server's response is not needed.
         case sendAgain(CacheForward)
     }
 
@@ -84,18 +83,19 @@ struct CacheReception: Sendable {
     var updates: [Update] = []
     /// The entries of the request's key that are removed.
     var removals: [CacheEntry.ID] = []
-    /// The URLs of which all entries are removed, for all accounts and contents, before anything is written.
+    /// The URLs whose entries are removed before anything is written, for all accounts and all contents of QUERY requests.
     var invalidated: [String] = []
-    /// The origin of which all entries are removed, for all accounts, before anything is written (`Clear-Site-Data`); `nil`: none.
+    /// The origin whose entries are removed before anything is written, for all accounts (`Clear-Site-Data`); `nil` if no origin is
+    /// cleared.
     var clearedOrigin: Origin?
-    /// The groups of which all entries of the request's origin are removed, for all accounts
-    /// ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)). An entry names its groups in ``CacheEntry/Head/groups``.
+    /// The groups whose entries are removed if the entries belong to the request's origin, for all accounts ([RFC
+    /// 9875](https://www.rfc-editor.org/rfc/rfc9875)). An entry names its groups in ``CacheEntry/Head/groups``.
     var invalidatedGroups: [String] = []
     /// The way in which the cache handled the request.
     var status: CacheStatus
 }
 
-/// A response whose head is the cache's, and whose body begins with stored bytes.
+/// A response whose body begins with stored bytes, followed by the bytes of the server. The cache makes the head of this response.
 struct CacheCompletion: Sendable {
     /// The head of the whole response.
     let head: HTTPResponse

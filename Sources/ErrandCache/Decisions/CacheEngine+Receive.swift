@@ -7,7 +7,7 @@ extension CacheEngine {
     func receiveNotModified(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
         let (request, forward) = (exchange.request, exchange.forward)
         let isOwnCondition = forward.candidates.isEmpty
-        // The caller's own condition was confirmed. The 304 also confirms the stored response with the same validator.
+        // The 304 is the response to the caller's own condition. The 304 also confirms the stored response with the same validator.
         let candidates = isOwnCondition ? exchange.entries.filter { isConfirmed($0, by: response, of: exchange) } : forward.candidates
         let confirmed = ValidationRule.confirmed(by: response.headerFields, among: candidates, responseTime: exchange.responseTime)
         let updates = confirmed.map { (entry: $0, head: updatedHead(of: $0, response, exchange)) }
@@ -57,7 +57,7 @@ extension CacheEngine {
             requestTime: exchange.requestTime, responseTime: exchange.responseTime)
     }
 
-    /// Returns the head of an entry that the caller gets, and that is then removed.
+    /// Returns the head that the caller gets if the new fields forbid to keep the entry.
     private func mergedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head {
         var stored = entry.head.response
         stored.headerFields = StoredFields.stored(
@@ -136,7 +136,8 @@ extension CacheEngine {
                 reception.updates.append(.init(id: whole.id, head: updated))
                 return
             }
-            // Without a validator, nothing shows that the whole response has changed. The whole response is worth more.
+            // Without a strong validator, the part may belong to the same representation. The whole response is kept, and the part is not
+            // stored.
             guard head.validators.strongText != nil else { return }
         }
         var write = CacheWrite(
@@ -161,7 +162,7 @@ extension CacheEngine {
     }
 
     /// Returns the entries that a new entry replaces:
-    /// - the entries that the request could have got
+    /// - the entries that match the request
     /// - the entries with the same selection
     /// - the oldest entries, if the key would have more than ``CacheLimits/variants`` entries
     private func replaced(by head: CacheEntry.Head, of exchange: Exchange) -> [CacheEntry.ID] {
@@ -178,7 +179,7 @@ extension CacheEngine {
         return replaced + kept.prefix(max(0, kept.count + 1 - CacheLimits.variants)).map(\.id)
     }
 
-    /// Removes the entries of a request whose response is not stored, but shows that the entries are out of date.
+    /// Removes the entries that match a request. The response to the request is not stored, but shows that these entries are out of date.
     private func removeReplaced(by response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
         let code = response.status.code
         let replaces = [200, 203, 204, 300, 301, 308, 404, 410].contains(code)

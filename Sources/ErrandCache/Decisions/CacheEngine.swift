@@ -2,7 +2,7 @@ internal import ErrandCore
 
 /// The rules of an HTTP cache ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)), without a store, a clock or a connection.
 ///
-/// A middleware performs what the engine decides, in this order:
+/// A middleware calls these functions in this order, and carries out their decisions:
 /// 1. ``decide(_:among:at:)``: what happens with a request.
 /// 2. ``receive(_:to:after:among:sentAt:at:)``: what happens with the head of the server's response, if the request was sent.
 ///    ``fallback(for:after:at:)`` if there is no response.
@@ -18,7 +18,7 @@ struct CacheEngine: Sendable {
     /// - Parameters:
     ///   - policy: the policy.
     ///   - digest: returns a digest of a secret field's value, with a key that only this cache knows; `nil` without such a key. Without a
-    ///     digest, responses that such fields select are neither stored nor found. Default: no digest.
+    ///     digest, responses that depend on secret fields are neither stored nor found. Default: no digest.
     init(_ policy: CachePolicy = .standard, digest: @escaping @Sendable (String) -> [UInt8]? = { _ in nil }) {
         self.policy = policy
         freshness = FreshnessRule(policy: policy)
@@ -60,7 +60,7 @@ struct CacheEngine: Sendable {
 
     private func isOnlyIfCached(_ request: CacheRequest) -> Bool { request.mode == .storedOnly || request.control.contains(.onlyIfCached) }
 
-    /// Returns the entry that serves a request: an entry that needs no validation, if there is one, and the most recent of these.
+    /// Returns the entry with the highest rank (``FreshnessRule/Use``). If several entries have this rank, returns the most recent entry.
     private func best(
         of entries: [CacheEntry], for request: CacheRequest, at now: CacheInstant
     ) -> (CacheEntry, FreshnessRule.Use)? {
@@ -92,7 +92,7 @@ struct CacheEngine: Sendable {
         case .standard, .storedElseLoad, .storedOnly:
             if !request.control.contains(.noCache) { forward.fallback = selected }
         }
-        // The caller's own conditions get their response from the server.
+        // If the caller has set conditions, the cache adds no conditions, and the caller gets the response of the server.
         guard request.condition == .none, !request.fields.contains(.ifRange) else { return forward }
         let others = entries.filter { entry in
             entry.id != selected?.id && RangeRule.service(of: entry.head, for: request) != nil && entry.head.response.status == .ok
@@ -155,9 +155,9 @@ struct CacheEngine: Sendable {
     ///
     /// - Parameters:
     ///   - response: the head, with all its fields.
-    ///   - request: the request, as ``decide(_:among:at:)`` got it.
+    ///   - request: the request that ``decide(_:among:at:)`` got.
     ///   - forward: the decision by which the request was sent.
-    ///   - entries: the entries, as ``decide(_:among:at:)`` got them, or newer ones.
+    ///   - entries: the entries that ``decide(_:among:at:)`` got, or newer entries of the same key.
     ///   - requestTime: the instant at which the request was sent.
     ///   - now: the instant at which the head arrived.
     func receive(
@@ -223,7 +223,7 @@ struct Exchange: Sendable {
 }
 
 extension FreshnessRule.Use {
-    /// The order in which entries are preferred.
+    /// The rank of an entry. An entry with a higher rank is preferred.
     fileprivate var rank: Int {
         switch self {
         case .now(let isFresh): isFresh ? 3 : 2
@@ -234,6 +234,6 @@ extension FreshnessRule.Use {
 }
 
 extension CacheEntry.Head {
-    /// Returns whether this response is more recent than another: by the instant of the response.
+    /// Returns whether this response arrived later than another response.
     fileprivate func isMoreRecent(than other: CacheEntry.Head) -> Bool { responseTime.sinceEpoch > other.responseTime.sinceEpoch }
 }

@@ -8,7 +8,7 @@ struct CacheRequest: Sendable {
         case whole
         /// One range of bytes.
         case range(ByteRange)
-        /// Several ranges, or another unit. No stored response serves such a request.
+        /// Several ranges, an invalid range, another unit, or a method other than GET. No stored response serves such a request.
         case other
     }
 
@@ -25,10 +25,10 @@ struct CacheRequest: Sendable {
 
     /// The request.
     let request: Request
-    /// The key of the stored responses; `nil` if no stored response serves the request, and none is stored. Such requests are:
+    /// The key of the stored responses; `nil` if no stored response serves the request, and its response is not stored. Such requests are:
     /// - a request with `Authorization` and without an identity, in a private cache
     /// - a GET or HEAD with a body, and a QUERY without a digest
-    /// - a request whose URL is too long
+    /// - a request whose URL is longer than ``CacheLimits/urlBytes``
     let key: CacheKey?
     /// The URL of the request.
     let url: HTTPURL
@@ -49,7 +49,8 @@ struct CacheRequest: Sendable {
     ///   - request: the request, as it would be sent.
     ///   - mode: the way in which the request uses the cache.
     ///   - scope: the users of the cache.
-    ///   - bodyDigest: a digest of the body with at least 128 bits, for QUERY; `nil` if the body can't be read before it is sent.
+    ///   - bodyDigest: a digest of the body with at least 128 bits, for QUERY; `nil` if the body is not in memory, or the store makes no
+    ///     digests.
     ///   - isDecoded: whether the transport decodes bodies.
     /// - Returns: `nil` if the request has no absolute URL.
     init?(
@@ -73,11 +74,12 @@ struct CacheRequest: Sendable {
     var method: HTTPRequest.Method { request.method }
     var fields: HTTPFields { request.headers }
 
-    /// Whether a stored response of GET can serve the request: GET, HEAD, and QUERY by its content.
+    /// Whether a stored response can serve the request. True for GET and HEAD, and for QUERY, whose key contains a digest of the content.
+    /// False if the request has no key.
     var isServable: Bool { key != nil && (method == .get || method == .head || method == .query) }
 
-    /// Whether the response can be stored: the response to a request that ``isServable``, and to POST and PATCH. A response to POST or
-    /// PATCH may have the new content of the URL.
+    /// Whether the response may be stored, or may update entries. True if ``isServable`` is true, and for a POST or PATCH with a key. The
+    /// response to a POST or PATCH may have the new content of the URL.
     var isStorable: Bool { isServable || key != nil && (method == .post || method == .patch) }
 
     /// Whether the request has credentials.
@@ -108,7 +110,7 @@ struct CacheRequest: Sendable {
             if let identity = request.options.credentialIdentity {
                 partition = .account(identity)
             } else if request.headers.contains(.authorization) {
-                // Nobody knows to whom the credentials belong.
+                // The cache does not know to which account the credentials belong.
                 return nil
             }
         }

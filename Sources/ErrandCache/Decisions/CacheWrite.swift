@@ -2,8 +2,8 @@ internal import ErrandCore
 
 /// A response that is stored while its body arrives.
 ///
-/// The stored bytes are ``before``, the received bytes, and ``after``. Only ``finished(receivedBytes:isComplete:)`` gives the head that the
-/// entry gets: nothing of the entry may be visible before.
+/// The stored bytes are ``before``, the received bytes, and ``after``. The function ``finished(receivedBytes:isComplete:)`` returns the
+/// final head of the entry. Before that call, the entry must not be visible.
 struct CacheWrite: Sendable {
     /// The bytes of the representation that the body announces.
     enum Announced: Sendable, Hashable {
@@ -26,8 +26,8 @@ struct CacheWrite: Sendable {
 
     /// Returns the head of the entry after the body has ended; `nil` if nothing may be stored.
     ///
-    /// A body that was cut is stored only with a strong validator, by which the rest can be added later
-    /// ([RFC 9111, section 3.3](https://www.rfc-editor.org/rfc/rfc9111#section-3.3)).
+    /// An incomplete body is stored only with a strong validator. With this validator, the cache can request the rest later ([RFC 9111,
+    /// section 3.3](https://www.rfc-editor.org/rfc/rfc9111#section-3.3)).
     ///
     /// - Parameters:
     ///   - receivedBytes: the number of received bytes.
@@ -49,7 +49,8 @@ struct CacheWrite: Sendable {
             }
             let end = range.lowerBound + receivedBytes
             guard isComplete else { return mayBeContinued ? (head.asPart(start..<end, completeLength: completeLength), false) : nil }
-            // The server says that the part reaches the end, and its body ends before. So that is where the representation ends.
+            // The body is shorter than `Content-Range` says. If the range reaches the end of the representation, the representation ends
+            // here.
             guard before == nil, after == nil else { return nil }
             return (head.asPart(start..<end, completeLength: range.upperBound == completeLength ? end : completeLength), false)
         }
@@ -62,7 +63,7 @@ struct CacheWrite: Sendable {
 }
 
 extension CacheEntry.Head {
-    /// Returns this head for a range of the representation. If the range is the whole representation, the head is the head of the whole.
+    /// Returns this head for a range of the representation. If the range has all bytes, the entry counts as whole.
     func asPart(_ range: Range<Int64>, completeLength: Int64?) -> CacheEntry.Head {
         var response = response
         response.status = .ok

@@ -16,7 +16,7 @@ public struct CacheEntry: Sendable, Identifiable {
 
     /// The number of the entry, which is unique in its store.
     public let id: ID
-    /// The head of the response, and what the cache must know of its exchange.
+    /// The head of the response, and the facts about its exchange that the cache needs.
     public let head: Head
 
     /// Creates an entry.
@@ -28,7 +28,8 @@ public struct CacheEntry: Sendable, Identifiable {
 }
 
 extension CacheEntry {
-    /// The head of a stored response, and what the cache must know of its exchange. A store keeps all parts of the initializer.
+    /// The head of a stored response, and the facts about its exchange that the cache needs. A store keeps all arguments of the
+    /// initializer.
     public struct Head: Sendable {
         /// The storage is a class, because a head is copied often.
         private final class Storage: Sendable {
@@ -87,7 +88,8 @@ extension CacheEntry {
         public var extent: CacheExtent { storage.extent }
         /// The lifetimes that the app has chosen in place of the server's lifetimes; `nil` without a choice.
         public var lifetimes: CacheLifetimes? { storage.lifetimes }
-        /// Whether the transport has decoded the body. The bytes then don't belong to the entity tag, so no range is taken from them.
+        /// Whether the transport has decoded the body. The entity tag does not apply to decoded bytes, so no range of decoded bytes is
+        /// used.
         public var isDecoded: Bool { storage.isDecoded }
 
         /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty without groups.
@@ -113,10 +115,10 @@ extension CacheEntry {
 public struct CacheLifetimes: Sendable, Hashable {
     /// The age up to which the response is fresh.
     public let fresh: Duration
-    /// The time after that age for which the stale response is used while a request in the background revalidates it; `nil`: as the server
-    /// states.
+    /// The time after ``fresh`` for which the stale response is used while a request in the background revalidates the response; `nil`: as
+    /// the server states.
     public let staleWhileRevalidate: Duration?
-    /// The time after that age for which the stale response is used if the server fails; `nil`: as the server states.
+    /// The time after ``fresh`` for which the stale response is used if the server fails; `nil`: as the server states.
     public let staleIfError: Duration?
 
     /// Creates lifetimes. A negative duration counts as zero.

@@ -7,9 +7,9 @@ public import ErrandCore
 public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     /// The account to which stored responses belong.
     public enum Partition: Sendable, Hashable {
-        /// The requests had no credentials.
+        /// No account: the requests had no credentials, or the cache is shared.
         case none
-        /// The account whose credentials the requests had. A store on disk keeps nothing of a volatile identity.
+        /// The account whose credentials the requests had. A store on the disk keeps no responses of a volatile identity.
         case account(CredentialIdentity)
     }
 
@@ -38,7 +38,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     public let url: String
     /// The account to which the responses belong.
     public let partition: Partition
-    /// The content of a QUERY request; `nil` for GET and HEAD.
+    /// The content of a QUERY request; `nil` for other methods.
     public let content: Content?
     /// Whether the transport decodes bodies. Decoded bytes and bytes as sent have different keys.
     public let isDecoded: Bool

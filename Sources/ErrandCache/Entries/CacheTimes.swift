@@ -6,13 +6,13 @@ struct CacheTimes: Sendable, Hashable {
     enum Expiry: Sendable, Hashable {
         /// The field is missing.
         case missing
-        /// The time from `Date` to `Expires`, in seconds; 0 for an invalid field or a date in the past.
+        /// The time from `Date` to `Expires`, in seconds; 0 if `Expires` is invalid, or is not later than `Date`.
         case seconds(Int64)
     }
 
     /// The lifetime that `Expires` states ([RFC 9111, section 4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
     let expiry: Expiry
-    /// The time from `Last-Modified` to `Date`, in seconds; `nil` if a date is missing or in the wrong order.
+    /// The time from `Last-Modified` to `Date`, in seconds; `nil` if `Last-Modified` is missing, invalid, or not earlier than `Date`.
     let sinceModified: Int64?
     /// The age at the instant of the response ([RFC 9111, section 4.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.3)).
     let initialAge: Duration

@@ -11,7 +11,7 @@ struct CacheCall: Sendable {
     let lookup: CacheLookup?
 }
 
-/// Sends the request of a call, and does with the response what the rules decide.
+/// Sends the request of a call, and handles the response as the rules decide.
 struct CacheExchange: Sendable {
     private let runtime: CacheRuntime
     private let call: CacheCall
@@ -75,7 +75,7 @@ struct CacheExchange: Sendable {
 
     // MARK: The responses
 
-    /// Returns the stored response that replaces a failure; `nil` if there is none.
+    /// Returns the stored response that replaces a failure; `nil` if there is no such response.
     private func fallback(_ forward: CacheForward, after error: any Error) async throws -> Response? {
         if Task.isCancelled || error is CancellationError { throw CancellationError() }
         guard error is TransportError, let serving = runtime.engine.fallback(for: call.cached, after: forward, at: runtime.now()),
@@ -146,9 +146,9 @@ struct CacheExchange: Sendable {
     /// Returns a tee that stores the body; `nil` if the response is not stored.
     private func tee(for response: Response, _ write: CacheWrite?) -> CacheTee? {
         guard let write, let lookup = call.lookup, let key = call.cached.key, runtime.mayWrite,
-            // Only the call that has made the exchange writes.
+            // A call that shares the exchange of another call does not store the response.
             response.metadata.coalescedInto == nil,
-            // The transport has decoded the body, although the stack does not say so.
+            // A body that the transport has decoded without declaring this capability is not stored.
             runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil
         else { return nil }
         return CacheTee(runtime, request: request, key: key, write: write, since: lookup.generation)

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Stores responses, and returns stored responses without a request, as HTTP caching says
-/// ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)).
+/// Stores responses, and returns stored responses without a request, by the rules of HTTP caching ([RFC
+/// 9111](https://www.rfc-editor.org/rfc/rfc9111)).
 ///
 /// ```swift
 /// let cache = MemoryCacheStore(bytes: 50_000_000)
@@ -14,19 +14,20 @@ public import ErrandCore
 /// ```
 ///
 /// **Requests:** a fresh response is returned without a request. A stale response is confirmed by the server (`If-None-Match`), or, with
-/// `stale-while-revalidate`, is returned while one request in the background confirms it. If the server fails, `stale-if-error` applies.
-/// If the request has `only-if-cached`, and nothing is stored, the response is a 504.
+/// `stale-while-revalidate`, is returned while one request in the background confirms it. If the server fails, `stale-if-error` applies. If
+/// the request has `only-if-cached`, and no stored response can be used, the response is a 504.
 ///
-/// **Bodies:** a body is stored while it is read, and becomes visible when the whole body was read. If the reader leaves early, the
-/// beginning is kept if a strong validator allows the cache to request the rest later. At most 1 MiB of a body waits for a slow store, and
-/// 2 MiB of all bodies together. The store delays a reader by at most 50 ms in total. If that is not enough, the response is not stored.
+/// **Bodies:** a body is stored while it is read, and becomes visible when the whole body was read. If the reader stops early, and the
+/// response has a strong validator, the bytes that have arrived are kept. The cache can then request the rest later. At most 1 MiB of a
+/// body waits for a slow store, and 2 MiB of all bodies together. The store delays a reader by at most 50 ms in total. If the store needs
+/// more time, the response is not stored.
 ///
 /// **Accounts:** responses to requests with credentials are stored for their account alone:
-/// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, nothing is stored of a request with `Authorization`. To remove
-/// an account's responses, sign out with
-/// `tokens.signOut(clearing: [cache])`.
+/// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, the response to a request with `Authorization` is not stored. To
+/// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`.
 ///
-/// **Failures:** a failure of the store never fails a call. After a failure, the store is not used for 60 seconds.
+/// **Failures:** if the store fails, the call continues without the store. The store is then not used for 60 seconds. If only the writing
+/// of a body has failed, the store is still read.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
 /// has no exchange.
@@ -42,7 +43,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         deinit { revalidations.cancelAll() }
     }
 
-    /// The longest time of a request in the background.
+    /// The timeout of a request in the background.
     static let revalidationLimit: Duration = .seconds(30)
 
     private let runtime: CacheRuntime
@@ -69,7 +70,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         runtime = CacheRuntime(store, policy, isDecoded: transportDecodes, clock: clock, now: now)
     }
 
-    /// The work in progress. Does not keep the owner of the work.
+    /// The work in progress. This value does not hold the owner of the work.
     var work: (revalidations: SingleFlight<CacheKey, Void>, writes: SingleFlight<Int, Void>) { (owner.revalidations, runtime.writes) }
 
     /// Waits until all current writes to the store and all current requests in the background have ended. Call this function before a
@@ -85,7 +86,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         try? await runShielded {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    // A request in the background writes its response.
+                    // The requests are awaited first, because each request then writes its response.
                     try await work.revalidations.waitUntilIdle()
                     try await work.writes.waitUntilIdle()
                 }
@@ -162,7 +163,7 @@ public struct CacheMiddleware: HTTPMiddleware {
     /// Confirms a stored response in the background, unless another call is confirming it.
     private func revalidate(_ call: CacheCall, _ forward: CacheForward, _ next: some HTTPSender) {
         guard let key = call.cached.key else { return }
-        // The work must not hold the owner, which ends the work.
+        // The work must not hold the owner: the owner ends the work when the owner is released.
         owner.revalidations.begin(key) { [runtime] in
             var call = call
             call.request = call.request.asInnerCall()
@@ -175,8 +176,8 @@ public struct CacheMiddleware: HTTPMiddleware {
 }
 
 extension Response {
-    /// The response to a request that forbids a request to the server, if nothing is stored
-    /// ([RFC 9111, section 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
+    /// The response if no stored response can be used, and no request may be sent ([RFC 9111, section
+    /// 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
     fileprivate static func notStored(_ request: Request, _ status: CacheStatus) -> Response {
         var response = Response(head: HTTPResponse(status: .gatewayTimeout), request: request)
         response.metadata.cacheStatus = status

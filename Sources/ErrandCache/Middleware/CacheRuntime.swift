@@ -3,9 +3,9 @@ internal import Synchronization
 
 /// The parts of a cache that all its calls share: the store, the rules, the clocks, and the work that writes to the store.
 final class CacheRuntime: Sendable {
-    /// The time for which a store is neither read nor written after a failure: 60 s.
+    /// The time for which a store is not used after a failure: 60 s. After a failed write of a body, only writes pause.
     static let pauseAfterFailure: Duration = .seconds(60)
-    /// The longest time that a call waits for one result of the store: 1 s.
+    /// The timeout for one result of the store: 1 s.
     static let answerLimit: Duration = .seconds(1)
 
     /// The uptimes until which the store is not used.
@@ -48,7 +48,7 @@ final class CacheRuntime: Sendable {
 
     // MARK: Reading
 
-    /// Returns the entries of a request; `nil` if the store can't be asked.
+    /// Returns the entries of a key; `nil` if the store fails, or is not used after a failure.
     ///
     /// - Throws: only `CancellationError`.
     func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
@@ -89,7 +89,7 @@ final class CacheRuntime: Sendable {
 
     // MARK: Changing
 
-    /// Removes and updates what a response has made invalid.
+    /// Removes and updates entries as the decision on a response says.
     ///
     /// - Throws: only `CancellationError`. The changes are made nevertheless.
     func change(_ reception: CacheReception, of origin: Origin, for request: Request) async throws {
@@ -105,7 +105,7 @@ final class CacheRuntime: Sendable {
             do { try await changes() } catch { failed("change entries", error, request, reads: true) }
             return
         }
-        // The changes must not end with the call that has caused them.
+        // The changes must be made even if the call is cancelled.
         let number = nextWrite()
         _ = try await answer(to: request, "change entries") { [writes] in
             try await writes.run(number, mustFinish: true, changes)
@@ -117,7 +117,7 @@ final class CacheRuntime: Sendable {
     var mayRead: Bool { pauses.withLock(\.reads) <= now().uptime }
     var mayWrite: Bool { pauses.withLock(\.writes) <= now().uptime }
 
-    /// Reports a failure of the store, and does not use the store for some time.
+    /// Reports a failure of the store, and stops the use of the store for ``pauseAfterFailure``. If `reads` is false, only writes stop.
     func failed(_ work: String, _ error: any Error, _ request: Request, reads: Bool) {
         let end = now().uptime + Self.pauseAfterFailure
         pauses.withLock { pauses in

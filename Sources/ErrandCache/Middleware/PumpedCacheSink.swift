@@ -5,21 +5,22 @@ internal import Synchronization
 /// Stores a body in a store that may be slower than the reader of the body.
 ///
 /// The reader adds chunks to a queue. A task, the pump, writes the chunks to the store. If the queue is full, the reader waits for the
-/// pump, but not longer than ``CacheTee/delayLimit`` in total. Then the entry is dropped, and the reader continues without delays.
+/// pump, but not longer than ``CacheTee/delayLimit`` in total. If this time is used up, the entry is dropped, and the reader continues
+/// without delays.
 final class PumpedCacheSink: BodySink {
     /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
     private static let pieceLimitBytes = 128 * 1024
 
     private struct State {
         var queue = ChunkQueue<Data>()
-        /// The bytes for which the store's count has room: the queue, and the chunk that is being written.
+        /// The bytes that are reserved in the store's count: the queue, and the chunk that is being written.
         var reservedBytes = 0
         var receivedBytes: Int64 = 0
         /// Whether the body was complete at its end; `nil` before the end.
         var isComplete: Bool?
         /// Whether the entry is not stored.
         var isDropped = false
-        /// Whether the pump has ended, and whether it has published the entry.
+        /// Whether the pump has published the entry; `nil` before the pump has ended.
         var result: Bool?
         /// The writer of the store, after the pump has begun.
         var writer: (any CacheWriter)?
@@ -152,7 +153,7 @@ final class PumpedCacheSink: BodySink {
         pump?.resume()
     }
 
-    /// Gives the entry up. The chunk that is being written still counts until the store returns.
+    /// Drops the entry. A chunk that is being written counts until the store returns.
     private func drop(_ reason: String?) {
         let (isFirst, writer, bytes, pump, reader) = state.withLock { state in
             let isFirst = !state.isDropped
@@ -227,7 +228,7 @@ final class PumpedCacheSink: BodySink {
                 }
             }
         } catch {
-            // A writer that was given up may fail in any way.
+            // After the entry was dropped, any error of the writer is expected.
             if !state.withLock(\.isDropped) { tee.runtime.failed("write an entry", error, tee.request, reads: false) }
             return false
         }

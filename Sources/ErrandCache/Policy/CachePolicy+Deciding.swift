@@ -46,9 +46,9 @@ extension CachePolicy {
         ///
         /// - Parameters:
         ///   - lifetime: the age up to which the response is fresh. A negative duration counts as zero.
-        ///   - staleWhileRevalidate: the time after that age for which the stale response is used while a request in the background
-        ///     revalidates it; `nil`: as the server states.
-        ///   - staleIfError: the time after that age for which the stale response is used if the server fails; `nil`: as the server
+        ///   - staleWhileRevalidate: the time after `lifetime` for which the stale response is used while a request in the background
+        ///     revalidates the response; `nil`: as the server states.
+        ///   - staleIfError: the time after `lifetime` for which the stale response is used if the server fails; `nil`: as the server
         ///     states.
         public static func fresh(
             for lifetime: Duration, staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil
@@ -66,10 +66,10 @@ extension CachePolicy {
     /// }
     /// ```
     ///
-    /// The closure is called once for each response that the rules allow the cache to store, and for each 304. The closure must be quick,
-    /// because the call waits for the closure.
+    /// The closure is called once for each response that the rules allow the cache to store. It is also called once for each stored
+    /// response that a 304 or a response to HEAD updates. The closure must be quick, because the call waits for the closure.
     ///
-    /// - Parameter decide: the closure that decides. It replaces an earlier closure of this policy.
+    /// - Parameter decide: the closure, which replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Received) -> Choice) -> CachePolicy {
         var policy = self
         policy.choose = decide
@@ -77,7 +77,7 @@ extension CachePolicy {
     }
 
     /// Returns a private policy with one lifetime for all successful responses (2xx), whatever lifetime the server states. Use this policy
-    /// for a server that states none.
+    /// for a server that states no lifetime.
     ///
     /// - Parameter lifetime: the age up to which a response is fresh.
     public static func timeToLive(_ lifetime: Duration) -> CachePolicy {

@@ -16,10 +16,10 @@ extension CachePolicy {
         case standard
         /// The request goes to the server without conditions. The response is stored.
         case reload
-        /// As ``reload``, and caches between the app and the server are asked for the same (`Cache-Control: no-cache`).
+        /// As ``reload``. Caches between the app and the server are asked for a fresh response too (`Cache-Control: no-cache`).
         case reloadEverywhere
-        /// The server confirms the stored response, even a fresh one. A fresh response that is `immutable` is used without a request
-        /// ([RFC 8246](https://www.rfc-editor.org/rfc/rfc8246)).
+        /// The server confirms the stored response, even if the response is fresh. A fresh response that is `immutable` is used without a
+        /// request ([RFC 8246](https://www.rfc-editor.org/rfc/rfc8246)).
         case revalidate
         /// A stored response of any age is used, even if the server demands validation. Without a stored response, the request goes to the
         /// server.

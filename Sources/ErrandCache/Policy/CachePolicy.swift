@@ -1,7 +1,7 @@
 internal import ErrandCore
 
-/// Decides which responses are stored, and for which time a stored response is used without a request. The decisions are pure functions
-/// ([RFC 9111](https://www.rfc-editor.org/rfc/rfc9111)).
+/// Decides which responses are stored, and how long a stored response is used without a request. The decisions are pure functions ([RFC
+/// 9111](https://www.rfc-editor.org/rfc/rfc9111)).
 ///
 /// ```swift
 /// let standard = CachePolicy.standard
@@ -9,21 +9,21 @@ internal import ErrandCore
 /// let oneMinute = CachePolicy.timeToLive(.seconds(60))
 /// ```
 ///
-/// The first policy is a private cache, for an app. The second policy uses only lifetimes that the server states. The third policy stores
-/// each successful response for one minute.
+/// The first policy is a private cache, for an app. The second policy uses only lifetimes that the server states. With the third policy,
+/// each successful response is fresh for one minute.
 ///
 /// The cache is private by default: it stores the responses of one user, or of several users in separate partitions. With
 /// ``deciding(_:)``, your own closure takes precedence over the policy.
 ///
-/// Some requests neither use nor leave a stored response:
-/// - a request with `Authorization` and without an identity, in a private cache, because nobody knows whose credentials they are.
+/// For these requests, no stored response is used, and the response is not stored:
+/// - a request with `Authorization` and without an identity, in a private cache, because the account of the credentials is not known.
 ///   `authenticate` sets the identity
 /// - a request with `Cache-Control: no-store`
 /// - a GET or HEAD with a body, and a QUERY whose body can be read only once
 public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The users of a cache.
     public enum Scope: Sendable, Hashable {
-        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` have no effect.
+        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` do not limit such a cache.
         case `private`
         /// Several users that get the same stored responses. Responses to requests with credentials are stored only if the server permits
         /// this ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
@@ -58,11 +58,11 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The lifetime of a response for which the server states no lifetime; `nil`: such a response is stale from the beginning. The
     /// heuristic needs `Last-Modified`.
     public var heuristic: Heuristic?
-    /// The time for which a stale response is used if the server fails, and the server states no such time; `nil` by default: the stale
+    /// The time for which a stale response is used if the server fails, unless the server states such a time. `nil` by default: the stale
     /// response is not used. `must-revalidate` and `no-cache` take precedence.
     public var staleIfError: Duration?
-    /// The time for which a stale response is used if the server can't be reached, so that there is no response. `nil` by default: only
-    /// ``staleIfError`` applies. `must-revalidate` and `no-cache` take precedence.
+    /// The time for which a stale response is used if the server can't be reached. `nil` by default: only ``staleIfError`` applies.
+    /// `must-revalidate` and `no-cache` take precedence.
     ///
     /// HTTP permits such a use without a statement of the server
     /// ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).

@@ -1,7 +1,7 @@
 internal import ErrandCore
 
-/// Decides for which time a stored response is fresh ([RFC 9111, section 4.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.2)), and
-/// when a stale response may be used ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
+/// Decides how long a stored response is fresh ([RFC 9111, section 4.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.2)), and when a
+/// stale response may be used ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
 struct FreshnessRule: Sendable {
     let policy: CachePolicy
 
@@ -15,7 +15,8 @@ struct FreshnessRule: Sendable {
         case afterValidation(CacheStatus.ForwardReason)
     }
 
-    /// Returns the lifetime of a response: by the app, `s-maxage` (shared), `max-age`, `Expires`, or the heuristic.
+    /// Returns the lifetime of a response. The first of these that exists applies: the app's choice, `s-maxage` (in a shared cache),
+    /// `max-age`, `Expires`, the heuristic.
     func lifetime(of head: CacheEntry.Head) -> Duration {
         if let chosen = head.lifetimes { return chosen.fresh }
         if policy.isShared, let seconds = head.control.sharedMaxAge { return .seconds(seconds) }
@@ -36,7 +37,7 @@ struct FreshnessRule: Sendable {
         return min(heuristic.limit, .seconds(Int64(Double(seconds) * heuristic.fraction)))
     }
 
-    /// Returns how a request may use a response that belongs to it.
+    /// Returns how a request may use a response that matches the request.
     func use(_ head: CacheEntry.Head, for request: CacheRequest, at now: CacheInstant) -> Use {
         let remaining = remaining(of: head, at: now)
         switch request.mode {
@@ -83,7 +84,7 @@ struct FreshnessRule: Sendable {
     func mayReplaceFailure(_ head: CacheEntry.Head, for request: CacheRequest, isUnreachable: Bool, at now: CacheInstant) -> Bool {
         guard let remaining = remaining(of: head, at: now), !forbidsStale(head) else { return false }
         let control = request.control
-        // The client wants no stale response, unless it says so for failures.
+        // A request with `max-age` or `min-fresh` accepts a stale response only if the request also has `stale-if-error`.
         if control.maxAge != nil || control.minFresh != nil, control.staleIfError == nil { return false }
         let stated = head.lifetimes?.staleIfError ?? (head.control.staleIfError ?? control.staleIfError).map { .seconds($0) }
         let windows = [stated ?? policy.staleIfError, isUnreachable ? policy.staleIfUnreachable : nil].compactMap(\.self)

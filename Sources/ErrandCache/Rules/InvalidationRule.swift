@@ -4,7 +4,7 @@ internal import ErrandCore
 /// ([RFC 9111, section 4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)).
 enum InvalidationRule {
     /// Returns the URLs whose stored responses are invalid: the URL of the request, and the URLs of the same origin in `Location` and
-    /// `Content-Location`. Empty if the method is safe, or the response is an error.
+    /// `Content-Location`. Empty if the method is safe, or the status is not 2xx or 3xx.
     static func urls(invalidatedBy response: HTTPResponse, to request: CacheRequest) -> [HTTPURL] {
         guard isInvalidating(response, to: request) else { return [] }
         var urls = [request.url]
@@ -23,8 +23,8 @@ enum InvalidationRule {
         isInvalidating(response, to: request) ? CacheGroups.invalidated(by: response.headerFields) : []
     }
 
-    /// Returns the origin whose stored responses a server removes; `nil` without such a field, and without `https`
-    /// ([W3C, Clear Site Data](https://www.w3.org/TR/clear-site-data/#header)).
+    /// Returns the origin whose stored responses the field `Clear-Site-Data` removes; `nil` without this field, and without `https` ([W3C,
+    /// Clear Site Data](https://www.w3.org/TR/clear-site-data/#header)).
     static func origin(clearedBy response: HTTPResponse, to request: CacheRequest) -> Origin? {
         let values = response.headerFields[values: .known("Clear-Site-Data")]
         guard !values.isEmpty, request.url.scheme.isExactly("https"), ClearSiteData.includesCache(values) else { return nil }

@@ -34,10 +34,11 @@ enum RangeRule {
         return text.trimmingOptionalWhitespace().isExactly(modified)
     }
 
-    /// Returns the fields that ask for the missing bytes at the end of a part; `nil` if the part does not begin at the first byte, or the
-    /// missing bytes could not belong to it.
+    /// Returns the fields that ask for the missing bytes at the end of a part; `nil` if the part does not begin at the first byte, or no
+    /// bytes are missing, or the server could send bytes of another representation.
     ///
-    /// - Parameter isFresh: whether the part is fresh. A fresh part needs no validator for the question, only for the combination.
+    /// - Parameter isFresh: whether the part is fresh. The request for the rest of a fresh part needs no validator. The combination of both
+    ///   parts needs a strong validator.
     static func completion(of head: CacheEntry.Head, isFresh: Bool) -> [HTTPField]? {
         guard case .part(let range, let completeLength) = head.extent, range.lowerBound == 0, !range.isEmpty, !head.isDecoded,
             range.upperBound < completeLength ?? .max
@@ -56,7 +57,7 @@ enum RangeRule {
         return head.validators.areStronglyEqual(CacheValidators(response.headerFields, responseTime: responseTime))
     }
 
-    /// Returns how a 206 is stored together with a stored part of the same representation; `nil` if the parts don't meet.
+    /// Returns how a 206 is stored together with a stored part of the same representation; `nil` if there is a gap between the parts.
     static func pieces(of stored: CacheEntry, around new: Range<Int64>) -> (before: CachePiece?, after: CachePiece?)? {
         let old = stored.head.extent.range
         guard old.lowerBound <= new.upperBound, new.lowerBound <= old.upperBound else { return nil }

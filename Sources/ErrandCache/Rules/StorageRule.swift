@@ -9,7 +9,7 @@ struct StorageRule: Sendable {
     enum Refusal: Sendable, Hashable, Error {
         /// Responses to this method are not stored.
         case method
-        /// The request has no key, for example because nobody knows to whom its credentials belong.
+        /// The request has no key, for example because the account of its credentials is not known.
         case noKey
         /// The request forbids to store (`no-store`).
         case requestForbids
@@ -27,11 +27,11 @@ struct StorageRule: Sendable {
         case varySecret
         /// The response is a 206 without one valid range, or without a request for one range.
         case range
-        /// The server states no lifetime, and the status does not permit a heuristic.
+        /// The server states no lifetime, and the status does not permit a heuristic lifetime.
         case noLifetime
-        /// The app has decided so.
+        /// The app's closure has decided not to store the response.
         case app
-        /// The head is too large.
+        /// The fields have more than ``CacheLimits/headBytes``.
         case head
     }
 

@@ -9,8 +9,8 @@ enum StoredFields {
         .te, .trailer, .transferEncoding, .upgrade,
     ]
 
-    /// The fields that limit the use of a stored response, or describe its bytes. The server can't exclude them from storing: without
-    /// them, the response could be used for longer, or in a wrong way.
+    /// The fields that limit the use of a stored response, or describe its bytes. These fields are stored even if `no-cache` or `private`
+    /// names them: without these fields, the response could be used for too long, or in a wrong way.
     private static let limiting: Set<HTTPField.Name> = [
         .cacheControl, .expires, .date, .age, .vary, .pragma, .contentRange, .contentEncoding, .contentLength, .contentType,
     ]
@@ -57,14 +57,14 @@ enum StoredFields {
         let names = Set(new.map(\.name)).subtracting(ofBytes)
         var updated = HTTPFields()
         updated.reserveCapacity(stored.count + new.count)
-        // The old age belongs to the old date.
+        // The stored `Age` belongs to the stored `Date`.
         for field in stored where !names.contains(field.name) && field.name != .age { updated.append(field) }
         for field in new where names.contains(field.name) { updated.append(field) }
         return updated
     }
 
-    /// Returns the fields of a stored response after a request, without the fields that would take effect a second time. The fields of the
-    /// server's response stay.
+    /// Returns the fields of a stored response after a request, without the fields that would take effect a second time. Fields that the
+    /// server's new response also has stay.
     static func withoutRepetitions(_ fields: HTTPFields, sent: HTTPFields) -> HTTPFields {
         guard fields.contains(where: { unrepeatable.contains($0.name) && !sent.contains($0.name) }) else { return fields }
         var kept = HTTPFields()

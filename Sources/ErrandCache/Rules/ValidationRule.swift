@@ -1,8 +1,8 @@
 internal import ErrandCore
 
-/// Decides with which validators a request asks the server to confirm stored responses
-/// ([RFC 9111, section 4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)), and which stored responses a 304 confirms
-/// ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+/// Decides with which validators a request asks the server to confirm stored responses ([RFC 9111, section
+/// 4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)). Also decides which stored responses a 304 confirms ([RFC 9111, section
+/// 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
 enum ValidationRule {
     /// The conditions for a request, and the entries that they name.
     struct Conditions: Sendable {
@@ -13,7 +13,7 @@ enum ValidationRule {
     /// Returns the conditions that name the validators of all entries.
     ///
     /// - Parameters:
-    ///   - selected: the entry that belongs to the request; `nil` without such an entry. Its date of modification is sent.
+    ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` without such an entry.
     ///   - others: the other entries of the key. Their entity tags are sent, because the server may select one of them.
     static func conditions(selected: CacheEntry?, others: [CacheEntry]) -> Conditions {
         var conditions = Conditions()
@@ -33,7 +33,7 @@ enum ValidationRule {
         return conditions
     }
 
-    /// Returns the entries that a 304 confirms; empty if the 304 confirms none, so that the response is unusable.
+    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. The 304 is then unusable.
     ///
     /// - Parameters:
     ///   - fields: the fields of the 304.
@@ -45,7 +45,7 @@ enum ValidationRule {
             if !tag.isWeak { return confirmed(by: tag, candidates) }
             return mostRecent(candidates.filter { $0.head.validators.tag?.matches(tag, by: .weak) == true }).map { [$0] } ?? []
         }
-        // Servers often leave the entity tag out. If the request named one entry, the 304 can only mean this entry.
+        // Many servers omit the entity tag of a 304. If the request named one entry, the 304 can only confirm this entry.
         let first = candidates.first?.head.validators.tag
         if let modified = new.modified, candidates.count > 1 {
             return mostRecent(candidates.filter { $0.head.validators.modified == modified }).map { [$0] } ?? []
@@ -53,8 +53,8 @@ enum ValidationRule {
         return candidates.allSatisfy { $0.head.validators.tag == first } && (first != nil || candidates.count == 1) ? candidates : []
     }
 
-    /// Returns the entries with a strong tag. If there is no such entry, returns the most recent entry with the same weak tag, because a
-    /// cache between the app and the server may have made the tag strong.
+    /// Returns the entries with a strong tag. If there is no such entry, returns the most recent entry with the same tag in its weak form.
+    /// A cache between the app and the server may have made the tag strong.
     private static func confirmed(by tag: EntityTag, _ candidates: [CacheEntry]) -> [CacheEntry] {
         let strong = candidates.filter { $0.head.validators.tag?.matches(tag, by: .strong) == true }
         if !strong.isEmpty { return strong }

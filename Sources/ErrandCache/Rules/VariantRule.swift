@@ -42,7 +42,7 @@ struct VariantRule: Sendable {
         }
         let text = Self.text(request.fields, name)
         guard isSecret(name, in: request.request) else { return .text(text) }
-        // Without a digest, all secrets would look alike, and one user would get the response of another.
+        // Without a digest, all secrets would be equal, and one user would get the response of another user.
         guard let digest = digest(text), !digest.isEmpty else { return nil }
         return .digest(digest)
     }

@@ -2,9 +2,10 @@ internal import ErrandCore
 
 /// The generations of the partitions of a store in memory: a value without locks.
 ///
-/// All numbers come from one count. A partition that was never forgotten has the number at which the store was emptied.
+/// One counter gives all numbers. The partition without an account has the number at which the store was last emptied. An account that is
+/// not in ``forgotten`` has the same number, or ``floor`` if ``floor`` is larger.
 struct CacheGenerations: Sendable {
-    /// The account of an identity, as a store finds it again: the further parts of a durable identity don't matter.
+    /// The account of an identity, as a key of the table. Of a durable identity, only the canonical octets count.
     enum Account: Sendable, Hashable {
         case durable([UInt8])
         case volatile(CredentialIdentity)
@@ -19,7 +20,7 @@ struct CacheGenerations: Sendable {
     private var emptied: Int64 = 0
     /// The number of each account that is not in ``forgotten``: the largest number that was evicted.
     private var floor: Int64 = 0
-    /// The limit is in this type, because the evicted number is needed.
+    /// The table itself has no limit: ``forget(_:)`` removes the excess, because it needs the number of each removed account.
     private var forgotten = BoundedTable<Account, Int64>(limit: .max)
 
     /// Returns the number of a partition.

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// Looking at a store, and filling it, without a request to a server.
+/// Functions that read and fill a store without a request to a server.
 ///
 /// The request must be as it reaches the cache: with an absolute URL, and, for the responses of an account, with the account's identity in
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache.
@@ -15,8 +15,8 @@ extension CacheStore {
         try await serving(request, policy) != nil
     }
 
-    /// Returns the stored response to a request, fresh or stale; `nil` if there is none. `metadata.cacheStatus` says whether the response
-    /// is stale.
+    /// Returns the stored response to a request, fresh or stale; `nil` if there is no such response. `metadata.cacheStatus` says whether
+    /// the response is stale.
     ///
     /// ```swift
     /// if let response = try await cache.response(for: request) {
@@ -46,10 +46,10 @@ extension CacheStore {
     /// Stores a response, as if the server had sent it just now in response to a request.
     ///
     /// - Parameters:
-    ///   - response: the response. Its body is read, in memory.
+    ///   - response: the response, whose body is read into memory.
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    /// - Returns: whether the response was stored. The rules of HTTP may forbid it, or the store may have no room.
+    /// - Returns: whether the response was stored. False if the rules of HTTP forbid this, or the store has no room.
     /// - Throws: the errors of the store, and of the body.
     @discardableResult
     public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {

@@ -1,14 +1,14 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// A place in which a cache keeps responses. A store keeps what it is given, and decides nothing: the rules of HTTP are in the cache.
+/// A place in which a cache keeps responses. A store only keeps responses. The cache applies the rules of HTTP.
 ///
 /// ```swift
 /// let stack = HTTPStack.default.cache(in: .memory(bytes: 50_000_000))
 /// ```
 ///
-/// **Visibility:** an entry becomes visible when its writer publishes it, whole, and never before. In the same step, the entries that it
-/// replaces disappear. If the process ends at any moment, each entry is whole or absent.
+/// **Visibility:** an entry becomes visible as a whole when its writer publishes the entry, and never before. In the same step, the
+/// replaced entries disappear. If the process ends at any moment, each entry is whole or absent.
 ///
 /// **Threads:** all functions may be called at the same time by several tasks, and several stacks may share a store. A function that may
 /// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names begin with
@@ -26,10 +26,10 @@ public protocol CacheStore: AccountBoundStore {
     /// The store in words, for the stack's description: `memory, 16 MiB`.
     var label: String { get }
 
-    /// Whether no function waits, so that the functions need no limit of time. False by default; true for a store in memory.
+    /// Whether no function waits, so that the functions need no timeout. False by default; true for a store in memory.
     var isImmediate: Bool { get }
 
-    /// The bytes of all caches over this store that wait to be written. A store creates one object, and returns it each time.
+    /// The bytes of all caches over this store that wait to be written. A store creates one object, and always returns this object.
     var waitingBytes: CacheWaitingBytes { get }
 
     /// The number of entries, and their bytes.
@@ -39,7 +39,7 @@ public protocol CacheStore: AccountBoundStore {
 
     /// Returns all entries of a key, in any order, and the generation of the key's partition.
     ///
-    /// The entries of a volatile identity are found only by a store in memory.
+    /// Only a store in memory finds entries of a volatile identity.
     func lookUp(_ key: CacheKey) async throws -> CacheLookup
 
     /// Returns the entries of a key without waiting; `nil` if the store must be asked by ``lookUp(_:)``.
@@ -47,11 +47,12 @@ public protocol CacheStore: AccountBoundStore {
 
     /// Returns the stored bytes of an entry; `nil` if the entry was removed, or its bytes are damaged.
     ///
-    /// The source stays valid if the entry is removed while the source is read. The source is abandoned if it is not read to its end.
+    /// The source stays valid if the entry is removed while the source is read. If the cache does not read the source to its end, the cache
+    /// abandons the source.
     ///
     /// - Parameters:
     ///   - id: the entry.
-    ///   - offsets: the offsets in the stored bytes, within 0 and ``CacheExtent/storedBytes``.
+    ///   - offsets: the offsets in the stored bytes, from 0 to ``CacheExtent/storedBytes``.
     func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)?
 
     /// Returns the stored bytes of an entry without waiting; `nil` if the store must be asked by ``body(of:offsets:)``.
@@ -72,7 +73,7 @@ public protocol CacheStore: AccountBoundStore {
     /// - Returns: `nil` if the store does not keep such an entry:
     ///   - the generation of the key's partition has changed
     ///   - the head or the body is larger than the limit for one entry
-    ///   - the identity of the key is volatile, and the store is not in memory alone
+    ///   - the identity of the key is volatile, and the store is not only in memory
     func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)?
@@ -90,26 +91,27 @@ public protocol CacheStore: AccountBoundStore {
     /// Removes entries. Missing entries are ignored.
     func remove(_ ids: [CacheEntry.ID]) async throws
 
-    /// Removes all entries of the URLs, of every account and every content, and gives up the writers of these URLs that have not published.
+    /// Removes all entries of the URLs, for all accounts and all contents of QUERY requests. Gives up the unpublished writers of these
+    /// URLs.
     ///
     /// - Parameter urls: the URLs, as ``CacheKey/url``. URLs are compared octet by octet.
     func removeAll(urls: [String]) async throws
 
-    /// Removes all entries of an origin, of every account, and gives up the writers of this origin that have not published.
+    /// Removes all entries of an origin, for all accounts. Gives up the unpublished writers of this origin.
     func removeAll(of origin: Origin) async throws
 
-    /// Removes all entries of an origin, of every account, that belong to one of the groups
-    /// ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). The default implementation reads the list of all
+    /// Removes the entries of an origin that belong to one of the groups, for all accounts ([RFC
+    /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). The default implementation reads the list of all
     /// entries.
     func removeAll(groups: [String], of origin: Origin) async throws
 
-    /// Removes all entries, and begins a new generation of every partition: all writers that have not published are given up.
+    /// Removes all entries, and begins a new generation of every partition. Gives up all unpublished writers.
     func removeAll() async throws
 
     // MARK: Secrets
 
     /// Returns a digest of octets, with at least 16 octets, by a secret key of the store. The same octets have the same digest as long as
-    /// the store has entries. `nil`: the store has no such key, and responses that secret fields select are not stored.
+    /// the store has entries. `nil`: the store has no such key, and responses that depend on secret fields are not stored.
     ///
     /// This function must not block.
     func digest(_ octets: [UInt8]) -> [UInt8]?
@@ -119,7 +121,7 @@ extension CacheStore {
     /// False.
     public var isImmediate: Bool { false }
 
-    /// Removes all entries of an origin that belong to one of the groups, in a time that grows with the number of all entries.
+    /// Removes the entries of an origin that belong to one of the groups. The time is linear in the number of entries in the store.
     ///
     /// - Throws: the errors of ``listing(limit:)`` and ``remove(_:)``.
     public func removeAll(groups: [String], of origin: Origin) async throws {
@@ -142,7 +144,8 @@ extension CacheStore {
     ) -> ImmediateWriting { .unsupported }
 }
 
-/// The writer of one entry. The functions are called one after the other, except ``discard()``.
+/// The writer of one entry. The functions are called one after the other, except ``discard()``. If the store gives up a writer, the writer
+/// can't publish its entry.
 public protocol CacheWriter: Sendable {
     /// Adds bytes to the end of the body. The bytes need not be durable before ``publish(_:replacing:)``.
     ///
@@ -156,7 +159,7 @@ public protocol CacheWriter: Sendable {
     /// - the oldest entries of the key, by ``CacheEntry/Head/responseTime``, if the key has more than 16 entries
     /// - the least recently used entries of the store, if there is no room
     ///
-    /// Called once, and not after ``discard()``. The task may be cancelled: the step is carried out nevertheless.
+    /// Called once, and not after ``discard()``. If the task is cancelled, the entry is published nevertheless.
     ///
     /// - Parameters:
     ///   - head: the head. Its ``CacheExtent/storedBytes`` is the number of written bytes.

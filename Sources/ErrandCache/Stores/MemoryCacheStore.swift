@@ -9,8 +9,8 @@ internal import Synchronization
 /// print(store.contents)                              // 12 of 1000 entries, 45213 of 50000000 bytes
 /// ```
 ///
-/// If there is no room, the entries of the least recently used URLs are removed. All operations take constant time on average, except
-/// the removal of an account, of an origin and of all entries.
+/// If there is no room, the entries of the least recently used URLs are removed. Operations take constant time on average. The removal of
+/// an account, an origin, groups, or all entries takes time in proportion to the number of entries in the store.
 public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// The default limit of all entries: 16 MiB.
     public static let defaultLimitBytes = 16 * 1024 * 1024
@@ -26,10 +26,10 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - bytes: the largest number of bytes of all entries, heads included, at least 0. Bytes that are not visible yet count too.
+    ///   - bytes: the largest number of bytes of all entries, heads included, at least 0. The bytes of unpublished entries count too.
     ///     Default: 16 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 1,000.
-    ///   - entryBytes: the largest number of bytes of one entry, at least 0. Default, with `nil`: an eighth of `bytes`.
+    ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     public init(bytes: Int = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int? = nil) {
         precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
         precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
@@ -112,27 +112,27 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Removing
 
-    // Removed entries are released after the lock, because the release of a large body takes time.
+    // Removed entries are released outside the lock, because the release of a large body takes time.
 
     /// Removes entries, in constant time for each entry. Missing entries are ignored. Never throws.
     public func remove(_ ids: [CacheEntry.ID]) async throws { _ = state.withLock { $0.remove(ids) } }
     /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Never throws.
     public func removeAll(urls: [String]) async throws { _ = state.withLock { $0.removeAll(urls: urls) } }
 
-    /// Removes all entries of an origin, and gives up its writers, in a time that grows with the number of all entries. Never throws.
+    /// Removes all entries of an origin, and gives up its writers. The time is linear in the number of entries in the store. Never throws.
     public func removeAll(of origin: Origin) async throws {
         _ = state.withLock { $0.removeAll { (try? HTTPURL($0.url))?.origin == origin } }
     }
 
-    /// Removes all entries of an account, and gives up its writers, in a time that grows with the number of all entries. Other accounts
-    /// keep their entries and their writers. Never throws.
+    /// Removes all entries of an account, and gives up its writers. The time is linear in the number of entries in the store. Other
+    /// accounts keep their entries and their writers. Never throws.
     ///
-    /// - Parameter identity: the identity of the account, durable or volatile. An identity without entries has no effect on others.
+    /// - Parameter identity: the identity of the account, durable or volatile. If the account has no entries, no entry is removed.
     public func forget(_ identity: CredentialIdentity) async throws {
         _ = state.withLock { $0.forget(identity) }
     }
 
-    /// Removes all entries, and gives up all writers, in a time that grows with the number of all entries. Never throws.
+    /// Removes all entries, and gives up all writers. The time is linear in the number of entries. Never throws.
     public func removeAll() async throws { _ = state.withLock { $0.removeAll() } }
 
     // MARK: Secrets

@@ -2,14 +2,14 @@ internal import ErrandCore
 
 /// The contents of a store in memory: a value without locks.
 ///
-/// Functions that remove entries return them, so that their bytes are released outside the lock.
+/// Functions that remove entries return these entries, so that the caller releases the bytes outside the lock.
 struct MemoryCacheTable: Sendable {
     struct Limits: Sendable {
         let bytes: Int
         let entries: Int
         let entryBytes: Int
 
-        /// The largest number of bytes that are not visible yet. The other half stays for visible entries.
+        /// The largest number of bytes of unpublished entries: half of all bytes, or the limit for one entry if that limit is larger.
         var unpublishedBytes: Int { max(bytes / 2, entryBytes) }
     }
 
@@ -27,7 +27,7 @@ struct MemoryCacheTable: Sendable {
     /// An entry that is being written.
     private struct Unpublished: Sendable {
         let key: CacheKey
-        /// The bytes for which there is room.
+        /// The reserved bytes, of the head and the body.
         var reserved: Int
         /// The bytes of the body that were written.
         var written = 0
@@ -38,7 +38,7 @@ struct MemoryCacheTable: Sendable {
     struct Removed: Sendable { fileprivate var buckets: [Bucket] = [] }
 
     private let limits: Limits
-    /// The limits are in this type, because entries and unpublished bytes count too.
+    /// The table itself has no limit: this type enforces the limits, because entries and unpublished bytes count too.
     private var buckets = BoundedTable<CacheKey, Bucket>(limit: .max)
     private var keys: [CacheEntry.ID: CacheKey] = [:]
     private var keysOfURL: [OctetKey: Set<CacheKey>] = [:]
@@ -47,7 +47,7 @@ struct MemoryCacheTable: Sendable {
     private var generations = CacheGenerations()
     /// The bytes of visible entries.
     private(set) var bytes = 0
-    /// The bytes for which entries that are not visible yet have room.
+    /// The bytes that are reserved for unpublished entries.
     private(set) var unpublishedBytes = 0
 
     init(limits: Limits) { self.limits = limits }
@@ -160,7 +160,7 @@ struct MemoryCacheTable: Sendable {
         for entry in heads {
             guard let key = keys[entry.id], let old = buckets[key], let index = old.index(of: entry.id) else { continue }
             let size = Self.headBytes(entry.head, key) + old.bodies[index].count
-            // A head that has grown beyond the limits is not worth the removal of other entries.
+            // If the new head exceeds the limits, its own entry is removed, and other entries stay.
             guard size <= old.bytes[index] || bytes + unpublishedBytes + size - old.bytes[index] <= limits.bytes else {
                 _ = remove([entry.id])
                 continue
