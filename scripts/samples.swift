@@ -335,3 +335,23 @@ import FoundationNetworking
 import FoundationNetworking
 #endif
 var urlRequest: URLRequest { omitted() }
+
+// FILE: ErrandCache/Stores/CacheStore+Responses.swift
+let cache: MemoryCacheStore = omitted()
+func show(_ body: some Any, isStale: Bool) {}
+
+// FILE: ErrandCore/Platform/CRC32.swift
+let head: Data = omitted()
+let body: Data = omitted()
+
+// FILE: ErrandSQLite/CacheSealing.swift
+import Crypto
+let key: SymmetricKey = omitted()
+let path: String = omitted()
+
+// FILE: ErrandSQLite/SQLiteCacheStore.swift
+let caches: String = omitted()
+
+// FILE: ErrandSQLite/SQLiteDatabase.swift
+let path: String = omitted()
+let name: [UInt8] = omitted()
