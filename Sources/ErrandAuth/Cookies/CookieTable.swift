@@ -62,7 +62,8 @@ struct CookieTable: Sendable {
         return found
     }
 
-    /// Adds the cookies of a domain, in sending order. Only cookies that the request carries are added.
+    /// Adds the cookies of a domain, in sending order. A cookie is added only if its path, its expiry, and its attributes
+    /// `Secure` and `SameSite` allow the request to carry the cookie.
     ///
     /// - Parameter date: the current date, after the date was read once.
     private func addMatches(

@@ -45,7 +45,7 @@ public struct PasswordScheme: AuthenticationScheme {
     /// Returns the proof to send with a request if the server has not sent a challenge yet. `nil` if the origin has neither
     /// accepted a Digest proof nor asked for Basic.
     ///
-    /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
+    /// - Throws: ``AuthenticationError``; if the body of the request can't be read, the error of this body.
     public func proof(for request: Request) async throws -> AuthenticationProof? {
         if let origin = request.origin, offers[origin] == false { return try basic.proof(for: request) }
         return try await digest.proof(for: request)

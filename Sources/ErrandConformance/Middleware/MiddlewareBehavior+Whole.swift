@@ -127,7 +127,7 @@ extension MiddlewareBehavior {
                 }
             }
             #expect(stub.openBodyCount == 0)
-            if case .complete? = end { Issue.record("the exchange of a body that broke off has ended as complete") }
+            if case .complete? = end { Issue.record("the body broke off, but the outcome of the exchange is complete") }
         },
         MiddlewareBehavior("EndsWithTheBody", "The exchange of a response ends only when its body has ended.") { subject in
             let written = RecordingBodySource()

@@ -12,7 +12,8 @@ public struct Backoff: Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - description: the backoff in words, for the stack's description.
-    ///   - delay: returns the delay after the attempt with this number, from 1. A negative delay is treated as zero.
+    ///   - delay: a closure that takes the number of an attempt, and returns the delay after this attempt. The first attempt has the number
+    ///     1. A negative delay is treated as zero.
     public static func custom(_ description: String, _ delay: @escaping @Sendable (_ attempt: Int) -> Duration) -> Backoff {
         Backoff(description: description) { max(.zero, delay($0)) }
     }

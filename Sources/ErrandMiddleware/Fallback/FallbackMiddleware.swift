@@ -82,7 +82,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     /// request is sent only if the first server certainly did not process the request.
     ///
     /// - Parameters:
-    ///   - sender: the sender that gets the request.
+    ///   - sender: the sender that gets the request if this sender fails.
     ///   - statuses: the statuses of the responses to replace. Default: none.
     ///   - deadlineShare: the share of the remaining time that is reserved for the other sender, at least 0 and less than 1.
     ///     Default: 0.25. With 0, no time is reserved.

@@ -25,7 +25,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
         var lastWatch = 0
     }
 
-    /// The largest number of calls that continue at the same time.
+    /// The largest number of waiting calls that are released together.
     static let groupSize = 6
     /// The time over which the waiting calls are spread.
     static let spread = Duration.milliseconds(250)

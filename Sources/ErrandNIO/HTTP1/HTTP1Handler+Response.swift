@@ -94,7 +94,7 @@ extension HTTP1Handler {
         if current?.head != nil, !machine.isUpgraded { deliver() }
     }
 
-    /// Delivers the head, if the caller does not have the head yet, and the received part of the body.
+    /// Delivers the received part of the body. If the caller does not have the head yet, the head is delivered first.
     func deliver() {
         guard let connection, let exchange = current?.exchange, let (response, mustWait) = current?.deliver(on: connection) else { return }
         if mustWait { isHeldBack = true }

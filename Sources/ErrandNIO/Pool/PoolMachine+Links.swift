@@ -125,8 +125,8 @@ extension PoolMachine {
         guard total >= limits.connections, !starved.isEmpty, table[slot].begun >= Self.minimumExchanges else { return false }
         guard table[slot].inUse == 0 || table.roomMakingCount <= starved.count else { return false }
         if let place = groups.values[index].starvedPlace, starved.count > 1, starved.oldest() == key {
-            // The connection's own origin is the oldest starved origin, and uses this connection for its queued exchange. Therefore
-            // the origin moves to the end of the queue of starved origins.
+            // Here, the connection's own origin has been starved for the longest time. The origin uses this connection for its queued
+            // exchange. Therefore the origin moves to the end of the queue of starved origins.
             _ = starved.remove(place)
             groups.values[index].starvedPlace = starved.append(key, lane: 0)
         }

@@ -364,7 +364,6 @@ final class ExchangeLog: CallObserver {
         logger.log(level: level, "\(text.laidOut(style))", metadata: carried)
     }
 }
-#endif
 
 extension CacheStatus {
     /// The part of the response that comes from the cache, in words; `nil` if the whole response comes from the server.
@@ -375,3 +374,4 @@ extension CacheStatus {
         return isRevalidated ? "from the cache, confirmed," : nil
     }
 }
+#endif
