@@ -15,9 +15,10 @@ struct CacheFolder {
 
     /// Creates the cache; `nil` without the option.
     ///
-    /// - Throws: `ValidationError` if this build has no store on the disk.
+    /// - Throws: `ValidationError` if this build has no store on the disk, or if the folder has files that are not of a cache.
     init?(_ arguments: RequestArguments) throws {
         guard let path = arguments.connection.cache else { return nil }
+        try Self.checkFiles(of: path)
         (self.path, showsMessages) = (path, arguments.shown.showsMessages)
         let shows = showsMessages
         let store = try Self.store(at: path) { if shows { Terminal.say("errand: warning: --cache: \($0)") } }
@@ -44,6 +45,16 @@ struct CacheFolder {
         // The transport of an interrupted command stops, and the request in the background with it.
         guard !Interrupt.hasCome else { return }
         await cache.finish(within: .seconds(5))
+    }
+
+    /// Checks that an existing folder is empty, or has a cache. The store makes its folder private, so a folder with other files would
+    /// become unreadable for other users.
+    private static func checkFiles(of path: String) throws {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        let own = ["bodies", "lock", "responses.sqlite-journal", "responses.sqlite-shm", "responses.sqlite-wal", "secret"]
+        let hasCache = FileManager.default.fileExists(atPath: path + "/responses.sqlite")
+        guard !hasCache, files.contains(where: { !own.contains($0) }) else { return }
+        throw ValidationError("--cache: the folder '\(path.shownSafely())' has other files. Name a folder for the cache alone")
     }
 
     /// - Throws: `ValidationError` if this build has no store on the disk.

@@ -78,6 +78,18 @@ import Testing
         }
     }
 
+    @Test func aFolderWithOtherFilesIsNotUsed() async throws {
+        try await withCache { folder, server in
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+            try Data("page".utf8).write(to: URL(fileURLWithPath: folder + "/index.html"))
+            let outcome = try await CommandProcess.run("--cache", folder, server.url)
+            #expect(outcome.status == 64 && outcome.errors.contains("has other files"), "\(outcome.errors)")
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o755 && server.requests.isEmpty)
+        }
+    }
+
     @Test func theResponsesAreListedShownAndRemoved() async throws {
         try await withCache(Self.reply("Cache-Control: max-age=600", "Vary: Accept-Language")) { folder, server in
             for (path, language) in [("/a?token=hidden", "de"), ("/b", "de"), ("/b", "en")] {
