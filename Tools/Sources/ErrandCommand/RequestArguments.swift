@@ -361,7 +361,7 @@ struct OutputOptions: ParsableArguments {
                 + WriteOut.names.map { "%{\($0)}" }.joined(separator: ", ") + ", %header{NAME}.",
             valueName: "text"))
     var writeOut: String?
-    // The command does this anyway. The options are accepted because command lines of curl have them, also those of --curl.
+    // These options change nothing, because the command always behaves in this way. curl has the options, and --curl writes two of them.
     @Flag(name: [.customShort("N"), .customLong("no-buffer")], help: .hidden) var noBuffer = false
     @Flag(name: [.customShort("g"), .customLong("globoff")], help: .hidden) var globOff = false
     @Flag(name: .customLong("path-as-is"), help: .hidden) var pathAsIs = false

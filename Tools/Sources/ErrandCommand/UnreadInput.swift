@@ -2,7 +2,8 @@ import Foundation
 
 /// Data on standard input that the command has not read: `cat note.json | errand :8080/notes` sends GET without a body.
 enum UnreadInput {
-    /// The warning about unread data; `nil` if there is none. Nothing is read, so that a loop keeps its input.
+    /// The warning about data of standard input that is not sent; `nil` if no data waits. The data is not read, so a loop of the shell
+    /// keeps its input.
     static var warning: String? {
         guard hasData(0) else { return nil }
         return "warning: the data of standard input was not sent. 'errand post' sends the data; 'errand get' hides this warning"

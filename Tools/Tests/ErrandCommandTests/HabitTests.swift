@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// An answer for an option that the command has would never be shown, or would be wrong.
+    /// The table of answers must have only options that the command does not have. The command never shows an answer for its own option.
     @Test func noAnswerIsForAnOptionOfTheCommand() {
         let names = UnknownOption.answers.flatMap(\.names)
         #expect(Set(names).count == names.count)
