@@ -64,6 +64,27 @@ private func cacheControl(_ input: inout Input) {
     if case .names(let names) = VaryField(HTTPFields([HTTPField(name: .vary, value: text)])) {
         expect(names.count <= VaryField.namesLimit && Set(names).count == names.count, "more names than the limit, or a name twice")
     }
+    otherFieldsOfCaches(text)
+}
+
+/// Reads the text as `Age`, as `Expires`, and as the fields of groups.
+private func otherFieldsOfCaches(_ text: String) {
+    var fields = HTTPFields()
+    for name in ["Age", "Expires", "Cache-Groups", "Cache-Group-Invalidation"].compactMap({ HTTPField.Name($0) }) {
+        fields.append(HTTPField(name: name, value: text))
+    }
+    if let age = AgeField.seconds(fields) { expect((0...CacheControl.longestSeconds).contains(age), "an age of \(age) seconds") }
+
+    let now = HTTPDate(secondsSinceEpoch: 1_700_000_000)
+    expect(ExpiresField(fields, now: now) != .missing, "a field is missing")
+    var different = fields
+    different.append(HTTPField(name: .expires, value: "0"))
+    expect(ExpiresField(different, now: now) == .invalid, "a field with different values is a date")
+
+    let groups = CacheGroups.named(in: fields)
+    expectEqual(CacheGroups.invalidated(by: fields), groups, "a group has another name in the other field")
+    expect(groups.count <= CacheGroups.countLimit, "more groups than the limit")
+    expect(groups.allSatisfy { $0.utf8.count <= CacheGroups.nameBytes }, "a longer name of a group than the limit")
 }
 
 private func entityTag(_ input: inout Input) {

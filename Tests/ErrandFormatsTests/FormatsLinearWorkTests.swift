@@ -102,6 +102,14 @@ struct FormatsLinearWorkTests {
         },
         Parser("Cache-Control, semicolons", text: repeated("max-age=1;")) { _ = CacheControl([$0]) },
         Parser("Vary", text: repeated("a,")) { _ = VaryField(HTTPFields([HTTPField(name: .vary, value: $0)])) },
+        Parser("Age", text: repeated("1")) { _ = AgeField.seconds(HTTPFields([HTTPField(name: .age, value: $0)])) },
+        Parser("Expires", text: repeated("Thu, 18 Aug 2050 02:01:18 GMT ")) {
+            let fields = HTTPFields([HTTPField(name: .expires, value: $0)])
+            _ = ExpiresField(fields, now: HTTPDate(secondsSinceEpoch: 1_900_000_000))
+        },
+        Parser("Cache-Groups", 1_000, text: { (0..<$0).map { "\"\($0)\", " }.joined() + "\"a\"" }) { text in
+            _ = CacheGroups.named(in: HTTPFields([HTTPField(name: HTTPField.Name("Cache-Groups")!, value: text)]))
+        },
         Parser("entity tags", 1_000, text: repeated("\"\",")) { _ = EntityTagCondition($0) },
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },
