@@ -157,7 +157,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
         let digest = try shortDigest(0) { writer in
             writer.text(key.url)
-            writer.flag(key.isDecoded)
             writer.optional(partition) { $0.octets($1) }
             writer.optional(key.content) { writer, content in
                 writer.octets(content.digest)

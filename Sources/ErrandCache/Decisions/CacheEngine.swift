@@ -39,6 +39,7 @@ struct CacheEngine: Sendable {
         guard request.isServable else { return .send(CacheForward(reason: .method)) }
         // RFC 9111, section 5.2.1.5: nothing of the exchange is stored. An app that asks for this does not expect a stored response either.
         guard !request.control.contains(.noStore) else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
+        let entries = readable(entries, by: request)
         let matching = entries.filter { variants.matches($0.head, request) }
         let usable = matching.filter { RangeRule.service(of: $0.head, for: request) != nil }
         if request.condition != .other, let (entry, use) = best(of: usable, for: request, at: now) {
@@ -56,6 +57,12 @@ struct CacheEngine: Sendable {
             entries.isEmpty ? .uriMiss : matching.isEmpty ? .varyMiss : usable.isEmpty ? .partial : .bypass
         if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
         return .send(forward(request, reason: reason, selected: nil, matching: matching, entries: entries, at: now))
+    }
+
+    /// Returns the entries whose bytes the stack of a request can use. Bytes without a content coding serve every stack. If the transport
+    /// decodes bodies, no layer of the stack decodes stored bytes.
+    private func readable(_ entries: [CacheEntry], by request: CacheRequest) -> [CacheEntry] {
+        request.isDecoded ? entries.filter { !$0.head.isEncoded } : entries
     }
 
     private func isOnlyIfCached(_ request: CacheRequest) -> Bool { request.mode == .storedOnly || request.control.contains(.onlyIfCached) }
@@ -103,7 +110,8 @@ struct CacheEngine: Sendable {
             forward.candidates = conditions.candidates
             return forward
         }
-        guard selected == nil, request.wanted == .whole, request.method == .get else { return forward }
+        // A transport that decodes bodies can't decode the rest of a body alone.
+        guard selected == nil, request.wanted == .whole, request.method == .get, !request.isDecoded else { return forward }
         for entry in matching {
             let isFresh = freshness.use(entry.head, for: request, at: now) == .now(isFresh: true)
             guard let fields = RangeRule.completion(of: entry.head, isFresh: isFresh) else { continue }
@@ -169,7 +177,8 @@ struct CacheEngine: Sendable {
         reception.invalidated = InvalidationRule.urls(invalidatedBy: response, to: request).map(\.description)
         reception.invalidatedGroups = InvalidationRule.groups(invalidatedBy: response, to: request)
         reception.clearedOrigin = InvalidationRule.origin(clearedBy: response, to: request)
-        let exchange = Exchange(request: request, forward: forward, entries: entries, requestTime: requestTime, responseTime: now)
+        let exchange = Exchange(
+            request: request, forward: forward, entries: readable(entries, by: request), requestTime: requestTime, responseTime: now)
         if response.status == .notModified, request.isServable {
             receiveNotModified(response, of: exchange, in: &reception)
         } else if let fallback = fallback(for: response, of: exchange) {

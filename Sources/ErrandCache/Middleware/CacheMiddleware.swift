@@ -52,7 +52,8 @@ public struct CacheMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - store: the store. Several stacks may share a store.
+    ///   - store: the store. Several stacks may share a store. A stack whose transport decodes bodies does not use stored bytes with a
+    ///     content coding.
     ///   - policy: the rules. Default: a private cache.
     ///   - transportDecodes: whether the transport decodes bodies: ``/ErrandCore/TransportCapabilities/decodesContent``. Default: false.
     ///   - clock: the clock that measures waits.

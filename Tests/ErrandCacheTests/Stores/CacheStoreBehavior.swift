@@ -91,7 +91,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let keys = [
                 key("/a"), key("/A"), key("/a?x"), CacheKey(url: url("/a"), partition: .account(account)),
                 CacheKey(url: url("/a"), partition: .account(CredentialIdentity(scheme: "s", account: "b"))),
-                CacheKey(url: url("/a"), isDecoded: true), CacheKey(url: url("/a"), content: .init(digest: [1], fields: "f")),
+                CacheKey(url: url("/a"), content: .init(digest: [1], fields: "f")),
                 CacheKey(url: url("/a"), content: .init(digest: [2], fields: "f")),
                 CacheKey(url: url("/a"), content: .init(digest: [1], fields: "g")),
                 CacheKey(url: url("/\u{E9}".addingPercentEncoding)), CacheKey(url: url("/e\u{301}".addingPercentEncoding)),
@@ -232,7 +232,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
             let keys = [
-                key("/a"), CacheKey(url: url("/a"), partition: account), CacheKey(url: url("/a"), isDecoded: true),
+                key("/a"), CacheKey(url: url("/a"), partition: account),
                 CacheKey(url: url("/a"), content: .init(digest: [1], fields: "")),
             ]
             for key in keys + [key("/b")] { _ = try await add(to: store, key, head(), ["hello"]) }

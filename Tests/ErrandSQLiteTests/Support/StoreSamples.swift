@@ -12,7 +12,7 @@ import Testing
 enum Samples {
     static func key(_ path: String, account: String? = nil) -> CacheKey {
         let partition = account.map { CacheKey.Partition.account(CredentialIdentity(scheme: "sample", account: $0)) } ?? .none
-        return CacheKey(storedURL: "https://a.example\(path)", partition: partition, content: nil, isDecoded: false)
+        return CacheKey(storedURL: "https://a.example\(path)", partition: partition, content: nil)
     }
 
     /// The head of an entry. The entity tag names the body.
