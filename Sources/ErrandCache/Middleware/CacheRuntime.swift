@@ -158,14 +158,3 @@ extension CacheReception {
         !invalidated.isEmpty || !removals.isEmpty || !updates.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty
     }
 }
-
-extension CacheInstant {
-    private static let start = ContinuousClock.now
-    private static let processRun = UInt64.random(in: 0 ... .max)
-
-    /// The current instant of the system's clocks.
-    static func current() -> CacheInstant {
-        CacheInstant(
-            sinceEpoch: .seconds(Date().timeIntervalSince1970), uptime: start.duration(to: .now), run: processRun)
-    }
-}

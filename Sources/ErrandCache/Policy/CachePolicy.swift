@@ -104,6 +104,18 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// Whether several users get the same stored responses.
     var isShared: Bool { scope == .shared }
 
+    /// Returns the time for which a stored response stays fresh. Negative: the response is stale. `nil`: the age of the response is not
+    /// known, because the wall clock was set back.
+    ///
+    /// The function reads no store and no body, so the order in which a store evicts entries does not change.
+    ///
+    /// - Parameters:
+    ///   - head: the head of the stored response, for example from ``CacheStore/listing(limit:)``.
+    ///   - now: the instant. Default: the current instant.
+    public func remainingLifetime(of head: CacheEntry.Head, at now: CacheInstant = .current()) -> Duration? {
+        FreshnessRule(policy: self).remaining(of: head, at: now)
+    }
+
     /// The scope, and the settings that differ from the default: `private, without heuristics`.
     public var description: String {
         (isShared ? "shared" : "private") + (heuristic == nil ? ", without heuristics" : heuristic == .standard ? "" : ", own heuristic")

@@ -68,6 +68,18 @@ import Testing
         ])
     func aPolicyIsDescribed(_ policy: CachePolicy, _ text: String) { #expect("\(policy)" == text) }
 
+    @Test func aPolicySaysHowLongAHeadStaysFresh() {
+        let stored = head(["Cache-Control: max-age=60, s-maxage=90"])
+        #expect(CachePolicy.standard.remainingLifetime(of: stored, at: instant(10)) == .seconds(50))
+        #expect(CachePolicy.standard.remainingLifetime(of: stored, at: instant(70)) == .seconds(-10))
+        #expect(CachePolicy.shared.remainingLifetime(of: stored, at: instant(10)) == .seconds(80))
+        #expect(CachePolicy.standard.remainingLifetime(of: stored, at: instant(10, wall: -99, run: 2)) == nil)
+        let chosen = head(["Cache-Control: max-age=60"], lifetimes: CacheLifetimes(fresh: .seconds(5)))
+        #expect(CachePolicy.standard.remainingLifetime(of: chosen, at: instant(1)) == .seconds(4))
+        let current = (CacheInstant.current(), CacheInstant.current())
+        #expect(current.0.run == current.1.run && current.0.uptime <= current.1.uptime)
+    }
+
     @Test func modesMapToThoseOfFoundation() {
         #expect(
             CachePolicy.Mode.allCases.map(\.rawValue) == [

@@ -58,16 +58,15 @@ struct CacheListCommand: AsyncParsableCommand {
         commandName: "list", abstract: "Shows a line for each stored response, the most recently used first.",
         usage: "errand cache list <folder>",
         discussion: """
-            A line has the status, the size of the body, the time for which the response stays fresh, and the URL without secrets. An age \
-            is shown in place of that time for responses that are chosen by secret fields of the request.
+            A line has the status, the size of the body, the time for which the response stays fresh, and the URL without secrets. The \
+            list reads no bodies, and does not change the order of use.
             """)
     @OptionGroup var cache: CacheFolderArguments
 
     func run() async throws {
         try await cache.run { store in
             for listing in try await store.listing(limit: .max) {
-                let line = StoredResponse(listing)
-                try Terminal.write(Data((line.text(freshness: try await line.freshness(in: store)) + "\n").utf8))
+                try Terminal.write(Data((StoredResponse(listing).text() + "\n").utf8))
             }
         }
     }
@@ -172,12 +171,13 @@ struct StoredResponse {
 
     init(_ listing: CacheListing) { self.listing = listing }
 
-    /// The status, the size, the freshness or the age, and the URL without secrets.
-    func text(freshness: Duration?, now: Date = Date()) -> String {
+    /// The status, the size, the freshness, and the URL without secrets.
+    func text(now: CacheInstant = .current()) -> String {
         let head = listing.entry.head
-        let age = Int(now.timeIntervalSince1970) - Int(head.responseTime.sinceEpoch.components.seconds)
-        let seconds = freshness.map { Int($0.components.seconds) }
-        let state = seconds.map { $0 >= 0 && freshness ?? .zero >= .zero ? "fresh for \($0) s" : "stale for \(-$0) s" }
+        let state = CachePolicy.standard.remainingLifetime(of: head, at: now).map { remaining in
+            let seconds = remaining.components.seconds
+            return remaining >= .zero ? "fresh for \(seconds) s" : "stale for \(-seconds) s"
+        }
         var notes: [String] = []
         if let whole = head.extent.completeLength, !head.extent.isWhole { notes.append("a part of \(whole) B") }
         if head.extent.completeLength == nil { notes.append("a part") }
@@ -185,24 +185,8 @@ struct StoredResponse {
         if listing.hasContent { notes.append("of a request with a body") }
         for field in head.selection.fields { notes.append("varies by \(field.name)") }
         let url = Sensitivity.standard.redactedURL(listing.url).shownSafely(limit: 500)
-        let parts = ["\(head.response.status.code)", "\(head.extent.storedBytes) B", state ?? "age \(max(0, age)) s", url]
+        let parts = ["\(head.response.status.code)", "\(head.extent.storedBytes) B", state ?? "of unknown age", url]
         return (parts + (notes.isEmpty ? [] : ["(\(notes.joined(separator: ", ")))"])).joined(separator: "  ")
-    }
-
-    /// The time for which the response stays fresh; negative for a stale response. `nil` if only the right request finds the response.
-    func freshness(in store: any CacheStore) async throws -> Duration? {
-        guard !listing.belongsToAccount, !listing.hasContent, let url = try? HTTPURL(listing.url) else { return nil }
-        var request = Request(.get, url: url)
-        for field in listing.entry.head.selection.fields {
-            switch field.value {
-            case .absent: break
-            case .text(let text): request.headers[field.name] = text
-            case .digest, .account: return nil
-            }
-        }
-        guard let response = try await store.response(for: request) else { return nil }
-        response.body.abandon()
-        return response.metadata.cacheStatus?.timeToLive
     }
 
     /// Why there is no response to a request.
