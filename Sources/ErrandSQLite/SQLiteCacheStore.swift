@@ -62,8 +62,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     let home: CacheHome
     private let reader: CacheConnection
     let writer: CacheConnection
-    /// The bytes of all caches over this store that wait to be written.
-    public let waitingBytes = CacheWaitingBytes()
+    /// The work of all caches over this store in this process.
+    public let work = CacheWork()
 
     /// The uses that the database does not have yet, by the number of the entry.
     private struct Uses {

@@ -149,7 +149,7 @@ import Testing
         values["CacheRuntime.pauseAfterFailure"] = CacheRuntime.pauseAfterFailure.inWords
         values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
         values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords
-        values["CacheWaitingBytes.defaultLimitBytes"] = bytes(CacheWaitingBytes.defaultLimitBytes)
+        values["CacheWork.defaultLimitBytes"] = bytes(CacheWork.defaultLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"

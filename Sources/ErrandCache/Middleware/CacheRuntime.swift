@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The parts of a cache that all its calls share: the store, the rules, the clocks, and the work that writes to the store.
+/// The parts of a cache that all its calls share: the store, the rules and the clocks.
 final class CacheRuntime: Sendable {
     /// The time for which a store is not used after a failure: 60 s. After a failed write of a body, only writes pause.
     static let pauseAfterFailure: Duration = .seconds(60)
@@ -20,9 +20,6 @@ final class CacheRuntime: Sendable {
     let now: @Sendable () -> CacheInstant
     /// Whether the transport decodes bodies.
     let isDecoded: Bool
-    /// The writes and changes in progress. The body that is stored owns its write.
-    let writes = SingleFlight<Int, Void>()
-    private let lastWrite = Atomic(0)
     private let pauses = Mutex(Pauses())
 
     init(
@@ -32,8 +29,6 @@ final class CacheRuntime: Sendable {
         (self.store, self.isDecoded, self.clock, self.now) = (store, isDecoded, clock, now)
         engine = CacheEngine(policy) { [store] text in store.digest(Array(text.utf8)) }
     }
-
-    func nextWrite() -> Int { lastWrite.wrappingAdd(1, ordering: .relaxed).newValue }
 
     // MARK: The request
 
@@ -106,9 +101,8 @@ final class CacheRuntime: Sendable {
             return
         }
         // The changes must be made even if the call is cancelled.
-        let number = nextWrite()
-        _ = try await answer(to: request, "change entries") { [writes] in
-            try await writes.run(number, mustFinish: true, changes)
+        _ = try await answer(to: request, "change entries") { [work = store.work] in
+            try await work.writes.run(work.nextNumber(), mustFinish: true, changes)
         }
     }
 

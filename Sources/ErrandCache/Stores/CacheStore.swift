@@ -29,8 +29,8 @@ public protocol CacheStore: AccountBoundStore {
     /// Whether no function waits, so that the functions need no timeout. False by default; true for a store in memory.
     var isImmediate: Bool { get }
 
-    /// The bytes of all caches over this store that wait to be written. A store creates one object, and always returns this object.
-    var waitingBytes: CacheWaitingBytes { get }
+    /// The work of all caches over this store. A store creates one object, and always returns this object.
+    var work: CacheWork { get }
 
     /// The number of entries, and their bytes.
     var usage: CacheUsage { get async throws }

@@ -20,8 +20,8 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     private let state: Mutex<MemoryCacheTable>
     private let secrets: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))
     private let limits: MemoryCacheTable.Limits
-    /// The bytes of all caches over this store that wait to be written: always 0, because this store never waits.
-    public let waitingBytes = CacheWaitingBytes()
+    /// The work of all caches over this store. No bytes wait to be written, because this store never waits.
+    public let work = CacheWork()
 
     /// Creates an empty store.
     ///

@@ -13,7 +13,7 @@ import Testing
     /// Checks that nothing waits and nothing is reserved.
     private func expectNothingHeld(_ store: any CacheStore, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let memory = try #require((store as? TestStore)?.memory ?? store as? MemoryCacheStore)
-        try await until { store.waitingBytes.count == 0 && memory.unpublishedBytes == 0 }
+        try await until { store.work.waitingBytes == 0 && memory.unpublishedBytes == 0 }
     }
 
     // MARK: Torn bodies
@@ -154,14 +154,14 @@ import Testing
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 64)))
         }
         let call = Task { try await cache.send(request()).body.collect().count }
-        try await until { store.waitingBytes.count == 1024 * 1024 }
+        try await until { store.work.waitingBytes == 1024 * 1024 }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .milliseconds(49))
         #expect(cache.events.decisions.last?.hasPrefix("not stored") == false)
         clock.advance(by: .milliseconds(1))
         #expect(try await call.value == 64 * 128 * 1024)
         #expect(cache.events.decisions.last == "not stored: the store is slower than the reader")
-        #expect(store.waitingBytes.peak == 1024 * 1024)
+        #expect(store.work.peakWaitingBytes == 1024 * 1024)
         store.go(.write)
         try await expectNothingHeld(store)
         #expect(store.memory.contents.entries == 0)
@@ -189,7 +189,7 @@ import Testing
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 128)))
         }
         #expect(try await cache.send(request()).body.collect().count == 128 * 128 * 1024)
-        #expect(store.waitingBytes.peak <= 1024 * 1024)
+        #expect(store.work.peakWaitingBytes <= 1024 * 1024)
         let stored = try await cache.send(request())
         #expect(stored.metadata.cacheStatus?.isHit == true)
         var (count, isSame) = (0, true)
@@ -209,7 +209,7 @@ import Testing
             Response(head: response("Cache-Control: max-age=60"), data: bytes, request: request)
         }
         #expect(try await cache.send(request()).body.collect() == bytes)
-        #expect(store.waitingBytes.peak <= 1024 * 1024)
+        #expect(store.work.peakWaitingBytes <= 1024 * 1024)
         let stored = try await cache.send(request())
         #expect(stored.metadata.cacheStatus?.isHit == true)
         #expect(try await stored.body.collect() == bytes)
@@ -241,7 +241,7 @@ import Testing
             }
             for try await count in group { #expect(count == 16 * 1024 * 1024) }
         }
-        #expect(store.waitingBytes.peak <= 2 * 1024 * 1024, "\(store.waitingBytes.peak)")
+        #expect(store.work.peakWaitingBytes <= 2 * 1024 * 1024, "\(store.work.peakWaitingBytes)")
         #expect(peak.value <= 64 * 1024 * 1024)
         try await expectNothingHeld(store)
     }

@@ -59,7 +59,7 @@ final class TestStore: CacheStore {
     }
 
     var label: String { "test" }
-    var waitingBytes: CacheWaitingBytes { memory.waitingBytes }
+    var work: CacheWork { memory.work }
     var usage: CacheUsage { get async throws { memory.contents } }
 
     func lookUp(_ key: CacheKey) async throws -> CacheLookup {

@@ -43,7 +43,7 @@ struct CacheFolder {
     func finish() async {
         // The transport of an interrupted command stops, and the request in the background with it.
         guard !Interrupt.hasCome else { return }
-        await cache.finish(within: .seconds(5))
+        await store.finish(within: .seconds(5))
     }
 
     /// - Throws: `ValidationError` if this build has no store on the disk.
