@@ -167,6 +167,15 @@ final class CacheConnection: Sendable {
         work = BlockingWork(width: 1, label: label)
     }
 
+    /// Opens the database if the secret key has not been read. The first opening creates a missing key.
+    ///
+    /// - Parameter isCancellable: whether a cancelled task stops the wait.
+    /// - Throws: the errors of the opening; `CancellationError`.
+    func ensureKey(isCancellable: Bool) async throws {
+        guard home.digest([]) == nil else { return }
+        if isCancellable { try await runUntilCancelled { _ in } } else { try await run { _ in } }
+    }
+
     /// Returns the result of `operation`. Cancellation has no effect.
     ///
     /// - Throws: the errors of `operation`, and of the opening of the database.

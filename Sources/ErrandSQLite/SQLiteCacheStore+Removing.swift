@@ -12,7 +12,7 @@ extension SQLiteCacheStore {
     /// Removes all entries of the URLs. Writers of these URLs in this process are given up.
     public func removeAll(urls: [String]) async throws {
         guard !urls.isEmpty else { return }
-        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        try await writer.ensureKey(isCancellable: false)
         let digests = try Set(urls.map { try urlDigest($0) })
         try await change { [self] tables in
             giveUp { digests.contains($0.stored.url) }
@@ -22,7 +22,7 @@ extension SQLiteCacheStore {
 
     /// Removes all entries of an origin. Writers of this origin in this process are given up.
     public func removeAll(of origin: Origin) async throws {
-        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        try await writer.ensureKey(isCancellable: false)
         let digest = try originDigest(origin)
         try await change { [self] tables in
             giveUp { $0.stored.origin == digest }
@@ -43,7 +43,7 @@ extension SQLiteCacheStore {
     ///
     /// - Throws: `FileWriteError` or `FileReadError` if the folder can't be used.
     public func forget(_ identity: CredentialIdentity) async throws {
-        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        try await writer.ensureKey(isCancellable: false)
         // Nothing of a volatile identity is stored.
         guard let partition = try identity.canonicalOctets.map({ try partitionDigest($0) }) else { return }
         try await changeForPrivacy { tables in

@@ -170,8 +170,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// Returns the entries of a key. An entry that can't be decrypted is left out; a damaged entry is left out and removed.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup {
-        // The first operation opens the database, which also creates a missing key.
-        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        try await reader.ensureKey(isCancellable: true)
         guard let (digest, partition) = try keyDigest(key) else {
             // Nothing of a volatile identity is stored, so its generation has no meaning.
             return CacheLookup(entries: [], generation: CacheGeneration(0))
@@ -286,7 +285,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
-        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        try await reader.ensureKey(isCancellable: true)
         guard let (digest, partition) = try keyDigest(key) else { return nil }
         let current = try await reader.runUntilCancelled { try $0.generation(of: partition) }
         guard current == generation.rawValue else { return nil }
