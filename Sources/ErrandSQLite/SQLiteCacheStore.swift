@@ -144,7 +144,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     func urlDigest(_ url: String) throws -> [UInt8] { try shortDigest(1) { $0.text(url) } }
-    func originDigest(_ origin: Origin?) throws -> [UInt8] { try shortDigest(2) { $0.text(origin?.description ?? "") } }
+    func originDigest(_ origin: Origin) throws -> [UInt8] { try shortDigest(2) { $0.text(origin.description) } }
     func partitionDigest(_ octets: [UInt8]) throws -> [UInt8] { try shortDigest(3) { $0.octets(octets) } }
     private func selectionDigest(_ selection: CacheSelection) throws -> [UInt8] { try shortDigest(4) { selection.encode(to: &$0) } }
 
@@ -290,8 +290,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         let current = try await reader.runUntilCancelled { try $0.generation(of: partition) }
         guard current == generation.rawValue else { return nil }
         let stored = StoredKey(
-            key: digest, url: try urlDigest(key.url), origin: try originDigest((try? HTTPURL(key.url))?.origin), partition: partition,
-            name: StoredName(key))
+            key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
         let headBytes = head.encoded.count
         let overhead = Int64(headBytes + stored.name.encoded.count) + 8 + CacheTables.entryOverheadBytes
         guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes

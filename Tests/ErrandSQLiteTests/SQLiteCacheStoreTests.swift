@@ -95,7 +95,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         try await withFolder { path, files in
             let store = SQLiteCacheStore(folder: path)
             let identity = CredentialIdentity(scheme: "bearer", "the-secret-token")
-            let key = CacheKey(storedURL: "https://a.example/volatile", partition: .account(identity), content: nil)
+            let key = CacheKey(url: Samples.url("/volatile"), partition: .account(identity))
             #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
             #expect(try await store.usage.entries == 0)
             try await store.forget(identity)

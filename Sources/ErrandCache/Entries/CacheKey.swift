@@ -36,6 +36,8 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
 
     /// The URL, without a fragment, in the form in which it is sent.
     public let url: String
+    /// The origin of the URL.
+    public let origin: Origin
     /// The account to which the responses belong.
     public let partition: Partition
     /// The content of a QUERY request; `nil` for other methods.
@@ -48,17 +50,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     ///   - partition: the account to which the responses belong.
     ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
     public init(url: HTTPURL, partition: Partition = .none, content: Content? = nil) {
-        (self.url, self.partition, self.content) = (url.description, partition, content)
-    }
-
-    /// Creates a key from the parts that a store has kept.
-    ///
-    /// - Parameters:
-    ///   - storedURL: the text of ``url``.
-    ///   - partition: the account to which the responses belong.
-    ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
-    public init(storedURL: String, partition: Partition, content: Content?) {
-        (self.url, self.partition, self.content) = (storedURL, partition, content)
+        (self.url, origin, self.partition, self.content) = (url.description, url.origin, partition, content)
     }
 
     /// Returns whether all parts are equal. URLs are compared octet by octet.

@@ -121,7 +121,13 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     /// Removes all entries of an origin, and gives up its writers. The time is linear in the number of entries in the store. Never throws.
     public func removeAll(of origin: Origin) async throws {
-        _ = state.withLock { $0.removeAll { (try? HTTPURL($0.url))?.origin == origin } }
+        _ = state.withLock { $0.removeAll { $0.origin == origin } }
+    }
+
+    /// Removes the entries of an origin that belong to one of the groups. The time is linear in the number of entries in the store. Never
+    /// throws.
+    public func removeAll(groups: [String], of origin: Origin) async throws {
+        _ = state.withLock { $0.removeAll(groups: Set(groups.map { OctetKey($0) }), of: origin) }
     }
 
     /// Removes all entries of an account, and gives up its writers. The time is linear in the number of entries in the store. Other

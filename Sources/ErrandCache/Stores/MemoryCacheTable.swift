@@ -204,6 +204,16 @@ struct MemoryCacheTable: Sendable {
         return removed
     }
 
+    mutating func removeAll(groups: Set<OctetKey>, of origin: Origin) -> Removed {
+        var chosen: [CacheEntry.ID] = []
+        for (key, bucket) in buckets.entries where key.origin == origin {
+            for entry in bucket.entries where entry.head.groups.contains(where: { groups.contains(OctetKey($0)) }) {
+                chosen.append(entry.id)
+            }
+        }
+        return remove(chosen)
+    }
+
     mutating func removeAll(where isChosen: (CacheKey) -> Bool) -> Removed {
         var removed = Removed()
         for (key, _) in buckets.entries where isChosen(key) {

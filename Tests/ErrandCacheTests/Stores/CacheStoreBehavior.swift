@@ -289,6 +289,20 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             _ = try await add(to: store, keys[0], head(), ["hello"])
             #expect(try await store.lookUp(keys[0]).entries.count == 1)
         },
+        CacheStoreBehavior("the entries of a group are removed for all accounts of an origin") { make in
+            let store = try await make(Limits())
+            let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
+            let name = try #require(HTTPField.Name("Cache-Groups"))
+            let (grouped, other) = (head([(name, "\"g\", \"h\"")]), head([(name, "\"G\"")]))
+            let removed = [key("/a"), CacheKey(url: url("/b"), partition: account)]
+            let kept = [key("/c"), CacheKey(url: url("/a", host: "b.example"))]
+            for key in removed { _ = try await add(to: store, key, grouped, ["hello"]) }
+            _ = try await add(to: store, kept[0], other, ["hello"])
+            _ = try await add(to: store, kept[1], grouped, ["hello"])
+            try await store.removeAll(groups: ["x", "h"], of: kept[0].origin)
+            for key in removed { #expect(try await store.lookUp(key).entries.isEmpty) }
+            for key in kept { #expect(try await store.lookUp(key).entries.count == 1) }
+        },
         CacheStoreBehavior("an emptied store has no entries, and its writers give up") { make in
             let store = try await make(Limits())
             _ = try await add(to: store, key("/a"), head(), ["hello"])
