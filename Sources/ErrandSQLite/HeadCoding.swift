@@ -97,7 +97,7 @@ struct StoredName {
 
 extension CacheSelection {
     func encode(to writer: inout OctetWriter) {
-        writer.flag(isAny)
+        writer.flag(isUnmatchable)
         writer.number(Int64(fields.count))
         for field in fields {
             writer.text(field.name.canonicalName)
@@ -115,7 +115,7 @@ extension CacheSelection {
     }
 
     static func decoded(from reader: inout OctetReader) throws -> CacheSelection {
-        let isAny = try reader.flag()
+        let isUnmatchable = try reader.flag()
         var fields: [Field] = []
         for _ in 0..<(try reader.count()) {
             guard let name = HTTPField.Name(try reader.text()) else { throw StoredPiece.Damaged() }
@@ -129,7 +129,7 @@ extension CacheSelection {
                 }
             fields.append(Field(name: name, value: value))
         }
-        return CacheSelection(fields: fields, isAny: isAny)
+        return CacheSelection(fields: fields, isUnmatchable: isUnmatchable)
     }
 }
 
