@@ -167,7 +167,7 @@ struct CacheTables {
         get throws { try database.rows("SELECT entries, bytes FROM store") { ($0.integer(0), $0.integer(1)) }.first ?? (0, 0) }
     }
 
-    func listing(limit: Int) throws -> [(key: [UInt8], entry: StoredEntry, name: Data)] {
+    func entries(limit: Int) throws -> [(key: [UInt8], entry: StoredEntry, name: Data)] {
         try database.rows(
             """
             SELECT entries.key, entries.id, entries.number, heads.head, heads.name FROM entries

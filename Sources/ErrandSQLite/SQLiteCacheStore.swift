@@ -29,7 +29,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// The default limit of all entries: 256 MiB.
     public static let defaultLimitBytes: Int64 = 256 * 1024 * 1024
     /// The default number of entries: 10,000.
-    public static let defaultLimitEntries = 10_000
+    public static let defaultEntryLimit = 10_000
 
     /// An event of a store that needs no action of the app.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
@@ -88,7 +88,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - sealing: encrypts what is written; `nil`, the default: nothing is encrypted. Entries of another key are treated as missing.
     ///   - onEvent: called after an event, on a thread that may block.
     public convenience init(
-        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int64? = nil,
+        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         self.init(
@@ -97,7 +97,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// - Parameter calls: the system's calls for the files of bodies.
     init(
-        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int64? = nil,
+        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, calls: FileCalls, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         precondition(!folder.isEmpty, "folder must not be empty")
@@ -126,7 +126,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public var usage: CacheUsage {
         get async throws {
             let (entries, bytes) = try await reader.runUntilCancelled { try $0.usage }
-            return CacheUsage(entries: Int(entries), bytes: bytes, limitEntries: limits.entries, limitBytes: limits.bytes)
+            return CacheUsage(entries: Int(entries), bytes: bytes, entryLimit: limits.entries, limitBytes: limits.bytes)
         }
     }
 
@@ -238,14 +238,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
-    public func listing(limit: Int) async throws -> [CacheListing] {
+    public func entries(limit: Int) async throws -> [ListedEntry] {
         try await writer.run { [self] tables in
             try tables.database.transaction { try flushUses(tables) }
-            return try tables.listing(limit: max(0, limit)).compactMap { key, stored, name in
+            return try tables.entries(limit: max(0, limit)).compactMap { key, stored, name in
                 guard let entry = decoded(stored, key: key), let name = StoredPiece(combined: name) else { return nil }
                 let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.nameIndex)
                 guard let content = try? name.content(at: place, sealing: sealing), let name = try? StoredName(content) else { return nil }
-                return CacheListing(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
+                return ListedEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
             }
         }
     }
@@ -360,13 +360,13 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Replaces the heads of entries.
-    public func update(_ heads: [CacheEntry]) async throws {
-        guard !heads.isEmpty else { return }
+    public func updateHeads(_ entries: [CacheEntry]) async throws {
+        guard !entries.isEmpty else { return }
         let limits = limits
         try await writer.run { [self] tables in
             let files = try tables.database.transaction { () -> [Int64] in
                 var files: [Int64] = []
-                for entry in heads {
+                for entry in entries {
                     let id = entry.id.rawValue
                     guard let old = try tables.headPlace(of: id) else { continue }
                     let encoded = entry.head.encoded
@@ -429,7 +429,7 @@ extension CacheStore where Self == SQLiteCacheStore {
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     public static func disk(
-        _ folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultLimitEntries
+        _ folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultEntryLimit
     ) -> SQLiteCacheStore {
         SQLiteCacheStore(folder: folder, bytes: bytes, entries: entries)
     }

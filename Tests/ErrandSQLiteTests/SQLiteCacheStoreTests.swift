@@ -132,7 +132,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await Samples.add("small-body", bytes: 1000, to: store, Samples.key("/page"))
             try await Samples.add("large-body", bytes: 300_000, to: store, Samples.key("/other"))
             for text in ["small-body", "large-body", "/page", "/other", "max-age"] { #expect(!files.contain(text), "\(text)") }
-            #expect(try await store.listing(limit: 9).map(\.url) == ["https://a.example/other", "https://a.example/page"])
+            #expect(try await store.entries(limit: 9).map(\.url) == ["https://a.example/other", "https://a.example/page"])
         }
     }
 
@@ -142,7 +142,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await Samples.add("n", bytes: 10, to: store, Samples.key("/a"))
             let other = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { $0 }, open: { _ in throw CancellationError() }))
             #expect(try await other.lookUp(Samples.key("/a")).entries.isEmpty)
-            #expect(try await other.listing(limit: 9).isEmpty)
+            #expect(try await other.entries(limit: 9).isEmpty)
             #expect(try await store.lookUp(Samples.key("/a")).entries.count == 1)
         }
     }

@@ -128,12 +128,12 @@ import Testing
         values["CookieFile.limitBytes"] = bytes(CookieFile.limitBytes)
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
         values["MemoryCacheStore.defaultLimitBytes"] = bytes(MemoryCacheStore.defaultLimitBytes)
-        values["MemoryCacheStore.defaultLimitEntries"] = number(MemoryCacheStore.defaultLimitEntries)
+        values["MemoryCacheStore.defaultEntryLimit"] = number(MemoryCacheStore.defaultEntryLimit)
         // The module is built only with the trait SQLite.
         let store = "ErrandSQLite/SQLiteCacheStore.swift"
         values["SQLiteCacheStore.defaultLimitBytes"] = try stated(
             "256 MiB", in: store, by: "static let defaultLimitBytes: Int64 = 256 * 1024 * 1024")
-        values["SQLiteCacheStore.defaultLimitEntries"] = try stated("10,000", in: store, by: "static let defaultLimitEntries = 10_000")
+        values["SQLiteCacheStore.defaultEntryLimit"] = try stated("10,000", in: store, by: "static let defaultEntryLimit = 10_000")
         values["SQLiteCacheStore.inlineBodyLimitBytes"] = try stated(
             "64 KiB", in: store, by: "static let inlineBodyLimitBytes = 64 * 1024")
         values["CacheLimits.headBytes"] = bytes(CacheLimits.headBytes)

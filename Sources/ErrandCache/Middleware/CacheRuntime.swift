@@ -94,7 +94,7 @@ final class CacheRuntime: Sendable {
             if !reception.invalidatedGroups.isEmpty { try await store.removeAll(groups: reception.invalidatedGroups, of: origin) }
             if !reception.invalidated.isEmpty { try await store.removeAll(urls: reception.invalidated) }
             if !reception.removals.isEmpty { try await store.remove(reception.removals) }
-            if !reception.updates.isEmpty { try await store.update(reception.updates.map { CacheEntry(id: $0.id, head: $0.head) }) }
+            if !reception.updates.isEmpty { try await store.updateHeads(reception.updates.map { CacheEntry(id: $0.id, head: $0.head) }) }
         }
         if store.isImmediate {
             do { try await changes() } catch { failed("change entries", error, request, reads: true) }

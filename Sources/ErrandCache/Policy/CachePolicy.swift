@@ -6,7 +6,7 @@ internal import ErrandCore
 /// ```swift
 /// let standard = CachePolicy.standard
 /// let stated = CachePolicy.standard.withoutHeuristics
-/// let oneMinute = CachePolicy.timeToLive(.seconds(60))
+/// let oneMinute = CachePolicy.fresh(for: .seconds(60))
 /// ```
 ///
 /// The first policy is a private cache, for an app. The second policy uses only lifetimes that the server states. With the third policy,
@@ -110,7 +110,7 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The function reads no store and no body, so the order in which a store evicts entries does not change.
     ///
     /// - Parameters:
-    ///   - head: the head of the stored response, for example from ``CacheStore/listing(limit:)``.
+    ///   - head: the head of the stored response, for example from ``CacheStore/entries(limit:)``.
     ///   - now: the instant. Default: the current instant.
     public func remainingLifetime(of head: CacheEntry.Head, at now: CacheInstant = .current()) -> Duration? {
         FreshnessRule(policy: self).remaining(of: head, at: now)

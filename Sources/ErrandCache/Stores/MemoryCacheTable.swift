@@ -67,16 +67,16 @@ struct MemoryCacheTable: Sendable {
         return bucket.bodies[index]
     }
 
-    func listing(limit: Int) -> [CacheListing] {
-        var listing: [CacheListing] = []
+    func entries(limit: Int) -> [ListedEntry] {
+        var listed: [ListedEntry] = []
         for (key, bucket) in buckets.entriesByUse {
             for entry in bucket.entries {
-                guard listing.count < limit else { return listing }
-                listing.append(
-                    CacheListing(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
+                guard listed.count < limit else { return listed }
+                listed.append(
+                    ListedEntry(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
             }
         }
-        return listing
+        return listed
     }
 
     // MARK: Writing
@@ -156,8 +156,8 @@ struct MemoryCacheTable: Sendable {
         if let writer = writers.removeValue(forKey: number) { unpublishedBytes -= writer.reserved }
     }
 
-    mutating func update(_ heads: [CacheEntry]) {
-        for entry in heads {
+    mutating func updateHeads(_ entries: [CacheEntry]) {
+        for entry in entries {
             guard let key = keys[entry.id], let old = buckets[key], let index = old.index(of: entry.id) else { continue }
             let size = Self.headBytes(entry.head, key) + old.bodies[index].count
             // If the new head exceeds the limits, its own entry is removed, and other entries stay.

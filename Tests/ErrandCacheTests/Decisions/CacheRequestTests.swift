@@ -63,7 +63,7 @@ import Testing
                 CachePolicy(staleIfError: .seconds(60), staleIfUnreachable: .seconds(3600)),
                 "private, stale up to 1 min if the server fails, stale up to 1 h if the server can't be reached"
             ),
-            (.timeToLive(.seconds(60)), "private, with the app's own decision"),
+            (.fresh(for: .seconds(60)), "private, with the app's own decision"),
         ])
     func aPolicyIsDescribed(_ policy: CachePolicy, _ text: String) { #expect("\(policy)" == text) }
 

@@ -197,7 +197,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             _ = try await cache.get(request(url: url))
         }
         _ = try await cache.get(request(url: "https://api.example/logout"))
-        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://api.example/logout", "https://other.example/"])
+        #expect(try await cache.store.entries(limit: 9).map(\.url) == ["https://api.example/logout", "https://other.example/"])
     }
 
     @Test(arguments: StoreKind.allCases) func aGroupIsInvalidated(_ kind: StoreKind) async throws {
@@ -210,7 +210,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             _ = try await cache.get(request(url: url))
         }
         _ = try await cache.get(request(method: .post))
-        #expect(try await cache.store.listing(limit: 9).map(\.url) == ["https://other.example/", "https://api.example/b"])
+        #expect(try await cache.store.entries(limit: 9).map(\.url) == ["https://other.example/", "https://api.example/b"])
     }
 
     // MARK: Accounts
@@ -300,7 +300,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         }
         // A call may come too late to share the first exchange.
         #expect(store.calls(.writer) == origin.count && origin.count < 10)
-        #expect(store.memory.contents.entries == 1)
+        #expect(store.memory.usage.entries == 1)
     }
 
     @Test func bytesThatTheTransportHasDecodedAreNotMixedWithOthers() async throws {
@@ -312,7 +312,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         }
         let unaware = CachedOrigin(in: store) { request, _ in decoded(request) }
         _ = try await unaware.get(request())
-        #expect(store.contents.entries == 0)
+        #expect(store.usage.entries == 0)
         let aware = CachedOrigin(in: store, decodes: true) { request, _ in decoded(request) }
         _ = try await aware.get(request())
         #expect(try await aware.get(request()).1?.isHit == true)

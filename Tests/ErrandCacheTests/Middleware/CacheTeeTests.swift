@@ -104,7 +104,7 @@ import Testing
         }
         #expect(source.isAbandoned)
         try await until { try entryCount(cache.store) == 1 }
-        let entry = try #require(try await cache.store.listing(limit: 1).first?.entry)
+        let entry = try #require(try await cache.store.entries(limit: 1).first?.entry)
         #expect(entry.head.extent == .part(0..<5, completeLength: 10))
         try await expectNothingHeld(cache.store)
     }
@@ -164,7 +164,7 @@ import Testing
         #expect(store.work.peakWaitingBytes == 1024 * 1024)
         store.go(.write)
         try await expectNothingHeld(store)
-        #expect(store.memory.contents.entries == 0)
+        #expect(store.memory.usage.entries == 0)
     }
 
     @Test func theEndOfABodyWaitsForTheStoreForALimitedTime() async throws {
@@ -176,9 +176,9 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .milliseconds(50))
         #expect(try await call.value == "hello")
-        #expect(store.memory.contents.entries == 0)
+        #expect(store.memory.usage.entries == 0)
         store.go(.publish)
-        try await until { store.memory.contents.entries == 1 }
+        try await until { store.memory.usage.entries == 1 }
     }
 
     @Test func aStoreThatIsALittleSlowerGetsTheWholeBody() async throws {
@@ -289,7 +289,7 @@ import Testing
 
 /// The number of entries of a test store.
 private func entryCount(_ store: any CacheStore) throws -> Int {
-    try #require((store as? TestStore)?.memory ?? store as? MemoryCacheStore).contents.entries
+    try #require((store as? TestStore)?.memory ?? store as? MemoryCacheStore).usage.entries
 }
 
 /// The largest of some numbers.

@@ -30,8 +30,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             #expect(try await store.lookUp(key("/a")).entries.isEmpty)
             let usage = try await store.usage
-            #expect(usage.entries == 0 && usage.bytes == 0 && usage.limitEntries == 100 && usage.limitBytes == 1_000_000)
-            #expect(try await store.listing(limit: 10).isEmpty)
+            #expect(usage.entries == 0 && usage.bytes == 0 && usage.entryLimit == 100 && usage.limitBytes == 1_000_000)
+            #expect(try await store.entries(limit: 10).isEmpty)
         },
         CacheStoreBehavior("an entry has all parts of its head, and its body") { make in
             let store = try await make(Limits())
@@ -109,11 +109,11 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             for path in ["/a", "/b", "/c"] { _ = try await add(to: store, key(path), head(), ["x"]) }
             _ = try await store.lookUp(key("/a"))
-            let urls = try await store.listing(limit: 2).map(\.url)
+            let urls = try await store.entries(limit: 2).map(\.url)
             #expect(urls.count == 2 && urls.first == key("/a").url)
             let account = CacheKey(url: url("/d"), partition: .account(CredentialIdentity(scheme: "s", account: "x")))
             _ = try await add(to: store, account, head(), ["x"])
-            let listed = try #require(try await store.listing(limit: 9).first { $0.url == account.url })
+            let listed = try #require(try await store.entries(limit: 9).first { $0.url == account.url })
             #expect(listed.belongsToAccount && !listed.hasContent)
         },
         CacheStoreBehavior("the digest is the same for the same octets") { make in
@@ -186,7 +186,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             let id = try #require(try await add(to: store, key("/a"), head([(.age, "1")]), ["hello"]))
             let new = head([(.age, "2"), (.eTag, "\"x\"")], at: 50)
-            try await store.update([CacheEntry(id: id, head: new), CacheEntry(id: CacheEntry.ID(999_999), head: new)])
+            try await store.updateHeads([CacheEntry(id: id, head: new), CacheEntry(id: CacheEntry.ID(999_999), head: new)])
             let found = try #require(try await store.lookUp(key("/a")).entries.first)
             #expect(found.id == id && found.head.response == new.response && found.head.responseTime == new.responseTime)
             #expect(try await text(of: id, 0..<5, in: store) == "hello")

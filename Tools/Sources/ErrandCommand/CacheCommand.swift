@@ -65,8 +65,8 @@ struct CacheListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await cache.run { store in
-            for listing in try await store.listing(limit: .max) {
-                try Terminal.write(Data((StoredResponse(listing).text() + "\n").utf8))
+            for listed in try await store.entries(limit: .max) {
+                try Terminal.write(Data((StoredResponse(listed).text() + "\n").utf8))
             }
         }
     }
@@ -94,7 +94,7 @@ struct CacheShowCommand: AsyncParsableCommand {
         }
         try await cache.run { store in
             guard let response = try await store.response(for: request) else {
-                let others = try await store.listing(limit: .max).filter { $0.url == request.url.map { CacheKey(url: $0).url } }
+                let others = try await store.entries(limit: .max).filter { $0.url == request.url.map { CacheKey(url: $0).url } }
                 Terminal.say("errand: \(StoredResponse.absence(of: request, beside: others))")
                 throw ExitCode(4)
             }
@@ -119,7 +119,7 @@ struct CacheRemoveCommand: AsyncParsableCommand {
             }
         }
         try await cache.run { store in
-            let count = try await store.listing(limit: .max).count { keys.contains($0.url) }
+            let count = try await store.entries(limit: .max).count { keys.contains($0.url) }
             try await store.removeAll(urls: keys)
             try Terminal.write(Data("removed: \(count)\n".utf8))
             if count == 0 { throw ExitCode(4) }
@@ -149,13 +149,13 @@ struct CacheStatsCommand: AsyncParsableCommand {
     func run() async throws {
         try await cache.run { store in
             let usage = try await store.usage
-            let listings = try await store.listing(limit: .max)
+            let entries = try await store.entries(limit: .max)
             var lines = [
-                "responses: \(usage.entries) of at most \(usage.limitEntries)", "bytes: \(usage.bytes) of at most \(usage.limitBytes)",
-                "incomplete: \(listings.count { !$0.entry.head.extent.isWhole })",
+                "responses: \(usage.entries) of at most \(usage.entryLimit)", "bytes: \(usage.bytes) of at most \(usage.limitBytes)",
+                "incomplete: \(entries.count { !$0.entry.head.extent.isWhole })",
             ]
-            let hosts = Dictionary(grouping: listings) { (try? HTTPURL($0.url))?.authority ?? "" }.mapValues { listings in
-                (count: listings.count, bytes: listings.reduce(0) { $0 + $1.entry.head.extent.storedBytes })
+            let hosts = Dictionary(grouping: entries) { (try? HTTPURL($0.url))?.authority ?? "" }.mapValues { entries in
+                (count: entries.count, bytes: entries.reduce(0) { $0 + $1.entry.head.extent.storedBytes })
             }
             for (host, sum) in hosts.sorted(by: { ($1.value.bytes, $0.key) < ($0.value.bytes, $1.key) }) {
                 lines.append("\(host.shownSafely()): \(sum.count), with \(sum.bytes) bytes of bodies")
@@ -167,13 +167,13 @@ struct CacheStatsCommand: AsyncParsableCommand {
 
 /// A stored response, as the list shows it.
 struct StoredResponse {
-    private let listing: CacheListing
+    private let listed: ListedEntry
 
-    init(_ listing: CacheListing) { self.listing = listing }
+    init(_ listed: ListedEntry) { self.listed = listed }
 
     /// The status, the size, the freshness, and the URL without secrets.
     func text(now: CacheInstant = .current()) -> String {
-        let head = listing.entry.head
+        let head = listed.entry.head
         let state = CachePolicy.standard.remainingLifetime(of: head, at: now).map { remaining in
             let seconds = remaining.components.seconds
             return remaining >= .zero ? "fresh for \(seconds) s" : "stale for \(-seconds) s"
@@ -181,16 +181,16 @@ struct StoredResponse {
         var notes: [String] = []
         if let whole = head.extent.completeLength, !head.extent.isWhole { notes.append("a part of \(whole) B") }
         if head.extent.completeLength == nil { notes.append("a part") }
-        if listing.belongsToAccount { notes.append("of an account") }
-        if listing.hasContent { notes.append("of a request with a body") }
+        if listed.belongsToAccount { notes.append("of an account") }
+        if listed.hasContent { notes.append("of a request with a body") }
         for field in head.selection.fields { notes.append("varies by \(field.name)") }
-        let url = Sensitivity.standard.redactedURL(listing.url).shownSafely(limit: 500)
+        let url = Sensitivity.standard.redactedURL(listed.url).shownSafely(limit: 500)
         let parts = ["\(head.response.status.code)", "\(head.extent.storedBytes) B", state ?? "of unknown age", url]
         return (parts + (notes.isEmpty ? [] : ["(\(notes.joined(separator: ", ")))"])).joined(separator: "  ")
     }
 
     /// Why there is no response to a request.
-    static func absence(of request: Request, beside others: [CacheListing]) -> String {
+    static func absence(of request: Request, beside others: [ListedEntry]) -> String {
         let url = request.redactedURL.shownSafely(limit: 500)
         if others.isEmpty { return "no response to \(url) is stored" }
         if others.allSatisfy(\.belongsToAccount) { return "the stored response to \(url) belongs to an account" }
