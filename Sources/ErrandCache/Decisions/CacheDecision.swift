@@ -60,7 +60,7 @@ struct CacheForward: Sendable {
 /// The decision of a cache on the head of a response.
 struct CacheReception: Sendable {
     /// The response that the caller gets.
-    enum Answer: Sendable {
+    enum Outcome: Sendable {
         /// The response of the server. If the write is not `nil`, the body is stored while the caller reads it.
         case pass(CacheWrite?)
         /// A stored response. The body of the server's response is not needed.
@@ -78,7 +78,7 @@ struct CacheReception: Sendable {
     }
 
     /// The response that the caller gets.
-    var answer: Answer
+    var outcome: Outcome
     /// The entries whose heads change.
     var updates: [Update] = []
     /// The entries of the request's key that are removed.

@@ -22,7 +22,7 @@ extension CacheEngine {
         }
         if isOwnCondition { return }
         guard let served = updates.first(where: { matches($0.entry.head, request) }) ?? updates.first else {
-            reception.answer = .sendAgain(unconditional(exchange.forward))
+            reception.outcome = .sendAgain(unconditional(exchange.forward))
             return
         }
         let head = served.head ?? mergedHead(of: served.entry, response, exchange)
@@ -33,7 +33,7 @@ extension CacheEngine {
         status.isRevalidated = matches(served.entry.head, request)
         status.isReselected = !status.isRevalidated
         reception.status = status
-        reception.answer = .serve(serving(entry, for: request, status: status, sent: response.headerFields, at: exchange.responseTime))
+        reception.outcome = .serve(serving(entry, for: request, status: status, sent: response.headerFields, at: exchange.responseTime))
     }
 
     /// Returns whether a 304 to the caller's own condition has the validator of an entry.
@@ -96,7 +96,7 @@ extension CacheEngine {
         guard response.status == .partialContent, RangeRule.completes(part.head, response, responseTime: exchange.responseTime),
             let content = response.contentRange, let range = content.range
         else {
-            reception.answer = .sendAgain(unconditional(exchange.forward))
+            reception.outcome = .sendAgain(unconditional(exchange.forward))
             return
         }
         let beginning = CachePiece(entry: part, offsets: 0..<part.head.extent.storedBytes)
@@ -113,7 +113,7 @@ extension CacheEngine {
         reception.status.isStored = write != nil
         var head = whole.response
         head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: response.headerFields)
-        reception.answer = .complete(CacheCompletion(head: head, beginning: beginning, write: write))
+        reception.outcome = .complete(CacheCompletion(head: head, beginning: beginning, write: write))
     }
 
     // MARK: - Storing
@@ -156,7 +156,7 @@ extension CacheEngine {
     private func announcedLength(_ fields: HTTPFields) -> Int64? { fields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
 
     private func store(_ write: CacheWrite, in reception: inout CacheReception) {
-        reception.answer = .pass(write)
+        reception.outcome = .pass(write)
         reception.status.isStored = true
         reception.status.timeToLive = remaining(of: write.head, at: write.head.responseTime)
     }

@@ -173,7 +173,7 @@ struct CacheEngine: Sendable {
         sentAt requestTime: CacheInstant, at now: CacheInstant
     ) -> CacheReception {
         let status = CacheStatus(.forwarded(forward.reason), forwardedStatus: response.status)
-        var reception = CacheReception(answer: .pass(nil), status: status)
+        var reception = CacheReception(outcome: .pass(nil), status: status)
         reception.invalidated = InvalidationRule.urls(invalidatedBy: response, to: request).map(\.description)
         reception.invalidatedGroups = InvalidationRule.groups(invalidatedBy: response, to: request)
         reception.clearedOrigin = InvalidationRule.origin(clearedBy: response, to: request)
@@ -182,7 +182,7 @@ struct CacheEngine: Sendable {
         if response.status == .notModified, request.isServable {
             receiveNotModified(response, of: exchange, in: &reception)
         } else if let fallback = fallback(for: response, of: exchange) {
-            reception.answer = .serve(fallback)
+            reception.outcome = .serve(fallback)
             reception.status = fallback.status
         } else if let part = forward.completes, response.status == .partialContent || response.status == .rangeNotSatisfiable {
             receiveCompletion(response, of: part, exchange, in: &reception)

@@ -47,7 +47,7 @@ struct CacheExchange: Sendable {
                 throw error
             }
             var again: CacheForward?
-            switch reception.answer {
+            switch reception.outcome {
             case .pass(let write):
                 return await storing(response, write, reception.status)
             case .serve(let serving):

@@ -6,7 +6,7 @@ final class CacheRuntime: Sendable {
     /// The time for which a store is not used after a failure: 60 s. After a failed write of a body, only writes pause.
     static let pauseAfterFailure: Duration = .seconds(60)
     /// The timeout for one result of the store: 1 s.
-    static let answerLimit: Duration = .seconds(1)
+    static let storeLimit: Duration = .seconds(1)
 
     /// The uptimes until which the store is not used.
     private struct Pauses {
@@ -49,7 +49,7 @@ final class CacheRuntime: Sendable {
     func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
         if let lookup = store.immediateLookUp(key) { return lookup }
         guard mayRead else { return nil }
-        return try await answer(to: request, "find entries") { [store] in try await store.lookUp(key) }
+        return try await ask("find entries", for: request) { [store] in try await store.lookUp(key) }
     }
 
     /// Returns a body of stored bytes; `nil` if the entry is gone.
@@ -76,7 +76,7 @@ final class CacheRuntime: Sendable {
     func source(of id: CacheEntry.ID, _ offsets: Range<Int64>, for request: Request) async throws -> (any BodySource)? {
         if let bytes = store.immediateBody(of: id, offsets: offsets) { return ChunksBodySource([bytes]) }
         guard mayRead else { return nil }
-        let found = try await answer(to: request, "read an entry", discard: { $0?.abandon() }) { [store] in
+        let found = try await ask("read an entry", for: request, discard: { $0?.abandon() }) { [store] in
             try await store.body(of: id, offsets: offsets)
         }
         return found ?? nil
@@ -101,7 +101,7 @@ final class CacheRuntime: Sendable {
             return
         }
         // The changes must be made even if the call is cancelled.
-        _ = try await answer(to: request, "change entries") { [work = store.work] in
+        _ = try await ask("change entries", for: request) { [work = store.work] in
             try await work.writes.run(work.nextNumber(), mustFinish: true, changes)
         }
     }
@@ -126,18 +126,18 @@ final class CacheRuntime: Sendable {
     /// Returns the value from the store; `nil` if the store fails or takes too long.
     ///
     /// - Throws: only `CancellationError`.
-    private func answer<Answer: Sendable>(
-        to request: Request, _ work: String, discard: @escaping @Sendable (Answer) -> Void = { _ in },
-        _ ask: @escaping @Sendable () async throws -> Answer
-    ) async throws -> Answer? {
+    private func ask<Value: Sendable>(
+        _ work: String, for request: Request, discard: @escaping @Sendable (Value) -> Void = { _ in },
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
         do {
-            if store.isImmediate { return try await ask() }
+            if store.isImmediate { return try await operation() }
             return try await withExpiry(
                 { [clock] in
-                    try await clock.sleep(for: Self.answerLimit)
+                    try await clock.sleep(for: Self.storeLimit)
                     return TransportError(
-                        .timedOut, phase: .queue, message: "the store did not answer within 1 s", request: nil, delivery: .notSent)
-                }, discard: discard, operation: ask)
+                        .timedOut, phase: .queue, message: "the store did not respond within 1 s", request: nil, delivery: .notSent)
+                }, discard: discard, operation: operation)
         } catch {
             try Task.checkCancellation()
             failed(work, error, request, reads: true)

@@ -64,7 +64,7 @@ extension CacheStore {
         let reception = runtime.engine.receive(
             response.head, to: cached, after: CacheForward(reason: .uriMiss), among: lookup.entries, sentAt: now, at: now)
         try await runtime.change(reception, of: cached.url.origin, for: request)
-        guard case .pass(let write?) = reception.answer, write.before == nil, write.after == nil,
+        guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
             let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true),
             let writer = try await writer(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
         else { return false }

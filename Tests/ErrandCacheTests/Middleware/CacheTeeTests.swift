@@ -228,9 +228,9 @@ import Testing
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<1000 {
                 group.addTask {
-                    let answer = try await cache.send(request(url: "https://api.example/\(number)"))
+                    let response = try await cache.send(request(url: "https://api.example/\(number)"))
                     var count = 0
-                    for try await chunk in answer.body {
+                    for try await chunk in response.body {
                         count += chunk.count
                         peak.add(memory.heldBytes)
                         // Other tests get their turn.
@@ -272,7 +272,7 @@ import Testing
         try await expectNothingHeld(store)
     }
 
-    @Test func aStoreThatDoesNotAnswerDelaysACallForASecond() async throws {
+    @Test func aStoreThatDoesNotRespondDelaysACallForASecond() async throws {
         let store = TestStore(), clock = ManualClock()
         let cache = CachedOrigin(in: store, clock: clock) { request, _ in reply(to: request, "Cache-Control: max-age=60") }
         store.stop(.lookUp)
@@ -280,7 +280,7 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(1))
         #expect(try await call.value.0 == "hello")
-        #expect(cache.events.decisions.contains { $0.contains("did not answer") })
+        #expect(cache.events.decisions.contains { $0.contains("did not respond") })
         store.go(.lookUp)
         #expect(try await cache.get(request()).0 == "hello")
         #expect(store.calls(.lookUp) == 1, "the store is not asked again")
