@@ -122,12 +122,6 @@ struct CacheEngine: Sendable {
         return forward
     }
 
-    /// Returns whether an entry belongs to a request by `Vary`.
-    func matches(_ head: CacheEntry.Head, _ request: CacheRequest) -> Bool { variants.matches(head, request) }
-
-    /// Returns the time for which a response stays fresh; negative for a stale response, `nil` if its age is not known.
-    func remaining(of head: CacheEntry.Head, at now: CacheInstant) -> Duration? { freshness.remaining(of: head, at: now) }
-
     // MARK: - Serving
 
     /// Returns the response from an entry.
@@ -138,7 +132,7 @@ struct CacheEngine: Sendable {
     func serving(
         _ entry: CacheEntry, for request: CacheRequest, status: CacheStatus? = nil, sent: HTTPFields? = nil, at now: CacheInstant
     ) -> CacheServing {
-        let status = status ?? CacheStatus(.hit, timeToLive: remaining(of: entry.head, at: now))
+        let status = status ?? CacheStatus(.hit, timeToLive: freshness.remaining(of: entry.head, at: now))
         var (head, body) = (entry.head.response, CacheServing.Body.whole)
         if let sent { head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: sent) }
         let age = entry.head.times.age(at: now) ?? entry.head.times.initialAge
@@ -201,24 +195,24 @@ struct CacheEngine: Sendable {
     ///   - forward: the decision by which the request was sent.
     ///   - now: the instant of the failure.
     func fallback(for request: CacheRequest, after forward: CacheForward, at now: CacheInstant) -> CacheServing? {
-        fallback(for: request, after: forward, status: nil, sent: HTTPFields(), at: now)
+        fallback(for: request, after: forward, status: nil, at: now)
     }
 
     private func fallback(for response: HTTPResponse, of exchange: Exchange) -> CacheServing? {
         guard [500, 502, 503, 504].contains(response.status.code) else { return nil }
-        return fallback(
-            for: exchange.request, after: exchange.forward, status: response.status, sent: HTTPFields(), at: exchange.responseTime)
+        return fallback(for: exchange.request, after: exchange.forward, status: response.status, at: exchange.responseTime)
     }
 
     private func fallback(
-        for request: CacheRequest, after forward: CacheForward, status: HTTPResponse.Status?, sent: HTTPFields, at now: CacheInstant
+        for request: CacheRequest, after forward: CacheForward, status: HTTPResponse.Status?, at now: CacheInstant
     ) -> CacheServing? {
         guard let entry = forward.fallback, freshness.mayReplaceFailure(entry.head, for: request, isUnreachable: status == nil, at: now)
         else { return nil }
         let remaining = freshness.remaining(of: entry.head, at: now)
         let cacheStatus = CacheStatus(
             .forwarded(forward.reason), forwardedStatus: status, timeToLive: remaining, isFallback: true)
-        return serving(entry, for: request, status: cacheStatus, sent: sent, at: now)
+        // The caller may have seen the stored response before, so a field that takes effect only once is left out.
+        return serving(entry, for: request, status: cacheStatus, sent: HTTPFields(), at: now)
     }
 }
 
