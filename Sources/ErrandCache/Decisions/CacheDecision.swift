@@ -111,4 +111,7 @@ struct CachePiece: Sendable {
     let entry: CacheEntry
     /// The offsets of the bytes in the stored bytes of the entry.
     let offsets: Range<Int64>
+
+    /// The number of the bytes.
+    var byteCount: Int64 { offsets.byteCount }
 }

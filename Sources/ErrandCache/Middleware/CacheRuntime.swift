@@ -67,7 +67,7 @@ final class CacheRuntime: Sendable {
         // The deadline limits the exchange, and stored bytes need no exchange.
         var request = request
         request.deadline = nil
-        return ResponseBody(source, expectedLength: offsets.upperBound - offsets.lowerBound, request: request)
+        return ResponseBody(source, expectedLength: offsets.byteCount, request: request)
     }
 
     /// Returns a source of stored bytes; `nil` if the entry is gone.

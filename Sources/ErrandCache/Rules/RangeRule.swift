@@ -74,7 +74,7 @@ enum RangeRule {
     static func fields(of fields: HTTPFields, part: Range<Int64>, completeLength: Int64?) -> HTTPFields {
         var fields = fields
         fields[.contentRange] = ContentRange(part, completeLength: completeLength)?.description
-        fields[.contentLength] = String(part.upperBound - part.lowerBound)
+        fields[.contentLength] = String(part.byteCount)
         return fields
     }
 }

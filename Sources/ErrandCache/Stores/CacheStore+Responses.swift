@@ -40,7 +40,7 @@ extension CacheStore {
         case .part(let part): offsets = part
         }
         guard let source = try await body(of: serving.entry.id, offsets: offsets) else { return nil }
-        let body = ResponseBody(source, expectedLength: offsets.upperBound - offsets.lowerBound, request: request)
+        let body = ResponseBody(source, expectedLength: offsets.byteCount, request: request)
         var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
         response.metadata.cacheStatus = serving.status
         return response
