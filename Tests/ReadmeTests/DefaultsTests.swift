@@ -130,7 +130,7 @@ import Testing
         values["MemoryCacheStore.defaultLimitBytes"] = bytes(MemoryCacheStore.defaultLimitBytes)
         values["MemoryCacheStore.defaultEntryLimit"] = number(MemoryCacheStore.defaultEntryLimit)
         // The module is built only with the trait SQLite.
-        let store = "ErrandSQLite/SQLiteCacheStore.swift"
+        let store = "ErrandSQLite/Store/SQLiteCacheStore.swift"
         values["SQLiteCacheStore.defaultLimitBytes"] = try stated(
             "256 MiB", in: store, by: "static let defaultLimitBytes: Int64 = 256 * 1024 * 1024")
         values["SQLiteCacheStore.defaultEntryLimit"] = try stated("10,000", in: store, by: "static let defaultEntryLimit = 10_000")
