@@ -82,6 +82,15 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    @Test func saysWhetherAFolderHasAStore() async throws {
+        let folder = try TestFolder("sqlite-cache")
+        let path = folder.file("store")
+        #expect(!SQLiteCacheStore.exists(inFolder: path) && !SQLiteCacheStore.exists(inFolder: ""))
+        #expect(!FileManager.default.fileExists(atPath: path))
+        _ = try await SQLiteCacheStore(folder: path).usage
+        #expect(SQLiteCacheStore.exists(inFolder: path) && SQLiteCacheStore.exists(inFolder: path + "/"))
+    }
+
     @Test func refusesAFolderThatIsAFile() async throws {
         let folder = try TestFolder("sqlite-cache")
         try folder.write("text", to: "store")

@@ -54,7 +54,8 @@ extension CacheEngine {
     private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head? {
         try? storage.head(
             updating: entry.head, with: response.headerFields, for: exchange.request,
-            isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+            isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime)
     }
 
     /// Returns the head that the caller gets if the new fields forbid to keep the entry.

@@ -95,7 +95,9 @@ public protocol CacheStore: AccountBoundStore {
     /// URLs.
     ///
     /// - Parameter urls: the URLs, as ``CacheKey/url``. URLs are compared octet by octet.
-    func removeAll(urls: [String]) async throws
+    /// - Returns: the number of removed entries.
+    @discardableResult
+    func removeAll(urls: [String]) async throws -> Int
 
     /// Removes all entries of an origin, for all accounts. Gives up the unpublished writers of this origin.
     func removeAll(of origin: Origin) async throws

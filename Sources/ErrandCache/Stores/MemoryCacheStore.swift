@@ -113,8 +113,13 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     /// Removes entries, in constant time for each entry. Missing entries are ignored. Never throws.
     public func remove(_ ids: [CacheEntry.ID]) async throws { _ = state.withLock { $0.remove(ids) } }
-    /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Never throws.
-    public func removeAll(urls: [String]) async throws { _ = state.withLock { $0.removeAll(urls: urls) } }
+    /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Returns the number of
+    /// removed entries. Never throws.
+    @discardableResult
+    public func removeAll(urls: [String]) async throws -> Int {
+        let removed = state.withLock { $0.removeAll(urls: urls) }
+        return removed.count
+    }
 
     /// Removes all entries of an origin, and gives up its writers. The time is linear in the number of entries in the store. Never throws.
     public func removeAll(of origin: Origin) async throws {

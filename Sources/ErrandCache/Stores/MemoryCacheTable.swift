@@ -35,7 +35,12 @@ struct MemoryCacheTable: Sendable {
     }
 
     /// Removed entries, whose release may take time.
-    struct Removed: Sendable { fileprivate var buckets: [Bucket] = [] }
+    struct Removed: Sendable {
+        fileprivate var buckets: [Bucket] = []
+
+        /// The number of removed entries.
+        var count: Int { buckets.reduce(0) { $0 + $1.entries.count } }
+    }
 
     private let limits: Limits
     /// The table itself has no limit: this type enforces the limits, because entries and unpublished bytes count too.

@@ -9,7 +9,7 @@ internal import Synchronization
 ///
 /// All functions block, except ``digest(_:)`` and the paths.
 final class CacheHome: Sendable {
-    private static let databaseName = "responses.sqlite"
+    static let databaseName = "responses.sqlite"
     private static let secretName = "secret"
     private static let secretBytes = 32
     /// The longest wait for another process that is opening the store.

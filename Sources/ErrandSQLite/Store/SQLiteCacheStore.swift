@@ -113,6 +113,13 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         try? home.prepare()
     }
 
+    /// Returns whether a folder has a store. The initializer would create a missing folder. This function creates nothing.
+    ///
+    /// - Parameter folder: the path of the folder.
+    public static func exists(inFolder folder: String) -> Bool {
+        !folder.isEmpty && StoreFolder(path: folder).identity(of: CacheHome.databaseName) != nil
+    }
+
     /// The kind and the limit: `disk, 256 MiB`.
     public var label: String {
         let unit: Int64 = 1024 * 1024

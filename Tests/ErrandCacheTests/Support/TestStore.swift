@@ -92,9 +92,9 @@ final class TestStore: CacheStore {
         try await memory.remove(ids)
     }
 
-    func removeAll(urls: [String]) async throws {
+    func removeAll(urls: [String]) async throws -> Int {
         try await enter(.remove)
-        try await memory.removeAll(urls: urls)
+        return try await memory.removeAll(urls: urls)
     }
 
     func removeAll(of origin: Origin) async throws { try await memory.removeAll(of: origin) }

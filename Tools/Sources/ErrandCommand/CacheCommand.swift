@@ -35,7 +35,7 @@ struct CacheFolderArguments: ParsableArguments {
     func run(_ body: (any CacheStore) async throws -> Void) async throws {
         try CacheFolder.checkBuild()
         // The store would create a missing folder.
-        guard FileManager.default.fileExists(atPath: folder + "/responses.sqlite") else {
+        guard CacheFolder.exists(at: folder) else {
             throw ValidationError("there is no cache in '\(folder.shownSafely())'")
         }
         let store = try CacheFolder.store(at: folder) { Terminal.say("errand: warning: \($0)") }
@@ -119,8 +119,7 @@ struct CacheRemoveCommand: AsyncParsableCommand {
             }
         }
         try await cache.run { store in
-            let count = try await store.entries(limit: .max).count { keys.contains($0.url) }
-            try await store.removeAll(urls: keys)
+            let count = try await store.removeAll(urls: keys)
             try Terminal.write(Data("removed: \(count)\n".utf8))
             if count == 0 { throw ExitCode(4) }
         }

@@ -53,6 +53,15 @@ struct CacheFolder {
         #endif
     }
 
+    /// Returns whether there is a cache in a folder. Creates nothing.
+    static func exists(at path: String) -> Bool {
+        #if SQLite
+        SQLiteCacheStore.exists(inFolder: path)
+        #else
+        false
+        #endif
+    }
+
     /// - Parameter notice: called with an event of the store, such as the removal of a damaged entry.
     /// - Throws: `ValidationError` for an empty path, and if this build has no store on the disk.
     static func store(at path: String, notice: @escaping @Sendable (String) -> Void) throws -> any CacheStore {
