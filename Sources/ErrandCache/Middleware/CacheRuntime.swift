@@ -120,7 +120,9 @@ final class CacheRuntime: Sendable {
         }
         request.report(
             .cacheDecision,
-            decision: .init(continues: true, "the store could not \(work), and is not used for 60 s: \(safeDescription(of: error))"))
+            decision: .init(
+                continues: true,
+                "the store could not \(work), and is not \(reads ? "used" : "written") for 60 s: \(safeDescription(of: error))"))
     }
 
     /// Returns the value from the store; `nil` if the store fails or takes too long.
