@@ -34,6 +34,15 @@ struct CacheServing: Sendable {
     let body: Body
     /// The way in which the cache handled the request.
     var status: CacheStatus
+
+    /// The offsets of the body in the stored bytes of the entry; empty for no bytes.
+    var offsets: Range<Int64> {
+        switch body {
+        case .none: 0..<0
+        case .whole: 0..<entry.head.extent.storedBytes
+        case .part(let offsets): offsets
+        }
+    }
 }
 
 /// A request to the server, and the entries that its response may confirm or complete.

@@ -56,14 +56,10 @@ final class CacheRuntime: Sendable {
     ///
     /// - Throws: only `CancellationError`.
     func body(of serving: CacheServing, for request: Request) async throws -> ResponseBody? {
-        let offsets: Range<Int64>
-        switch serving.body {
-        case .none: return ResponseBody()
-        case .whole: offsets = 0..<serving.entry.head.extent.storedBytes
-        case .part(let part): offsets = part
-        }
-        if let bytes = store.immediateBody(of: serving.entry.id, offsets: offsets) { return ResponseBody(bytes) }
-        guard let source = try await source(of: serving.entry.id, offsets, for: request) else { return nil }
+        if serving.body == .none { return ResponseBody() }
+        let (id, offsets) = (serving.entry.id, serving.offsets)
+        if let bytes = store.immediateBody(of: id, offsets: offsets) { return ResponseBody(bytes) }
+        guard let source = try await waitingSource(of: id, offsets, for: request) else { return nil }
         // The deadline limits the exchange, and stored bytes need no exchange.
         var request = request
         request.deadline = nil
@@ -75,6 +71,11 @@ final class CacheRuntime: Sendable {
     /// - Throws: only `CancellationError`.
     func source(of id: CacheEntry.ID, _ offsets: Range<Int64>, for request: Request) async throws -> (any BodySource)? {
         if let bytes = store.immediateBody(of: id, offsets: offsets) { return ChunksBodySource([bytes]) }
+        return try await waitingSource(of: id, offsets, for: request)
+    }
+
+    /// Returns a source from a store that has no immediate body; `nil` if the entry is gone.
+    private func waitingSource(of id: CacheEntry.ID, _ offsets: Range<Int64>, for request: Request) async throws -> (any BodySource)? {
         guard mayRead else { return nil }
         let found = try await ask("read an entry", for: request, discard: { $0?.abandon() }) { [store] in
             try await store.body(of: id, offsets: offsets)

@@ -33,14 +33,8 @@ extension CacheStore {
     /// - Throws: the errors of the store.
     public func response(for request: Request, policy: CachePolicy = .standard) async throws -> Response? {
         guard let serving = try await serving(request, policy) else { return nil }
-        let offsets: Range<Int64>
-        switch serving.body {
-        case .none: offsets = 0..<0
-        case .whole: offsets = 0..<serving.entry.head.extent.storedBytes
-        case .part(let part): offsets = part
-        }
-        guard let source = try await body(of: serving.entry.id, offsets: offsets) else { return nil }
-        let body = ResponseBody(source, expectedLength: offsets.byteCount, request: request)
+        guard let source = try await body(of: serving.entry.id, offsets: serving.offsets) else { return nil }
+        let body = ResponseBody(source, expectedLength: serving.offsets.byteCount, request: request)
         var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
         response.metadata.cacheStatus = serving.status
         return response
