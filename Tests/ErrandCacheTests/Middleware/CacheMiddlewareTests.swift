@@ -388,6 +388,13 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         let origin = TestOrigin { _, _ in throw CancellationError() }
         let decoding = origin.wrapped(by: CacheMiddleware(in: store, transportDecodes: true))
         #expect(try await decoding.send(request()).body.collect() == Data("seed".utf8), "a stack over URLSession")
+        var decoded = Response(
+            head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]), data: Data("text".utf8),
+            request: request(url: "https://api.example/decoded"))
+        decoded.metadata.contentCoding = "gzip"
+        #expect(try await store.store(decoded, for: decoded.request))
+        #expect(try await store.contains(decoded.request))
+        #expect(try await !store.contains(request("Range: bytes=0-1", url: "https://api.example/decoded")), "no range of decoded bytes")
         let secret = Response(head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]), request: request())
         #expect(try await store.store(secret, for: request()) == false)
         #expect(try await store.response(for: request(identity: CredentialIdentity(scheme: "s", "x"))) == nil)
