@@ -215,7 +215,7 @@ struct SQLiteProcessTests {
         case 3:
             let entries = try await store.lookUp(key).entries
             // The head names its body, so it keeps its name.
-            try await store.update(entries)
+            try await store.updateHeads(entries)
         case 4:
             let generation = try await store.lookUp(key).generation
             let head = Samples.head(name, bytes: 200_000)
