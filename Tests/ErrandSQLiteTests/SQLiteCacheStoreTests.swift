@@ -82,6 +82,15 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    @Test func saysWhetherAFolderHasAStore() async throws {
+        let folder = try TestFolder("sqlite-cache")
+        let path = folder.file("store")
+        #expect(!SQLiteCacheStore.exists(inFolder: path) && !SQLiteCacheStore.exists(inFolder: ""))
+        #expect(!FileManager.default.fileExists(atPath: path))
+        _ = try await SQLiteCacheStore(folder: path).usage
+        #expect(SQLiteCacheStore.exists(inFolder: path) && SQLiteCacheStore.exists(inFolder: path + "/"))
+    }
+
     @Test func refusesAFolderThatIsAFile() async throws {
         let folder = try TestFolder("sqlite-cache")
         try folder.write("text", to: "store")
@@ -95,8 +104,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         try await withFolder { path, files in
             let store = SQLiteCacheStore(folder: path)
             let identity = CredentialIdentity(scheme: "bearer", "the-secret-token")
-            let key = CacheKey(
-                storedURL: "https://a.example/volatile", partition: .account(identity), content: nil, isDecoded: false)
+            let key = CacheKey(url: Samples.url("/volatile"), partition: .account(identity))
             #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
             #expect(try await store.usage.entries == 0)
             try await store.forget(identity)
@@ -133,7 +141,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await Samples.add("small-body", bytes: 1000, to: store, Samples.key("/page"))
             try await Samples.add("large-body", bytes: 300_000, to: store, Samples.key("/other"))
             for text in ["small-body", "large-body", "/page", "/other", "max-age"] { #expect(!files.contain(text), "\(text)") }
-            #expect(try await store.listing(limit: 9).map(\.url) == ["https://a.example/other", "https://a.example/page"])
+            #expect(try await store.entries(limit: 9).map(\.url) == ["https://a.example/other", "https://a.example/page"])
         }
     }
 
@@ -143,7 +151,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await Samples.add("n", bytes: 10, to: store, Samples.key("/a"))
             let other = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { $0 }, open: { _ in throw CancellationError() }))
             #expect(try await other.lookUp(Samples.key("/a")).entries.isEmpty)
-            #expect(try await other.listing(limit: 9).isEmpty)
+            #expect(try await other.entries(limit: 9).isEmpty)
             #expect(try await store.lookUp(Samples.key("/a")).entries.count == 1)
         }
     }

@@ -79,7 +79,7 @@ struct SQLiteProcessTests {
     private static func check(_ path: String, _ when: String) async throws {
         let events = RecordedEvents()
         let store = SQLiteCacheStore(folder: path, onEvent: events.add)
-        let listing = try await store.listing(limit: 10_000)
+        let listing = try await store.entries(limit: 10_000)
         var (bytes, large) = (Int64(0), 0)
         for listed in listing {
             let name = try await Samples.check(listed.entry, in: store)
@@ -215,7 +215,7 @@ struct SQLiteProcessTests {
         case 3:
             let entries = try await store.lookUp(key).entries
             // The head names its body, so it keeps its name.
-            try await store.update(entries)
+            try await store.updateHeads(entries)
         case 4:
             let generation = try await store.lookUp(key).generation
             let head = Samples.head(name, bytes: 200_000)

@@ -128,12 +128,12 @@ import Testing
         values["CookieFile.limitBytes"] = bytes(CookieFile.limitBytes)
         values["OAuthClient.responseLimitBytes"] = bytes(OAuthClient.responseLimitBytes)
         values["MemoryCacheStore.defaultLimitBytes"] = bytes(MemoryCacheStore.defaultLimitBytes)
-        values["MemoryCacheStore.defaultLimitEntries"] = number(MemoryCacheStore.defaultLimitEntries)
+        values["MemoryCacheStore.defaultEntryLimit"] = number(MemoryCacheStore.defaultEntryLimit)
         // The module is built only with the trait SQLite.
-        let store = "ErrandSQLite/SQLiteCacheStore.swift"
+        let store = "ErrandSQLite/Store/SQLiteCacheStore.swift"
         values["SQLiteCacheStore.defaultLimitBytes"] = try stated(
             "256 MiB", in: store, by: "static let defaultLimitBytes: Int64 = 256 * 1024 * 1024")
-        values["SQLiteCacheStore.defaultLimitEntries"] = try stated("10,000", in: store, by: "static let defaultLimitEntries = 10_000")
+        values["SQLiteCacheStore.defaultEntryLimit"] = try stated("10,000", in: store, by: "static let defaultEntryLimit = 10_000")
         values["SQLiteCacheStore.inlineBodyLimitBytes"] = try stated(
             "64 KiB", in: store, by: "static let inlineBodyLimitBytes = 64 * 1024")
         values["CacheLimits.headBytes"] = bytes(CacheLimits.headBytes)
@@ -149,7 +149,7 @@ import Testing
         values["CacheRuntime.pauseAfterFailure"] = CacheRuntime.pauseAfterFailure.inWords
         values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
         values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords
-        values["CacheWaitingBytes.defaultLimitBytes"] = bytes(CacheWaitingBytes.defaultLimitBytes)
+        values["CacheWork.defaultLimitBytes"] = bytes(CacheWork.defaultLimitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"

@@ -93,7 +93,7 @@ public struct Cookie: Sendable, Hashable {
     }
 
     /// Whether the cookie has expired. A session cookie never expires.
-    func hasExpired(at now: HTTPDate) -> Bool { expires.map { $0 <= now } ?? false }
+    func hasExpired(at now: HTTPDate) -> Bool { CookiePolicy.Conditions(self).hasExpired(at: now) }
 }
 
 extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, HidesStorage {

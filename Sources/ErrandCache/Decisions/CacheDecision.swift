@@ -34,6 +34,15 @@ struct CacheServing: Sendable {
     let body: Body
     /// The way in which the cache handled the request.
     var status: CacheStatus
+
+    /// The offsets of the body in the stored bytes of the entry; empty for no bytes.
+    var offsets: Range<Int64> {
+        switch body {
+        case .none: 0..<0
+        case .whole: 0..<entry.head.extent.storedBytes
+        case .part(let offsets): offsets
+        }
+    }
 }
 
 /// A request to the server, and the entries that its response may confirm or complete.
@@ -60,7 +69,7 @@ struct CacheForward: Sendable {
 /// The decision of a cache on the head of a response.
 struct CacheReception: Sendable {
     /// The response that the caller gets.
-    enum Answer: Sendable {
+    enum Outcome: Sendable {
         /// The response of the server. If the write is not `nil`, the body is stored while the caller reads it.
         case pass(CacheWrite?)
         /// A stored response. The body of the server's response is not needed.
@@ -78,7 +87,7 @@ struct CacheReception: Sendable {
     }
 
     /// The response that the caller gets.
-    var answer: Answer
+    var outcome: Outcome
     /// The entries whose heads change.
     var updates: [Update] = []
     /// The entries of the request's key that are removed.
@@ -111,4 +120,7 @@ struct CachePiece: Sendable {
     let entry: CacheEntry
     /// The offsets of the bytes in the stored bytes of the entry.
     let offsets: Range<Int64>
+
+    /// The number of the bytes.
+    var byteCount: Int64 { offsets.byteCount }
 }

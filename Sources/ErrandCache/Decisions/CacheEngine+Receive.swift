@@ -21,25 +21,25 @@ extension CacheEngine {
             }
         }
         if isOwnCondition { return }
-        guard let served = updates.first(where: { matches($0.entry.head, request) }) ?? updates.first else {
-            reception.answer = .sendAgain(unconditional(exchange.forward))
+        guard let served = updates.first(where: { variants.matches($0.entry.head, request) }) ?? updates.first else {
+            reception.outcome = .sendAgain(unconditional(exchange.forward))
             return
         }
         let head = served.head ?? mergedHead(of: served.entry, response, exchange)
         let entry = CacheEntry(id: served.entry.id, head: head)
         var status = CacheStatus(.forwarded(forward.reason), forwardedStatus: .notModified)
-        status.timeToLive = remaining(of: head, at: exchange.responseTime)
+        status.timeToLive = freshness.remaining(of: head, at: exchange.responseTime)
         status.isStored = served.head != nil
-        status.isRevalidated = matches(served.entry.head, request)
+        status.isRevalidated = variants.matches(served.entry.head, request)
         status.isReselected = !status.isRevalidated
         reception.status = status
-        reception.answer = .serve(serving(entry, for: request, status: status, sent: response.headerFields, at: exchange.responseTime))
+        reception.outcome = .serve(serving(entry, for: request, status: status, sent: response.headerFields, at: exchange.responseTime))
     }
 
     /// Returns whether a 304 to the caller's own condition has the validator of an entry.
     private func isConfirmed(_ entry: CacheEntry, by response: HTTPResponse, of exchange: Exchange) -> Bool {
         let new = CacheValidators(response.headerFields, responseTime: exchange.responseTime)
-        guard matches(entry.head, exchange.request) else { return false }
+        guard variants.matches(entry.head, exchange.request) else { return false }
         if let tag = new.tag { return entry.head.validators.tag?.matches(tag, by: .weak) == true }
         return new.modified != nil && new.modified == entry.head.validators.modified
     }
@@ -53,8 +53,9 @@ extension CacheEngine {
     /// Returns the head of an entry with the fields of a new response; `nil` if the new fields forbid to keep the entry.
     private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head? {
         try? storage.head(
-            updating: entry.head, with: response.headerFields, for: exchange.request, isOfRequest: matches(entry.head, exchange.request),
-            requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+            updating: entry.head, with: response.headerFields, for: exchange.request,
+            isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
+            responseTime: exchange.responseTime)
     }
 
     /// Returns the head that the caller gets if the new fields forbid to keep the entry.
@@ -75,7 +76,7 @@ extension CacheEngine {
         let fields = response.headerFields
         let new = CacheValidators(fields, responseTime: exchange.responseTime)
         let length = announcedLength(fields)
-        for entry in exchange.entries where matches(entry.head, exchange.request) && entry.head.response.status == .ok {
+        for entry in exchange.entries where variants.matches(entry.head, exchange.request) && entry.head.response.status == .ok {
             let known = entry.head.validators
             let isSame =
                 (new.tag == nil || known.tag.map { $0.matches(new.tag ?? $0, by: .weak) } == true)
@@ -96,7 +97,7 @@ extension CacheEngine {
         guard response.status == .partialContent, RangeRule.completes(part.head, response, responseTime: exchange.responseTime),
             let content = response.contentRange, let range = content.range
         else {
-            reception.answer = .sendAgain(unconditional(exchange.forward))
+            reception.outcome = .sendAgain(unconditional(exchange.forward))
             return
         }
         let beginning = CachePiece(entry: part, offsets: 0..<part.head.extent.storedBytes)
@@ -113,7 +114,7 @@ extension CacheEngine {
         reception.status.isStored = write != nil
         var head = whole.response
         head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: response.headerFields)
-        reception.answer = .complete(CacheCompletion(head: head, beginning: beginning, write: write))
+        reception.outcome = .complete(CacheCompletion(head: head, beginning: beginning, write: write))
     }
 
     // MARK: - Storing
@@ -128,7 +129,7 @@ extension CacheEngine {
             let announced = CacheWrite.Announced.whole(length: announcedLength(response.headerFields))
             return store(CacheWrite(head: head, announced: announced, replaces: replaced(by: head, of: exchange)), in: &reception)
         }
-        let matching = exchange.entries.filter { matches($0.head, exchange.request) }
+        let matching = exchange.entries.filter { variants.matches($0.head, exchange.request) }
         if let whole = matching.first(where: { $0.head.extent.isWhole && $0.head.response.status == .ok }) {
             if whole.head.validators.areStronglyEqual(head.validators) {
                 // The part shows that the whole response is unchanged.
@@ -156,9 +157,9 @@ extension CacheEngine {
     private func announcedLength(_ fields: HTTPFields) -> Int64? { fields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
 
     private func store(_ write: CacheWrite, in reception: inout CacheReception) {
-        reception.answer = .pass(write)
+        reception.outcome = .pass(write)
         reception.status.isStored = true
-        reception.status.timeToLive = remaining(of: write.head, at: write.head.responseTime)
+        reception.status.timeToLive = freshness.remaining(of: write.head, at: write.head.responseTime)
     }
 
     /// Returns the entries that a new entry replaces:
@@ -169,7 +170,7 @@ extension CacheEngine {
         var kept: [CacheEntry] = []
         var replaced: [CacheEntry.ID] = []
         for entry in exchange.entries {
-            if matches(entry.head, exchange.request) || entry.head.selection == head.selection {
+            if variants.matches(entry.head, exchange.request) || entry.head.selection == head.selection {
                 replaced.append(entry.id)
             } else {
                 kept.append(entry)
@@ -184,6 +185,6 @@ extension CacheEngine {
         let code = response.status.code
         let replaces = [200, 203, 204, 300, 301, 308, 404, 410].contains(code)
         guard exchange.request.isServable, replaces, !exchange.request.control.contains(.noStore) else { return }
-        reception.removals += exchange.entries.filter { matches($0.head, exchange.request) }.map(\.id)
+        reception.removals += exchange.entries.filter { variants.matches($0.head, exchange.request) }.map(\.id)
     }
 }

@@ -39,6 +39,7 @@ struct CacheEngine: Sendable {
         guard request.isServable else { return .send(CacheForward(reason: .method)) }
         // RFC 9111, section 5.2.1.5: nothing of the exchange is stored. An app that asks for this does not expect a stored response either.
         guard !request.control.contains(.noStore) else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
+        let entries = readable(entries, by: request)
         let matching = entries.filter { variants.matches($0.head, request) }
         let usable = matching.filter { RangeRule.service(of: $0.head, for: request) != nil }
         if request.condition != .other, let (entry, use) = best(of: usable, for: request, at: now) {
@@ -56,6 +57,12 @@ struct CacheEngine: Sendable {
             entries.isEmpty ? .uriMiss : matching.isEmpty ? .varyMiss : usable.isEmpty ? .partial : .bypass
         if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
         return .send(forward(request, reason: reason, selected: nil, matching: matching, entries: entries, at: now))
+    }
+
+    /// Returns the entries whose bytes the stack of a request can use. Bytes without a content coding serve every stack. If the transport
+    /// decodes bodies, no layer of the stack decodes stored bytes.
+    private func readable(_ entries: [CacheEntry], by request: CacheRequest) -> [CacheEntry] {
+        request.isDecoded ? entries.filter { !$0.head.isEncoded } : entries
     }
 
     private func isOnlyIfCached(_ request: CacheRequest) -> Bool { request.mode == .storedOnly || request.control.contains(.onlyIfCached) }
@@ -103,7 +110,8 @@ struct CacheEngine: Sendable {
             forward.candidates = conditions.candidates
             return forward
         }
-        guard selected == nil, request.wanted == .whole, request.method == .get else { return forward }
+        // A transport that decodes bodies can't decode the rest of a body alone.
+        guard selected == nil, request.wanted == .whole, request.method == .get, !request.isDecoded else { return forward }
         for entry in matching {
             let isFresh = freshness.use(entry.head, for: request, at: now) == .now(isFresh: true)
             guard let fields = RangeRule.completion(of: entry.head, isFresh: isFresh) else { continue }
@@ -113,12 +121,6 @@ struct CacheEngine: Sendable {
         }
         return forward
     }
-
-    /// Returns whether an entry belongs to a request by `Vary`.
-    func matches(_ head: CacheEntry.Head, _ request: CacheRequest) -> Bool { variants.matches(head, request) }
-
-    /// Returns the time for which a response stays fresh; negative for a stale response, `nil` if its age is not known.
-    func remaining(of head: CacheEntry.Head, at now: CacheInstant) -> Duration? { freshness.remaining(of: head, at: now) }
 
     // MARK: - Serving
 
@@ -130,7 +132,7 @@ struct CacheEngine: Sendable {
     func serving(
         _ entry: CacheEntry, for request: CacheRequest, status: CacheStatus? = nil, sent: HTTPFields? = nil, at now: CacheInstant
     ) -> CacheServing {
-        let status = status ?? CacheStatus(.hit, timeToLive: remaining(of: entry.head, at: now))
+        let status = status ?? CacheStatus(.hit, timeToLive: freshness.remaining(of: entry.head, at: now))
         var (head, body) = (entry.head.response, CacheServing.Body.whole)
         if let sent { head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: sent) }
         let age = entry.head.times.age(at: now) ?? entry.head.times.initialAge
@@ -165,15 +167,16 @@ struct CacheEngine: Sendable {
         sentAt requestTime: CacheInstant, at now: CacheInstant
     ) -> CacheReception {
         let status = CacheStatus(.forwarded(forward.reason), forwardedStatus: response.status)
-        var reception = CacheReception(answer: .pass(nil), status: status)
+        var reception = CacheReception(outcome: .pass(nil), status: status)
         reception.invalidated = InvalidationRule.urls(invalidatedBy: response, to: request).map(\.description)
         reception.invalidatedGroups = InvalidationRule.groups(invalidatedBy: response, to: request)
         reception.clearedOrigin = InvalidationRule.origin(clearedBy: response, to: request)
-        let exchange = Exchange(request: request, forward: forward, entries: entries, requestTime: requestTime, responseTime: now)
+        let exchange = Exchange(
+            request: request, forward: forward, entries: readable(entries, by: request), requestTime: requestTime, responseTime: now)
         if response.status == .notModified, request.isServable {
             receiveNotModified(response, of: exchange, in: &reception)
         } else if let fallback = fallback(for: response, of: exchange) {
-            reception.answer = .serve(fallback)
+            reception.outcome = .serve(fallback)
             reception.status = fallback.status
         } else if let part = forward.completes, response.status == .partialContent || response.status == .rangeNotSatisfiable {
             receiveCompletion(response, of: part, exchange, in: &reception)
@@ -192,24 +195,24 @@ struct CacheEngine: Sendable {
     ///   - forward: the decision by which the request was sent.
     ///   - now: the instant of the failure.
     func fallback(for request: CacheRequest, after forward: CacheForward, at now: CacheInstant) -> CacheServing? {
-        fallback(for: request, after: forward, status: nil, sent: HTTPFields(), at: now)
+        fallback(for: request, after: forward, status: nil, at: now)
     }
 
     private func fallback(for response: HTTPResponse, of exchange: Exchange) -> CacheServing? {
         guard [500, 502, 503, 504].contains(response.status.code) else { return nil }
-        return fallback(
-            for: exchange.request, after: exchange.forward, status: response.status, sent: HTTPFields(), at: exchange.responseTime)
+        return fallback(for: exchange.request, after: exchange.forward, status: response.status, at: exchange.responseTime)
     }
 
     private func fallback(
-        for request: CacheRequest, after forward: CacheForward, status: HTTPResponse.Status?, sent: HTTPFields, at now: CacheInstant
+        for request: CacheRequest, after forward: CacheForward, status: HTTPResponse.Status?, at now: CacheInstant
     ) -> CacheServing? {
         guard let entry = forward.fallback, freshness.mayReplaceFailure(entry.head, for: request, isUnreachable: status == nil, at: now)
         else { return nil }
         let remaining = freshness.remaining(of: entry.head, at: now)
         let cacheStatus = CacheStatus(
             .forwarded(forward.reason), forwardedStatus: status, timeToLive: remaining, isFallback: true)
-        return serving(entry, for: request, status: cacheStatus, sent: sent, at: now)
+        // The caller may have seen the stored response before, so a field that takes effect only once is left out.
+        return serving(entry, for: request, status: cacheStatus, sent: HTTPFields(), at: now)
     }
 }
 

@@ -68,7 +68,7 @@ struct CacheRequest: Sendable {
         self.control = control
         wanted = Self.wanted(fields, method: request.method)
         condition = Self.condition(fields)
-        key = Self.key(request, url: url, scope: scope, bodyDigest: bodyDigest, isDecoded: isDecoded)
+        key = Self.key(request, url: url, scope: scope, bodyDigest: bodyDigest)
     }
 
     var method: HTTPRequest.Method { request.method }
@@ -101,9 +101,7 @@ struct CacheRequest: Sendable {
         return HTTPDate(text, now: HTTPDate(secondsSinceEpoch: 0)) == nil ? .other : .modifiedSince(text)
     }
 
-    private static func key(
-        _ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?, isDecoded: Bool
-    ) -> CacheKey? {
+    private static func key(_ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?) -> CacheKey? {
         guard url.description.utf8.count <= CacheLimits.urlBytes else { return nil }
         var partition = CacheKey.Partition.none
         if scope == .private {
@@ -117,11 +115,11 @@ struct CacheRequest: Sendable {
         // The meaning of a body of GET is not defined, so such a body may select the response (RFC 9110, section 9.3.1).
         let hasBody = !request.body.isEmpty
         guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
-        guard request.method == .query else { return CacheKey(url: url, partition: partition, isDecoded: isDecoded) }
+        guard request.method == .query else { return CacheKey(url: url, partition: partition) }
         guard let bodyDigest else { return nil }
         let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage]
         let described = names.map { request.headers[$0] ?? "" }.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
-        return CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described), isDecoded: isDecoded)
+        return CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described))
     }
 }
 

@@ -24,6 +24,16 @@ struct CacheWrite: Sendable {
     /// The entries that the new entry replaces.
     var replaces: [CacheEntry.ID] = []
 
+    /// The number of bytes that the entry will have; `nil` if the number is not known.
+    var expectedBytes: Int64? {
+        let received: Int64? =
+            switch announced {
+            case .whole(let length): length
+            case .part(let range, _): range.byteCount
+            }
+        return received.map { $0 + (before?.byteCount ?? 0) + (after?.byteCount ?? 0) }
+    }
+
     /// Returns the head of the entry after the body has ended; `nil` if nothing may be stored.
     ///
     /// An incomplete body is stored only with a strong validator. With this validator, the cache can request the rest later ([RFC 9111,
@@ -40,11 +50,11 @@ struct CacheWrite: Sendable {
             guard receivedBytes > 0, receivedBytes < length ?? .max, mayBeContinued else { return nil }
             return (head.asPart(0..<receivedBytes, completeLength: length), false)
         case .part(let range, let completeLength):
-            let length = range.upperBound - range.lowerBound
+            let length = range.byteCount
             guard receivedBytes > 0 || before != nil, receivedBytes <= length else { return nil }
-            let start = range.lowerBound - (before.map { $0.offsets.upperBound - $0.offsets.lowerBound } ?? 0)
+            let start = range.lowerBound - (before?.byteCount ?? 0)
             if receivedBytes == length {
-                let end = range.upperBound + (after.map { $0.offsets.upperBound - $0.offsets.lowerBound } ?? 0)
+                let end = range.upperBound + (after?.byteCount ?? 0)
                 return (head.asPart(start..<end, completeLength: completeLength), after != nil)
             }
             let end = range.lowerBound + receivedBytes

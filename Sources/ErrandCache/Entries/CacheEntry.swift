@@ -92,6 +92,9 @@ extension CacheEntry {
         /// used.
         public var isDecoded: Bool { storage.isDecoded }
 
+        /// Whether the stored bytes have a content coding. A stack whose transport decodes bodies does not use such bytes.
+        var isEncoded: Bool { response.headerFields.contains(.contentEncoding) }
+
         /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty without groups.
         public var groups: [String] { CacheGroups.named(in: response.headerFields) }
 

@@ -13,7 +13,7 @@ public enum CacheExtent: Sendable, Hashable {
     }
 
     /// The number of bytes that the entry has.
-    public var storedBytes: Int64 { range.upperBound - range.lowerBound }
+    public var storedBytes: Int64 { range.byteCount }
 
     /// The number of bytes of the whole representation; `nil` if the number is not known.
     public var completeLength: Int64? {
@@ -51,4 +51,9 @@ public enum CacheExtent: Sendable, Hashable {
     func offsets(of positions: Range<Int64>) -> Range<Int64> {
         positions.lowerBound - range.lowerBound..<positions.upperBound - range.lowerBound
     }
+}
+
+extension Range<Int64> {
+    /// The number of bytes at these positions, or at these offsets.
+    var byteCount: Int64 { upperBound - lowerBound }
 }

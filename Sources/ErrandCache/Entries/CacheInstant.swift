@@ -22,6 +22,15 @@ public struct CacheInstant: Sendable, Hashable {
         (self.sinceEpoch, self.uptime, self.run) = (sinceEpoch, uptime, run)
     }
 
+    private static let start = ContinuousClock.now
+    private static let processRun = UInt64.random(in: 0 ... .max)
+
+    /// Returns the current instant of the system's clocks. The run is the current process.
+    public static func current() -> CacheInstant {
+        CacheInstant(
+            sinceEpoch: .seconds(Date().timeIntervalSince1970), uptime: start.duration(to: .now), run: processRun)
+    }
+
     /// The whole seconds by the wall clock, rounded down.
     var date: HTTPDate {
         let (seconds, attoseconds) = sinceEpoch.components

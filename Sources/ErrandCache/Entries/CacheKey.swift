@@ -36,12 +36,12 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
 
     /// The URL, without a fragment, in the form in which it is sent.
     public let url: String
+    /// The origin of the URL.
+    public let origin: Origin
     /// The account to which the responses belong.
     public let partition: Partition
     /// The content of a QUERY request; `nil` for other methods.
     public let content: Content?
-    /// Whether the transport decodes bodies. Decoded bytes and bytes as sent have different keys.
-    public let isDecoded: Bool
 
     /// Creates a key.
     ///
@@ -49,25 +49,13 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     ///   - url: the URL.
     ///   - partition: the account to which the responses belong.
     ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
-    ///   - isDecoded: whether the transport decodes bodies.
-    public init(url: HTTPURL, partition: Partition = .none, content: Content? = nil, isDecoded: Bool = false) {
-        (self.url, self.partition, self.content, self.isDecoded) = (url.description, partition, content, isDecoded)
-    }
-
-    /// Creates a key from the parts that a store has kept.
-    ///
-    /// - Parameters:
-    ///   - storedURL: the text of ``url``.
-    ///   - partition: the account to which the responses belong.
-    ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
-    ///   - isDecoded: whether the transport decodes bodies.
-    public init(storedURL: String, partition: Partition, content: Content?, isDecoded: Bool) {
-        (self.url, self.partition, self.content, self.isDecoded) = (storedURL, partition, content, isDecoded)
+    public init(url: HTTPURL, partition: Partition = .none, content: Content? = nil) {
+        (self.url, origin, self.partition, self.content) = (url.description, url.origin, partition, content)
     }
 
     /// Returns whether all parts are equal. URLs are compared octet by octet.
     public static func == (one: CacheKey, other: CacheKey) -> Bool {
-        one.url.isExactly(other.url) && one.isDecoded == other.isDecoded && one.content == other.content && one.partition == other.partition
+        one.url.isExactly(other.url) && one.content == other.content && one.partition == other.partition
     }
 
     /// Hashes all parts.
@@ -75,7 +63,6 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         hasher.combine(OctetKey(url))
         hasher.combine(partition)
         hasher.combine(content)
-        hasher.combine(isDecoded)
     }
 
     /// The URL, in which secrets are replaced.

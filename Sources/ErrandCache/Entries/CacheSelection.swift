@@ -55,12 +55,12 @@ public struct CacheSelection: Sendable, Hashable {
     /// The fields that `Vary` names, in the order of the response.
     public let fields: [Field]
     /// Whether the response depends on other things too (`Vary: *`). Such a response matches no request, and can only be validated.
-    public let isAny: Bool
+    public let isUnmatchable: Bool
 
     /// Creates a selection.
     ///
     /// - Parameters:
     ///   - fields: the fields that `Vary` names.
-    ///   - isAny: whether the response depends on other things too.
-    public init(fields: [Field] = [], isAny: Bool = false) { (self.fields, self.isAny) = (fields, isAny) }
+    ///   - isUnmatchable: whether the response depends on other things too.
+    public init(fields: [Field] = [], isUnmatchable: Bool = false) { (self.fields, self.isUnmatchable) = (fields, isUnmatchable) }
 }

@@ -47,7 +47,7 @@ struct CacheExchange: Sendable {
                 throw error
             }
             var again: CacheForward?
-            switch reception.answer {
+            switch reception.outcome {
             case .pass(let write):
                 return await storing(response, write, reception.status)
             case .serve(let serving):
@@ -134,8 +134,7 @@ struct CacheExchange: Sendable {
         var rest = response.body
         status.isStored = false
         if let tee = tee(for: response, completion.write) { (rest, status.isStored) = await tee.attached(to: rest) }
-        let offsets = completion.beginning.offsets
-        let length = rest.expectedLength.map { $0 + offsets.upperBound - offsets.lowerBound }
+        let length = rest.expectedLength.map { $0 + completion.beginning.byteCount }
         response.head = completion.head
         response.body = ResponseBody(FollowedBodySource(beginning, then: rest.asSource()), expectedLength: length, request: request)
         response.metadata.cacheStatus = status

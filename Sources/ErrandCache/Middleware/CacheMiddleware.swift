@@ -39,20 +39,28 @@ public import ErrandCore
 public struct CacheMiddleware: HTTPMiddleware {
     /// The owner of the work in the background, which ends with the last stack that has the middleware.
     private final class Owner: Sendable {
-        let revalidations = SingleFlight<CacheKey, Void>()
-        deinit { revalidations.cancelAll() }
+        private let work: CacheWork
+        private let number: Int
+
+        init(_ work: CacheWork) { (self.work, number) = (work, work.nextNumber()) }
+
+        deinit { work.revalidations.cancelAll { [number] in $0.cache == number } }
+
+        /// Returns the key of a request in the background.
+        func revalidation(of key: CacheKey) -> CacheWork.Revalidation { .init(cache: number, key: key) }
     }
 
     /// The timeout of a request in the background.
     static let revalidationLimit: Duration = .seconds(30)
 
     private let runtime: CacheRuntime
-    private let owner = Owner()
+    private let owner: Owner
 
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - store: the store. Several stacks may share a store.
+    ///   - store: the store. Several stacks may share a store. A stack whose transport decodes bodies does not use stored bytes with a
+    ///     content coding.
     ///   - policy: the rules. Default: a private cache.
     ///   - transportDecodes: whether the transport decodes bodies: ``/ErrandCore/TransportCapabilities/decodesContent``. Default: false.
     ///   - clock: the clock that measures waits.
@@ -68,33 +76,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         now: @escaping @Sendable () -> CacheInstant
     ) {
         runtime = CacheRuntime(store, policy, isDecoded: transportDecodes, clock: clock, now: now)
-    }
-
-    /// The work in progress. This value does not hold the owner of the work.
-    var work: (revalidations: SingleFlight<CacheKey, Void>, writes: SingleFlight<Int, Void>) { (owner.revalidations, runtime.writes) }
-
-    /// Waits until all current writes to the store and all current requests in the background have ended. Call this function before a
-    /// program ends. Otherwise, a response could be missing from a store on the disk.
-    ///
-    /// If the task is cancelled, the wait continues.
-    ///
-    /// - Parameters:
-    ///   - limit: the longest wait. Default: 10 s.
-    ///   - clock: measures the wait.
-    public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
-        let work = work
-        try? await runShielded {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    // The requests are awaited first, because each request then writes its response.
-                    try await work.revalidations.waitUntilIdle()
-                    try await work.writes.waitUntilIdle()
-                }
-                group.addTask { try await clock.sleep(for: limit.bounded) }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
-        }
+        owner = Owner(store.work)
     }
 
     public var place: MiddlewarePlace { .cache }
@@ -164,7 +146,7 @@ public struct CacheMiddleware: HTTPMiddleware {
     private func revalidate(_ call: CacheCall, _ forward: CacheForward, _ next: some HTTPSender) {
         guard let key = call.cached.key else { return }
         // The work must not hold the owner: the owner ends the work when the owner is released.
-        owner.revalidations.begin(key) { [runtime] in
+        runtime.store.work.revalidations.begin(owner.revalidation(of: key)) { [runtime] in
             var call = call
             call.request = call.request.asInnerCall()
             call.request.deadline = Deadline(after: Self.revalidationLimit, clock: runtime.clock)

@@ -1,12 +1,12 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The parts of a cache that all its calls share: the store, the rules, the clocks, and the work that writes to the store.
+/// The parts of a cache that all its calls share: the store, the rules and the clocks.
 final class CacheRuntime: Sendable {
     /// The time for which a store is not used after a failure: 60 s. After a failed write of a body, only writes pause.
     static let pauseAfterFailure: Duration = .seconds(60)
     /// The timeout for one result of the store: 1 s.
-    static let answerLimit: Duration = .seconds(1)
+    static let storeLimit: Duration = .seconds(1)
 
     /// The uptimes until which the store is not used.
     private struct Pauses {
@@ -20,9 +20,6 @@ final class CacheRuntime: Sendable {
     let now: @Sendable () -> CacheInstant
     /// Whether the transport decodes bodies.
     let isDecoded: Bool
-    /// The writes and changes in progress. The body that is stored owns its write.
-    let writes = SingleFlight<Int, Void>()
-    private let lastWrite = Atomic(0)
     private let pauses = Mutex(Pauses())
 
     init(
@@ -32,8 +29,6 @@ final class CacheRuntime: Sendable {
         (self.store, self.isDecoded, self.clock, self.now) = (store, isDecoded, clock, now)
         engine = CacheEngine(policy) { [store] text in store.digest(Array(text.utf8)) }
     }
-
-    func nextWrite() -> Int { lastWrite.wrappingAdd(1, ordering: .relaxed).newValue }
 
     // MARK: The request
 
@@ -54,25 +49,21 @@ final class CacheRuntime: Sendable {
     func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
         if let lookup = store.immediateLookUp(key) { return lookup }
         guard mayRead else { return nil }
-        return try await answer(to: request, "find entries") { [store] in try await store.lookUp(key) }
+        return try await ask("find entries", for: request) { [store] in try await store.lookUp(key) }
     }
 
     /// Returns a body of stored bytes; `nil` if the entry is gone.
     ///
     /// - Throws: only `CancellationError`.
     func body(of serving: CacheServing, for request: Request) async throws -> ResponseBody? {
-        let offsets: Range<Int64>
-        switch serving.body {
-        case .none: return ResponseBody()
-        case .whole: offsets = 0..<serving.entry.head.extent.storedBytes
-        case .part(let part): offsets = part
-        }
-        if let bytes = store.immediateBody(of: serving.entry.id, offsets: offsets) { return ResponseBody(bytes) }
-        guard let source = try await source(of: serving.entry.id, offsets, for: request) else { return nil }
+        if serving.body == .none { return ResponseBody() }
+        let (id, offsets) = (serving.entry.id, serving.offsets)
+        if let bytes = store.immediateBody(of: id, offsets: offsets) { return ResponseBody(bytes) }
+        guard let source = try await waitingSource(of: id, offsets, for: request) else { return nil }
         // The deadline limits the exchange, and stored bytes need no exchange.
         var request = request
         request.deadline = nil
-        return ResponseBody(source, expectedLength: offsets.upperBound - offsets.lowerBound, request: request)
+        return ResponseBody(source, expectedLength: offsets.byteCount, request: request)
     }
 
     /// Returns a source of stored bytes; `nil` if the entry is gone.
@@ -80,8 +71,13 @@ final class CacheRuntime: Sendable {
     /// - Throws: only `CancellationError`.
     func source(of id: CacheEntry.ID, _ offsets: Range<Int64>, for request: Request) async throws -> (any BodySource)? {
         if let bytes = store.immediateBody(of: id, offsets: offsets) { return ChunksBodySource([bytes]) }
+        return try await waitingSource(of: id, offsets, for: request)
+    }
+
+    /// Returns a source from a store that has no immediate body; `nil` if the entry is gone.
+    private func waitingSource(of id: CacheEntry.ID, _ offsets: Range<Int64>, for request: Request) async throws -> (any BodySource)? {
         guard mayRead else { return nil }
-        let found = try await answer(to: request, "read an entry", discard: { $0?.abandon() }) { [store] in
+        let found = try await ask("read an entry", for: request, discard: { $0?.abandon() }) { [store] in
             try await store.body(of: id, offsets: offsets)
         }
         return found ?? nil
@@ -99,16 +95,15 @@ final class CacheRuntime: Sendable {
             if !reception.invalidatedGroups.isEmpty { try await store.removeAll(groups: reception.invalidatedGroups, of: origin) }
             if !reception.invalidated.isEmpty { try await store.removeAll(urls: reception.invalidated) }
             if !reception.removals.isEmpty { try await store.remove(reception.removals) }
-            if !reception.updates.isEmpty { try await store.update(reception.updates.map { CacheEntry(id: $0.id, head: $0.head) }) }
+            if !reception.updates.isEmpty { try await store.updateHeads(reception.updates.map { CacheEntry(id: $0.id, head: $0.head) }) }
         }
         if store.isImmediate {
             do { try await changes() } catch { failed("change entries", error, request, reads: true) }
             return
         }
         // The changes must be made even if the call is cancelled.
-        let number = nextWrite()
-        _ = try await answer(to: request, "change entries") { [writes] in
-            try await writes.run(number, mustFinish: true, changes)
+        _ = try await ask("change entries", for: request) { [work = store.work] in
+            try await work.writes.run(work.nextNumber(), mustFinish: true, changes)
         }
     }
 
@@ -126,24 +121,26 @@ final class CacheRuntime: Sendable {
         }
         request.report(
             .cacheDecision,
-            decision: .init(continues: true, "the store could not \(work), and is not used for 60 s: \(safeDescription(of: error))"))
+            decision: .init(
+                continues: true,
+                "the store could not \(work), and is not \(reads ? "used" : "written") for 60 s: \(safeDescription(of: error))"))
     }
 
     /// Returns the value from the store; `nil` if the store fails or takes too long.
     ///
     /// - Throws: only `CancellationError`.
-    private func answer<Answer: Sendable>(
-        to request: Request, _ work: String, discard: @escaping @Sendable (Answer) -> Void = { _ in },
-        _ ask: @escaping @Sendable () async throws -> Answer
-    ) async throws -> Answer? {
+    private func ask<Value: Sendable>(
+        _ work: String, for request: Request, discard: @escaping @Sendable (Value) -> Void = { _ in },
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
         do {
-            if store.isImmediate { return try await ask() }
+            if store.isImmediate { return try await operation() }
             return try await withExpiry(
                 { [clock] in
-                    try await clock.sleep(for: Self.answerLimit)
+                    try await clock.sleep(for: Self.storeLimit)
                     return TransportError(
-                        .timedOut, phase: .queue, message: "the store did not answer within 1 s", request: nil, delivery: .notSent)
-                }, discard: discard, operation: ask)
+                        .timedOut, phase: .queue, message: "the store did not respond within 1 s", request: nil, delivery: .notSent)
+                }, discard: discard, operation: operation)
         } catch {
             try Task.checkCancellation()
             failed(work, error, request, reads: true)
@@ -156,16 +153,5 @@ extension CacheReception {
     /// Whether entries change, or are removed.
     fileprivate var changesStore: Bool {
         !invalidated.isEmpty || !removals.isEmpty || !updates.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty
-    }
-}
-
-extension CacheInstant {
-    private static let start = ContinuousClock.now
-    private static let processRun = UInt64.random(in: 0 ... .max)
-
-    /// The current instant of the system's clocks.
-    static func current() -> CacheInstant {
-        CacheInstant(
-            sinceEpoch: .seconds(Date().timeIntervalSince1970), uptime: start.duration(to: .now), run: processRun)
     }
 }

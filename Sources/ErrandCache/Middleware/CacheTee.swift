@@ -50,19 +50,6 @@ struct CacheTee: Sendable {
     }
 }
 
-extension CacheWrite {
-    /// The number of bytes that the entry will have; `nil` if the number is not known.
-    var expectedBytes: Int64? {
-        func count(_ piece: CachePiece?) -> Int64 { piece.map { $0.offsets.upperBound - $0.offsets.lowerBound } ?? 0 }
-        let received: Int64? =
-            switch announced {
-            case .whole(let length): length
-            case .part(let range, _): range.upperBound - range.lowerBound
-            }
-        return received.map { $0 + count(before) + count(after) }
-    }
-}
-
 /// Stores a body in a store that never waits.
 final class ImmediateCacheSink: BodySink {
     private struct State {

@@ -50,7 +50,7 @@ final class PumpedCacheSink: BodySink {
     /// Starts the pump. The body owns the pump: the pump ends after the end of the body.
     func start() {
         let runtime = tee.runtime
-        runtime.writes.begin(runtime.nextWrite()) { [self] in await pump() }
+        runtime.store.work.writes.begin(runtime.store.work.nextNumber()) { [self] in await pump() }
     }
 
     // MARK: The reader
@@ -77,7 +77,7 @@ final class PumpedCacheSink: BodySink {
             let (room, pump) = state.withLock { state -> (Room, CheckedContinuation<Void, Never>?) in
                 if state.isDropped { return (.dropped, nil) }
                 guard state.hasRoom(for: chunk) else { return (.full, nil) }
-                guard tee.runtime.store.waitingBytes.reserve(chunk.count) else { return (.none, nil) }
+                guard tee.runtime.store.work.reserve(chunk.count) else { return (.none, nil) }
                 state.reservedBytes += chunk.count
                 state.receivedBytes += Int64(chunk.count)
                 state.queue.append(chunk)
@@ -163,7 +163,7 @@ final class PumpedCacheSink: BodySink {
             state.reservedBytes -= bytes
             return (isFirst, state.writer, bytes, state.pump.take(), state.reader.take())
         }
-        tee.runtime.store.waitingBytes.release(bytes)
+        tee.runtime.store.work.release(bytes)
         writer?.discard()
         pump?.resume()
         reader?.resume()
@@ -250,7 +250,7 @@ final class PumpedCacheSink: BodySink {
 
     /// Counts a chunk that no longer waits, and resumes the reader.
     private func written(_ bytes: Int) {
-        tee.runtime.store.waitingBytes.release(bytes)
+        tee.runtime.store.work.release(bytes)
         let reader = state.withLock { state in
             state.reservedBytes -= bytes
             return state.reader.take()

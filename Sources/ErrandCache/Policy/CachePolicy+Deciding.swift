@@ -80,7 +80,7 @@ extension CachePolicy {
     /// for a server that states no lifetime.
     ///
     /// - Parameter lifetime: the age up to which a response is fresh.
-    public static func timeToLive(_ lifetime: Duration) -> CachePolicy {
+    public static func fresh(for lifetime: Duration) -> CachePolicy {
         standard.deciding { $0.response.status.kind == .successful ? .fresh(for: lifetime) : .byPolicy }
     }
 }

@@ -6,7 +6,7 @@ internal import ErrandCore
 /// ```swift
 /// let standard = CachePolicy.standard
 /// let stated = CachePolicy.standard.withoutHeuristics
-/// let oneMinute = CachePolicy.timeToLive(.seconds(60))
+/// let oneMinute = CachePolicy.fresh(for: .seconds(60))
 /// ```
 ///
 /// The first policy is a private cache, for an app. The second policy uses only lifetimes that the server states. With the third policy,
@@ -103,6 +103,18 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
 
     /// Whether several users get the same stored responses.
     var isShared: Bool { scope == .shared }
+
+    /// Returns the time for which a stored response stays fresh. Negative: the response is stale. `nil`: the age of the response is not
+    /// known, because the wall clock was set back.
+    ///
+    /// The function reads no store and no body, so the order in which a store evicts entries does not change.
+    ///
+    /// - Parameters:
+    ///   - head: the head of the stored response, for example from ``CacheStore/entries(limit:)``.
+    ///   - now: the instant. Default: the current instant.
+    public func remainingLifetime(of head: CacheEntry.Head, at now: CacheInstant = .current()) -> Duration? {
+        FreshnessRule(policy: self).remaining(of: head, at: now)
+    }
 
     /// The scope, and the settings that differ from the default: `private, without heuristics`.
     public var description: String {

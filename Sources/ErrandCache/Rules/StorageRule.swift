@@ -115,7 +115,7 @@ struct StorageRule: Sendable {
         let byPolicy = CacheEntry.Head(
             response: kept, requestTime: requestTime, responseTime: responseTime, selection: selection, extent: .whole(length: 0),
             isDecoded: isDecoded)
-        if selection.isAny, byPolicy.validators.tag == nil { throw .varyAny }
+        if selection.isUnmatchable, byPolicy.validators.tag == nil { throw .varyAny }
         guard StoredFields.bytes(kept.headerFields) <= CacheLimits.headBytes else { throw .head }
         let isCacheable = Self.isHeuristicallyCacheable(response.status) || isExplicit(control, response.headerFields)
         guard let choose = policy.choose else {

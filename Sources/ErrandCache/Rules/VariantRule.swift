@@ -8,7 +8,7 @@ struct VariantRule: Sendable {
 
     /// Returns the fields of a request that have selected a response; `nil` if the value of a field is secret, and there is no digest.
     func selection(of response: HTTPFields, for request: CacheRequest) -> CacheSelection? {
-        guard case .names(let names) = VaryField(response) else { return CacheSelection(isAny: true) }
+        guard case .names(let names) = VaryField(response) else { return CacheSelection(isUnmatchable: true) }
         var fields: [CacheSelection.Field] = []
         for name in names {
             guard let value = value(of: name, in: request) else { return nil }
@@ -19,7 +19,7 @@ struct VariantRule: Sendable {
 
     /// Returns whether a stored response belongs to a request.
     func matches(_ head: CacheEntry.Head, _ request: CacheRequest) -> Bool {
-        !head.selection.isAny
+        !head.selection.isUnmatchable
             && head.selection.fields.allSatisfy { field in
                 value(of: field.name, in: request) == field.value || isPreferredLanguage(field.name, of: head, for: request)
             }

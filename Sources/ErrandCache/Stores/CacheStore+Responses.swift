@@ -4,6 +4,9 @@ public import ErrandCore
 ///
 /// The request must be as it reaches the cache: with an absolute URL, and, for the responses of an account, with the account's identity in
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache.
+///
+/// Several stacks may share the store. A response whose body has no content coding, or was decoded, serves every stack. A response with
+/// `Content-Encoding` serves only the stacks whose transport does not decode bodies.
 extension CacheStore {
     /// Returns whether the store has a response to a request, fresh or stale.
     ///
@@ -30,14 +33,8 @@ extension CacheStore {
     /// - Throws: the errors of the store.
     public func response(for request: Request, policy: CachePolicy = .standard) async throws -> Response? {
         guard let serving = try await serving(request, policy) else { return nil }
-        let offsets: Range<Int64>
-        switch serving.body {
-        case .none: offsets = 0..<0
-        case .whole: offsets = 0..<serving.entry.head.extent.storedBytes
-        case .part(let part): offsets = part
-        }
-        guard let source = try await body(of: serving.entry.id, offsets: offsets) else { return nil }
-        let body = ResponseBody(source, expectedLength: offsets.upperBound - offsets.lowerBound, request: request)
+        guard let source = try await body(of: serving.entry.id, offsets: serving.offsets) else { return nil }
+        let body = ResponseBody(source, expectedLength: serving.offsets.byteCount, request: request)
         var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
         response.metadata.cacheStatus = serving.status
         return response
@@ -53,14 +50,15 @@ extension CacheStore {
     /// - Throws: the errors of the store, and of the body.
     @discardableResult
     public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {
-        let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: CacheInstant.current)
+        let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty
+        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: CacheInstant.current)
         guard let cached = runtime.cacheRequest(request, mode: .reload), let key = cached.key else { return false }
         let bytes = try await response.body.collect()
         let (lookup, now) = (try await lookUp(key), runtime.now())
         let reception = runtime.engine.receive(
             response.head, to: cached, after: CacheForward(reason: .uriMiss), among: lookup.entries, sentAt: now, at: now)
         try await runtime.change(reception, of: cached.url.origin, for: request)
-        guard case .pass(let write?) = reception.answer, write.before == nil, write.after == nil,
+        guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
             let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true),
             let writer = try await writer(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
         else { return false }
@@ -69,16 +67,12 @@ extension CacheStore {
     }
 
     private func serving(_ request: Request, _ policy: CachePolicy) async throws -> CacheServing? {
-        // Entries with decoded bytes have keys of their own.
-        for isDecoded in [false, true] {
-            let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: CacheInstant.current)
-            guard let cached = runtime.cacheRequest(request, mode: .storedOnly), let key = cached.key else { return nil }
-            let entries = try await lookUp(key).entries
-            switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {
-            case .serve(let serving), .serveAndRevalidate(let serving, _): return serving
-            case .send, .unavailable: continue
-            }
+        let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: CacheInstant.current)
+        guard let cached = runtime.cacheRequest(request, mode: .storedOnly), let key = cached.key else { return nil }
+        let entries = try await lookUp(key).entries
+        switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {
+        case .serve(let serving), .serveAndRevalidate(let serving, _): return serving
+        case .send, .unavailable: return nil
         }
-        return nil
     }
 }

@@ -29,8 +29,8 @@ public protocol CacheStore: AccountBoundStore {
     /// Whether no function waits, so that the functions need no timeout. False by default; true for a store in memory.
     var isImmediate: Bool { get }
 
-    /// The bytes of all caches over this store that wait to be written. A store creates one object, and always returns this object.
-    var waitingBytes: CacheWaitingBytes { get }
+    /// The work of all caches over this store. A store creates one object, and always returns this object.
+    var work: CacheWork { get }
 
     /// The number of entries, and their bytes.
     var usage: CacheUsage { get async throws }
@@ -59,7 +59,7 @@ public protocol CacheStore: AccountBoundStore {
     func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data?
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
-    func listing(limit: Int) async throws -> [CacheListing]
+    func entries(limit: Int) async throws -> [ListedEntry]
 
     // MARK: Writing
 
@@ -83,8 +83,8 @@ public protocol CacheStore: AccountBoundStore {
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateWriting
 
-    /// Replaces the heads of entries. The bodies, the keys and the numbers stay. Missing entries are ignored.
-    func update(_ heads: [CacheEntry]) async throws
+    /// Replaces the heads of entries by the heads of `entries`. The bodies, the keys and the numbers stay. Missing entries are ignored.
+    func updateHeads(_ entries: [CacheEntry]) async throws
 
     // MARK: Removing
 
@@ -95,7 +95,9 @@ public protocol CacheStore: AccountBoundStore {
     /// URLs.
     ///
     /// - Parameter urls: the URLs, as ``CacheKey/url``. URLs are compared octet by octet.
-    func removeAll(urls: [String]) async throws
+    /// - Returns: the number of removed entries.
+    @discardableResult
+    func removeAll(urls: [String]) async throws -> Int
 
     /// Removes all entries of an origin, for all accounts. Gives up the unpublished writers of this origin.
     func removeAll(of origin: Origin) async throws
@@ -123,11 +125,11 @@ extension CacheStore {
 
     /// Removes the entries of an origin that belong to one of the groups. The time is linear in the number of entries in the store.
     ///
-    /// - Throws: the errors of ``listing(limit:)`` and ``remove(_:)``.
+    /// - Throws: the errors of ``entries(limit:)`` and ``remove(_:)``.
     public func removeAll(groups: [String], of origin: Origin) async throws {
         let groups = Set(groups.map { OctetKey($0) })
-        let chosen = try await listing(limit: .max).filter { listing in
-            listing.entry.head.groups.contains { groups.contains(OctetKey($0)) } && (try? HTTPURL(listing.url))?.origin == origin
+        let chosen = try await entries(limit: .max).filter { listed in
+            listed.entry.head.groups.contains { groups.contains(OctetKey($0)) } && (try? HTTPURL(listed.url))?.origin == origin
         }
         if !chosen.isEmpty { try await remove(chosen.map(\.entry.id)) }
     }

@@ -35,7 +35,7 @@ public struct CacheUsage: Sendable, Hashable, CustomStringConvertible {
     /// The bytes of all entries, heads included.
     public let bytes: Int64
     /// The largest number of entries.
-    public let limitEntries: Int
+    public let entryLimit: Int
     /// The largest number of bytes.
     public let limitBytes: Int64
 
@@ -44,18 +44,18 @@ public struct CacheUsage: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - entries: the number of entries.
     ///   - bytes: the bytes of all entries, heads included.
-    ///   - limitEntries: the largest number of entries.
+    ///   - entryLimit: the largest number of entries.
     ///   - limitBytes: the largest number of bytes.
-    public init(entries: Int, bytes: Int64, limitEntries: Int, limitBytes: Int64) {
-        (self.entries, self.bytes, self.limitEntries, self.limitBytes) = (entries, bytes, limitEntries, limitBytes)
+    public init(entries: Int, bytes: Int64, entryLimit: Int, limitBytes: Int64) {
+        (self.entries, self.bytes, self.entryLimit, self.limitBytes) = (entries, bytes, entryLimit, limitBytes)
     }
 
     /// The numbers in words: `12 of 1000 entries, 45213 of 16777216 bytes`.
-    public var description: String { "\(entries) of \(limitEntries) entries, \(bytes) of \(limitBytes) bytes" }
+    public var description: String { "\(entries) of \(entryLimit) entries, \(bytes) of \(limitBytes) bytes" }
 }
 
 /// An entry in a list of all entries.
-public struct CacheListing: Sendable {
+public struct ListedEntry: Sendable {
     /// The URL of the entry, as ``CacheKey/url``. The URL may have secrets.
     public let url: String
     /// Whether the entry belongs to an account.

@@ -6,7 +6,7 @@ internal import Synchronization
 /// ```swift
 /// let store = MemoryCacheStore(bytes: 50_000_000)
 /// let stack = HTTPStack.default.cache(in: store)
-/// print(store.contents)                              // 12 of 1000 entries, 45213 of 50000000 bytes
+/// print(store.usage)                              // 12 of 1000 entries, 45213 of 50000000 bytes
 /// ```
 ///
 /// If there is no room, the entries of the least recently used URLs are removed. Operations take constant time on average. The removal of
@@ -15,13 +15,13 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// The default limit of all entries: 16 MiB.
     public static let defaultLimitBytes = 16 * 1024 * 1024
     /// The default number of entries: 1,000.
-    public static let defaultLimitEntries = 1000
+    public static let defaultEntryLimit = 1000
 
     private let state: Mutex<MemoryCacheTable>
     private let secrets: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))
     private let limits: MemoryCacheTable.Limits
-    /// The bytes of all caches over this store that wait to be written: always 0, because this store never waits.
-    public let waitingBytes = CacheWaitingBytes()
+    /// The work of all caches over this store. No bytes wait to be written, because this store never waits.
+    public let work = CacheWork()
 
     /// Creates an empty store.
     ///
@@ -30,7 +30,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     ///     Default: 16 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 1,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
-    public init(bytes: Int = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int? = nil) {
+    public init(bytes: Int = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int? = nil) {
         precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
         precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
         precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
@@ -42,17 +42,14 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// True.
     public var isImmediate: Bool { true }
     /// The contents in numbers.
-    public var description: String { "memory: \(contents)" }
+    public var description: String { "memory: \(usage)" }
 
-    /// The contents in numbers.
-    public var contents: CacheUsage {
+    /// The number of entries, and their bytes.
+    public var usage: CacheUsage {
         state.withLock {
-            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), limitEntries: limits.entries, limitBytes: Int64(limits.bytes))
+            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), entryLimit: limits.entries, limitBytes: Int64(limits.bytes))
         }
     }
-
-    /// The number of entries, and their bytes. Never throws.
-    public var usage: CacheUsage { get async throws { contents } }
 
     /// The bytes of entries that are not visible yet.
     var unpublishedBytes: Int { state.withLock(\.unpublishedBytes) }
@@ -79,7 +76,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first. Never throws.
-    public func listing(limit: Int) async throws -> [CacheListing] { state.withLock { $0.listing(limit: limit) } }
+    public func entries(limit: Int) async throws -> [ListedEntry] { state.withLock { $0.entries(limit: limit) } }
 
     // MARK: Writing
 
@@ -108,7 +105,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     /// Replaces the heads of entries. An entry whose head has grown beyond the limits is removed. Missing entries are ignored. Never
     /// throws.
-    public func update(_ heads: [CacheEntry]) async throws { state.withLock { $0.update(heads) } }
+    public func updateHeads(_ entries: [CacheEntry]) async throws { state.withLock { $0.updateHeads(entries) } }
 
     // MARK: Removing
 
@@ -116,12 +113,23 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     /// Removes entries, in constant time for each entry. Missing entries are ignored. Never throws.
     public func remove(_ ids: [CacheEntry.ID]) async throws { _ = state.withLock { $0.remove(ids) } }
-    /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Never throws.
-    public func removeAll(urls: [String]) async throws { _ = state.withLock { $0.removeAll(urls: urls) } }
+    /// Removes all entries of the URLs, and gives up their writers, in constant time for each entry and each writer. Returns the number of
+    /// removed entries. Never throws.
+    @discardableResult
+    public func removeAll(urls: [String]) async throws -> Int {
+        let removed = state.withLock { $0.removeAll(urls: urls) }
+        return removed.count
+    }
 
     /// Removes all entries of an origin, and gives up its writers. The time is linear in the number of entries in the store. Never throws.
     public func removeAll(of origin: Origin) async throws {
-        _ = state.withLock { $0.removeAll { (try? HTTPURL($0.url))?.origin == origin } }
+        _ = state.withLock { $0.removeAll { $0.origin == origin } }
+    }
+
+    /// Removes the entries of an origin that belong to one of the groups. The time is linear in the number of entries in the store. Never
+    /// throws.
+    public func removeAll(groups: [String], of origin: Origin) async throws {
+        _ = state.withLock { $0.removeAll(groups: Set(groups.map { OctetKey($0) }), of: origin) }
     }
 
     /// Removes all entries of an account, and gives up its writers. The time is linear in the number of entries in the store. Other
@@ -215,7 +223,7 @@ extension CacheStore where Self == MemoryCacheStore {
     /// - Parameters:
     ///   - bytes: the largest number of bytes of all entries, at least 0. One entry has at most an eighth of these bytes.
     ///   - entries: the largest number of entries, at least 0. Default: 1,000.
-    public static func memory(bytes: Int, entries: Int = MemoryCacheStore.defaultLimitEntries) -> MemoryCacheStore {
+    public static func memory(bytes: Int, entries: Int = MemoryCacheStore.defaultEntryLimit) -> MemoryCacheStore {
         MemoryCacheStore(bytes: bytes, entries: entries)
     }
 }

@@ -35,7 +35,12 @@ struct MemoryCacheTable: Sendable {
     }
 
     /// Removed entries, whose release may take time.
-    struct Removed: Sendable { fileprivate var buckets: [Bucket] = [] }
+    struct Removed: Sendable {
+        fileprivate var buckets: [Bucket] = []
+
+        /// The number of removed entries.
+        var count: Int { buckets.reduce(0) { $0 + $1.entries.count } }
+    }
 
     private let limits: Limits
     /// The table itself has no limit: this type enforces the limits, because entries and unpublished bytes count too.
@@ -67,16 +72,16 @@ struct MemoryCacheTable: Sendable {
         return bucket.bodies[index]
     }
 
-    func listing(limit: Int) -> [CacheListing] {
-        var listing: [CacheListing] = []
+    func entries(limit: Int) -> [ListedEntry] {
+        var listed: [ListedEntry] = []
         for (key, bucket) in buckets.entriesByUse {
             for entry in bucket.entries {
-                guard listing.count < limit else { return listing }
-                listing.append(
-                    CacheListing(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
+                guard listed.count < limit else { return listed }
+                listed.append(
+                    ListedEntry(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
             }
         }
-        return listing
+        return listed
     }
 
     // MARK: Writing
@@ -156,8 +161,8 @@ struct MemoryCacheTable: Sendable {
         if let writer = writers.removeValue(forKey: number) { unpublishedBytes -= writer.reserved }
     }
 
-    mutating func update(_ heads: [CacheEntry]) {
-        for entry in heads {
+    mutating func updateHeads(_ entries: [CacheEntry]) {
+        for entry in entries {
             guard let key = keys[entry.id], let old = buckets[key], let index = old.index(of: entry.id) else { continue }
             let size = Self.headBytes(entry.head, key) + old.bodies[index].count
             // If the new head exceeds the limits, its own entry is removed, and other entries stay.
@@ -202,6 +207,16 @@ struct MemoryCacheTable: Sendable {
             for (number, writer) in writers where writer.key.url.isExactly(url) { discard(number) }
         }
         return removed
+    }
+
+    mutating func removeAll(groups: Set<OctetKey>, of origin: Origin) -> Removed {
+        var chosen: [CacheEntry.ID] = []
+        for (key, bucket) in buckets.entries where key.origin == origin {
+            for entry in bucket.entries where entry.head.groups.contains(where: { groups.contains(OctetKey($0)) }) {
+                chosen.append(entry.id)
+            }
+        }
+        return remove(chosen)
     }
 
     mutating func removeAll(where isChosen: (CacheKey) -> Bool) -> Removed {

@@ -61,9 +61,9 @@ import Testing
         let tokens = Self.tokens(Self.fresh)
         let request = try Request(.get, url: "https://a.example/a")
         _ = try await stub.cache(in: cache).authenticate(.bearer(tokens)).send(request).body.collect()
-        #expect(cache.contents.entries == 1)
+        #expect(cache.usage.entries == 1)
         try await tokens.signOut(clearing: [cache])
-        #expect(cache.contents.entries == 0)
+        #expect(cache.usage.entries == 0)
     }
 }
 #endif

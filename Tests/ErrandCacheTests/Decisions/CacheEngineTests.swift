@@ -364,6 +364,23 @@ import Testing
         #expect(part.text == "12" && part.head.status == .partialContent)
     }
 
+    @Test func aTransportThatDecodesUsesNeitherEncodedBytesNorTheRestOfAPart() {
+        let engine = CacheEngine(.standard)
+        let encoded = entry(1, head(["Cache-Control: max-age=60", "Content-Encoding: gzip", "ETag: \"a\""]))
+        let part = entry(2, head(["Cache-Control: max-age=60", "ETag: \"a\""], extent: .part(0..<5, completeLength: 10)))
+        for (stored, reason) in [(encoded, CacheStatus.ForwardReason.uriMiss), (part, .partial)] {
+            guard case .send(let forward) = engine.decide(read(request(), isDecoded: true), among: [stored], at: instant(1)) else {
+                Issue.record("the request must be sent")
+                continue
+            }
+            #expect(forward.fields.isEmpty && forward.completes == nil && forward.reason == reason)
+        }
+        guard case .serve = engine.decide(read(request()), among: [encoded], at: instant(1)) else {
+            Issue.record("a stack that decodes bytes itself must get them")
+            return
+        }
+    }
+
     // MARK: - Bugs of other caches
 
     /// undici #5094.

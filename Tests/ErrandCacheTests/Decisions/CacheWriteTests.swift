@@ -77,5 +77,7 @@ import Testing
             after: hasAfter ? CachePiece(entry: old, offsets: 0..<10) : nil)
         let end = write.finished(receivedBytes: received, isComplete: isComplete)
         #expect(end?.head.extent == expected && (end?.includesAfter ?? false) == includesAfter)
+        let bytes: Int64 = 10 + (hasBefore ? 10 : 0) + (hasAfter ? 10 : 0)
+        #expect(write.expectedBytes == bytes)
     }
 }

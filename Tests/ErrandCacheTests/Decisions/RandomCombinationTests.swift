@@ -89,7 +89,7 @@ import Testing
 
     private static func format10(_ number: Int) -> String { String(repeating: "0", count: max(0, 10 - "\(number)".count)) + "\(number)" }
 
-    @Test(arguments: [CachePolicy.standard, .shared, CachePolicy(staleIfError: .seconds(60)), .timeToLive(.seconds(60))])
+    @Test(arguments: [CachePolicy.standard, .shared, CachePolicy(staleIfError: .seconds(60)), .fresh(for: .seconds(60))])
     func combinationsKeepTheRules(_ policy: CachePolicy) throws {
         for seed in 1...25 as ClosedRange<UInt64> {
             var numbers = Numbers(state: seed &* 0x9E37_79B9_7F4A_7C15)

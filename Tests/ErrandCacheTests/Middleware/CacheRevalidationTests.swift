@@ -65,24 +65,47 @@ import Testing
         }
         let time = TestTime()
         func middleware(_ store: some CacheStore) -> CacheMiddleware { CacheMiddleware(in: store, policy: .standard, now: { time.now }) }
-        let cache = middleware(kind.store)
-        let stack = origin.wrapped(by: cache)
-        await cache.finish()
+        let store = kind.store
+        let stack = origin.wrapped(by: middleware(store))
+        await store.finish()
         _ = try await stack.send(request()).body.collect()
-        await cache.finish()
+        await store.finish()
         time.advance(100)
         #expect(try await stack.send(request()).metadata.cacheStatus?.isStale == true)
-        async let limited: Void = cache.finish(within: .seconds(5), clock: clock)
+        async let limited: Void = store.finish(within: .seconds(5), clock: clock)
         try await until { clock.sleeperCount > 0 }
         clock.advance(by: .seconds(5))
         await limited
-        #expect(cache.work.revalidations.count == 1)
-        async let ended: Void = cache.finish(clock: clock)
+        #expect(store.work.revalidations.count == 1)
+        async let ended: Void = store.finish(clock: clock)
         gate.end()
         await ended
-        #expect(cache.work.revalidations.count == 0 && cache.work.writes.count == 0)
+        #expect(store.work.revalidations.count == 0 && store.work.writes.count == 0)
         let response = try await stack.send(request())
         #expect(try await response.body.collect() == Data("two".utf8) && response.metadata.cacheStatus?.isStale == false)
+    }
+
+    @Test func aStackEndsOnlyItsOwnRevalidations() async throws {
+        let store = MemoryCacheStore()
+        func origin() -> CachedOrigin {
+            CachedOrigin(in: store) { request, _ in
+                let isFirst = request.headers[.ifNoneMatch] == nil
+                return reply(to: request, Self.fields, source: isFirst ? TestSource(["one"]) : TestSource([], end: nil))
+            }
+        }
+        var caches = [origin(), origin()]
+        _ = try await caches[0].get(request())
+        for cache in caches {
+            cache.time.advance(100)
+            #expect(try await cache.get(request()).0 == "one")
+        }
+        try await until { caches.map(\.origin.count) == [2, 1] }
+        #expect(store.work.revalidations.count == 2)
+        caches.removeFirst()
+        try await until { store.work.revalidations.count == 1 }
+        #expect(caches[0].origin.count == 1)
+        caches.removeFirst()
+        try await until { store.work.revalidations.count == 0 }
     }
 
     @Test func aReaderThatIsCancelledDoesNotCancelTheRevalidation() async throws {

@@ -155,8 +155,8 @@ import Testing
         #expect(refusal(response("Cache-Control: no-store"), always) == .noStore)
         #expect(refusal(response("Vary: *"), always) == .varyAny)
         #expect(refusal(response(status: 403), .standard.deciding { _ in .byPolicy }) == .noLifetime)
-        #expect(refusal(response(status: 500), .timeToLive(.seconds(60))) == .noLifetime)
-        #expect(refusal(response(status: 201), .timeToLive(.seconds(60))) == nil)
+        #expect(refusal(response(status: 500), .fresh(for: .seconds(60))) == .noLifetime)
+        #expect(refusal(response(status: 201), .fresh(for: .seconds(60))) == nil)
     }
 
     private func refusal(_ response: HTTPResponse, _ policy: CachePolicy) -> Refusal? { refusal(response, to: request(), policy) }

@@ -30,8 +30,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             #expect(try await store.lookUp(key("/a")).entries.isEmpty)
             let usage = try await store.usage
-            #expect(usage.entries == 0 && usage.bytes == 0 && usage.limitEntries == 100 && usage.limitBytes == 1_000_000)
-            #expect(try await store.listing(limit: 10).isEmpty)
+            #expect(usage.entries == 0 && usage.bytes == 0 && usage.entryLimit == 100 && usage.limitBytes == 1_000_000)
+            #expect(try await store.entries(limit: 10).isEmpty)
         },
         CacheStoreBehavior("an entry has all parts of its head, and its body") { make in
             let store = try await make(Limits())
@@ -91,7 +91,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let keys = [
                 key("/a"), key("/A"), key("/a?x"), CacheKey(url: url("/a"), partition: .account(account)),
                 CacheKey(url: url("/a"), partition: .account(CredentialIdentity(scheme: "s", account: "b"))),
-                CacheKey(url: url("/a"), isDecoded: true), CacheKey(url: url("/a"), content: .init(digest: [1], fields: "f")),
+                CacheKey(url: url("/a"), content: .init(digest: [1], fields: "f")),
                 CacheKey(url: url("/a"), content: .init(digest: [2], fields: "f")),
                 CacheKey(url: url("/a"), content: .init(digest: [1], fields: "g")),
                 CacheKey(url: url("/\u{E9}".addingPercentEncoding)), CacheKey(url: url("/e\u{301}".addingPercentEncoding)),
@@ -109,11 +109,11 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             for path in ["/a", "/b", "/c"] { _ = try await add(to: store, key(path), head(), ["x"]) }
             _ = try await store.lookUp(key("/a"))
-            let urls = try await store.listing(limit: 2).map(\.url)
+            let urls = try await store.entries(limit: 2).map(\.url)
             #expect(urls.count == 2 && urls.first == key("/a").url)
             let account = CacheKey(url: url("/d"), partition: .account(CredentialIdentity(scheme: "s", account: "x")))
             _ = try await add(to: store, account, head(), ["x"])
-            let listed = try #require(try await store.listing(limit: 9).first { $0.url == account.url })
+            let listed = try #require(try await store.entries(limit: 9).first { $0.url == account.url })
             #expect(listed.belongsToAccount && !listed.hasContent)
         },
         CacheStoreBehavior("the digest is the same for the same octets") { make in
@@ -186,7 +186,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             let id = try #require(try await add(to: store, key("/a"), head([(.age, "1")]), ["hello"]))
             let new = head([(.age, "2"), (.eTag, "\"x\"")], at: 50)
-            try await store.update([CacheEntry(id: id, head: new), CacheEntry(id: CacheEntry.ID(999_999), head: new)])
+            try await store.updateHeads([CacheEntry(id: id, head: new), CacheEntry(id: CacheEntry.ID(999_999), head: new)])
             let found = try #require(try await store.lookUp(key("/a")).entries.first)
             #expect(found.id == id && found.head.response == new.response && found.head.responseTime == new.responseTime)
             #expect(try await text(of: id, 0..<5, in: store) == "hello")
@@ -232,13 +232,14 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let store = try await make(Limits())
             let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
             let keys = [
-                key("/a"), CacheKey(url: url("/a"), partition: account), CacheKey(url: url("/a"), isDecoded: true),
+                key("/a"), CacheKey(url: url("/a"), partition: account),
                 CacheKey(url: url("/a"), content: .init(digest: [1], fields: "")),
             ]
             for key in keys + [key("/b")] { _ = try await add(to: store, key, head(), ["hello"]) }
             let open = try #require(try await writer(in: store, key("/a")))
             let other = try #require(try await writer(in: store, key("/c")))
-            try await store.removeAll(urls: [key("/a").url, key("/none").url])
+            #expect(try await store.removeAll(urls: [key("/a").url, key("/none").url]) == keys.count)
+            #expect(try await store.removeAll(urls: [key("/a").url]) == 0)
             for key in keys { #expect(try await store.lookUp(key).entries.isEmpty) }
             #expect(try await store.lookUp(key("/b")).entries.count == 1)
             #expect((try? await open.publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
@@ -288,6 +289,20 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             // The account may sign in again.
             _ = try await add(to: store, keys[0], head(), ["hello"])
             #expect(try await store.lookUp(keys[0]).entries.count == 1)
+        },
+        CacheStoreBehavior("the entries of a group are removed for all accounts of an origin") { make in
+            let store = try await make(Limits())
+            let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
+            let name = try #require(HTTPField.Name("Cache-Groups"))
+            let (grouped, other) = (head([(name, "\"g\", \"h\"")]), head([(name, "\"G\"")]))
+            let removed = [key("/a"), CacheKey(url: url("/b"), partition: account)]
+            let kept = [key("/c"), CacheKey(url: url("/a", host: "b.example"))]
+            for key in removed { _ = try await add(to: store, key, grouped, ["hello"]) }
+            _ = try await add(to: store, kept[0], other, ["hello"])
+            _ = try await add(to: store, kept[1], grouped, ["hello"])
+            try await store.removeAll(groups: ["x", "h"], of: kept[0].origin)
+            for key in removed { #expect(try await store.lookUp(key).entries.isEmpty) }
+            for key in kept { #expect(try await store.lookUp(key).entries.count == 1) }
         },
         CacheStoreBehavior("an emptied store has no entries, and its writers give up") { make in
             let store = try await make(Limits())

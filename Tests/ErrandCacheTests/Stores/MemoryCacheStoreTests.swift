@@ -36,9 +36,9 @@ import Testing
         let writer = try #require(try await store.writer(for: key, head: head([]), expectedBytes: nil, since: generation))
         #expect(try await writer.publish(head([], extent: .whole(length: 0)), replacing: []) != nil)
         try await store.forget(CredentialIdentity(scheme: "basic", "joe", "other"))
-        #expect(store.contents.entries == 1)
+        #expect(store.usage.entries == 1)
         try await store.forget(identity)
-        #expect(store.contents.entries == 0)
+        #expect(store.usage.entries == 0)
     }
 
     @Test func twoStoresHaveDifferentDigests() {

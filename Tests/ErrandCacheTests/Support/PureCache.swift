@@ -106,7 +106,7 @@ struct PureCache {
         let reception = engine.receive(reply.head, to: request, after: forward, among: entries(request), sentAt: sentAt, at: now)
         outcome.status = reception.status
         // The bytes are read first: an entry may be removed although it is served.
-        switch reception.answer {
+        switch reception.outcome {
         case .pass(let write):
             (outcome.head, outcome.body, outcome.bodyFailed) = (reply.head, reply.body, reply.isCut)
             finish(write, reply, reception, request)

@@ -47,9 +47,11 @@ func request(
     }
 }
 
-func read(_ request: Request, mode: CachePolicy.Mode = .standard, scope: CachePolicy.Scope = .private) -> CacheRequest {
+func read(
+    _ request: Request, mode: CachePolicy.Mode = .standard, scope: CachePolicy.Scope = .private, isDecoded: Bool = false
+) -> CacheRequest {
     let digest: [UInt8]? = request.method == .query ? [7] : nil
-    guard let read = CacheRequest(request, mode: mode, scope: scope, bodyDigest: digest) else {
+    guard let read = CacheRequest(request, mode: mode, scope: scope, bodyDigest: digest, isDecoded: isDecoded) else {
         preconditionFailure("the request must have an absolute URL")
     }
     return read

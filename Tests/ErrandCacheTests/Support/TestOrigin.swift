@@ -34,7 +34,7 @@ struct CachedOrigin {
     let store: any CacheStore
     let events = RecordingSink()
     let stack: HTTPStack
-    let work: (revalidations: SingleFlight<CacheKey, Void>, writes: SingleFlight<Int, Void>)
+    let work: CacheWork
 
     init(
         in store: any CacheStore = MemoryCacheStore(), policy: CachePolicy = .standard, decodes: Bool = false,
@@ -44,8 +44,7 @@ struct CachedOrigin {
         func middleware(_ store: some CacheStore, _ time: TestTime) -> CacheMiddleware {
             CacheMiddleware(in: store, policy: policy, transportDecodes: decodes, clock: clock, now: { time.now })
         }
-        let middleware = middleware(store, time)
-        (stack, work) = (origin.wrapped(by: middleware), middleware.work)
+        (stack, work) = (origin.wrapped(by: middleware(store, time)), store.work)
     }
 
     /// Whether the cache has no work in progress.

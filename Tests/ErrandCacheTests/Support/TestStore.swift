@@ -59,8 +59,8 @@ final class TestStore: CacheStore {
     }
 
     var label: String { "test" }
-    var waitingBytes: CacheWaitingBytes { memory.waitingBytes }
-    var usage: CacheUsage { get async throws { memory.contents } }
+    var work: CacheWork { memory.work }
+    var usage: CacheUsage { get async throws { memory.usage } }
 
     func lookUp(_ key: CacheKey) async throws -> CacheLookup {
         try await enter(.lookUp)
@@ -72,7 +72,7 @@ final class TestStore: CacheStore {
         return try await memory.body(of: id, offsets: offsets)
     }
 
-    func listing(limit: Int) async throws -> [CacheListing] { try await memory.listing(limit: limit) }
+    func entries(limit: Int) async throws -> [ListedEntry] { try await memory.entries(limit: limit) }
 
     func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
@@ -82,9 +82,9 @@ final class TestStore: CacheStore {
         return writer.map { Writer(store: self, writer: $0) }
     }
 
-    func update(_ heads: [CacheEntry]) async throws {
+    func updateHeads(_ entries: [CacheEntry]) async throws {
         try await enter(.update)
-        try await memory.update(heads)
+        try await memory.updateHeads(entries)
     }
 
     func remove(_ ids: [CacheEntry.ID]) async throws {
@@ -92,9 +92,9 @@ final class TestStore: CacheStore {
         try await memory.remove(ids)
     }
 
-    func removeAll(urls: [String]) async throws {
+    func removeAll(urls: [String]) async throws -> Int {
         try await enter(.remove)
-        try await memory.removeAll(urls: urls)
+        return try await memory.removeAll(urls: urls)
     }
 
     func removeAll(of origin: Origin) async throws { try await memory.removeAll(of: origin) }

@@ -12,7 +12,11 @@ import Testing
 enum Samples {
     static func key(_ path: String, account: String? = nil) -> CacheKey {
         let partition = account.map { CacheKey.Partition.account(CredentialIdentity(scheme: "sample", account: $0)) } ?? .none
-        return CacheKey(storedURL: "https://a.example\(path)", partition: partition, content: nil, isDecoded: false)
+        return CacheKey(url: url(path), partition: partition)
+    }
+
+    static func url(_ path: String) -> HTTPURL {
+        do { return try HTTPURL("https://a.example\(path)") } catch { preconditionFailure("path must be valid (is \(path))") }
     }
 
     /// The head of an entry. The entity tag names the body.

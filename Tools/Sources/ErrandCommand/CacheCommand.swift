@@ -35,7 +35,7 @@ struct CacheFolderArguments: ParsableArguments {
     func run(_ body: (any CacheStore) async throws -> Void) async throws {
         try CacheFolder.checkBuild()
         // The store would create a missing folder.
-        guard FileManager.default.fileExists(atPath: folder + "/responses.sqlite") else {
+        guard CacheFolder.exists(at: folder) else {
             throw ValidationError("there is no cache in '\(folder.shownSafely())'")
         }
         let store = try CacheFolder.store(at: folder) { Terminal.say("errand: warning: \($0)") }
@@ -58,16 +58,15 @@ struct CacheListCommand: AsyncParsableCommand {
         commandName: "list", abstract: "Shows a line for each stored response, the most recently used first.",
         usage: "errand cache list <folder>",
         discussion: """
-            A line has the status, the size of the body, the time for which the response stays fresh, and the URL without secrets. An age \
-            is shown in place of that time for responses that are chosen by secret fields of the request.
+            A line has the status, the size of the body, the time for which the response stays fresh, and the URL without secrets. The \
+            list reads no bodies, and does not change the order of use.
             """)
     @OptionGroup var cache: CacheFolderArguments
 
     func run() async throws {
         try await cache.run { store in
-            for listing in try await store.listing(limit: .max) {
-                let line = StoredResponse(listing)
-                try Terminal.write(Data((line.text(freshness: try await line.freshness(in: store)) + "\n").utf8))
+            for listed in try await store.entries(limit: .max) {
+                try Terminal.write(Data((StoredResponse(listed).text() + "\n").utf8))
             }
         }
     }
@@ -95,7 +94,7 @@ struct CacheShowCommand: AsyncParsableCommand {
         }
         try await cache.run { store in
             guard let response = try await store.response(for: request) else {
-                let others = try await store.listing(limit: .max).filter { $0.url == request.url.map { CacheKey(url: $0).url } }
+                let others = try await store.entries(limit: .max).filter { $0.url == request.url.map { CacheKey(url: $0).url } }
                 Terminal.say("errand: \(StoredResponse.absence(of: request, beside: others))")
                 throw ExitCode(4)
             }
@@ -120,8 +119,7 @@ struct CacheRemoveCommand: AsyncParsableCommand {
             }
         }
         try await cache.run { store in
-            let count = try await store.listing(limit: .max).count { keys.contains($0.url) }
-            try await store.removeAll(urls: keys)
+            let count = try await store.removeAll(urls: keys)
             try Terminal.write(Data("removed: \(count)\n".utf8))
             if count == 0 { throw ExitCode(4) }
         }
@@ -150,13 +148,13 @@ struct CacheStatsCommand: AsyncParsableCommand {
     func run() async throws {
         try await cache.run { store in
             let usage = try await store.usage
-            let listings = try await store.listing(limit: .max)
+            let entries = try await store.entries(limit: .max)
             var lines = [
-                "responses: \(usage.entries) of at most \(usage.limitEntries)", "bytes: \(usage.bytes) of at most \(usage.limitBytes)",
-                "incomplete: \(listings.count { !$0.entry.head.extent.isWhole })",
+                "responses: \(usage.entries) of at most \(usage.entryLimit)", "bytes: \(usage.bytes) of at most \(usage.limitBytes)",
+                "incomplete: \(entries.count { !$0.entry.head.extent.isWhole })",
             ]
-            let hosts = Dictionary(grouping: listings) { (try? HTTPURL($0.url))?.authority ?? "" }.mapValues { listings in
-                (count: listings.count, bytes: listings.reduce(0) { $0 + $1.entry.head.extent.storedBytes })
+            let hosts = Dictionary(grouping: entries) { (try? HTTPURL($0.url))?.authority ?? "" }.mapValues { entries in
+                (count: entries.count, bytes: entries.reduce(0) { $0 + $1.entry.head.extent.storedBytes })
             }
             for (host, sum) in hosts.sorted(by: { ($1.value.bytes, $0.key) < ($0.value.bytes, $1.key) }) {
                 lines.append("\(host.shownSafely()): \(sum.count), with \(sum.bytes) bytes of bodies")
@@ -168,45 +166,30 @@ struct CacheStatsCommand: AsyncParsableCommand {
 
 /// A stored response, as the list shows it.
 struct StoredResponse {
-    private let listing: CacheListing
+    private let listed: ListedEntry
 
-    init(_ listing: CacheListing) { self.listing = listing }
+    init(_ listed: ListedEntry) { self.listed = listed }
 
-    /// The status, the size, the freshness or the age, and the URL without secrets.
-    func text(freshness: Duration?, now: Date = Date()) -> String {
-        let head = listing.entry.head
-        let age = Int(now.timeIntervalSince1970) - Int(head.responseTime.sinceEpoch.components.seconds)
-        let seconds = freshness.map { Int($0.components.seconds) }
-        let state = seconds.map { $0 >= 0 && freshness ?? .zero >= .zero ? "fresh for \($0) s" : "stale for \(-$0) s" }
+    /// The status, the size, the freshness, and the URL without secrets.
+    func text(now: CacheInstant = .current()) -> String {
+        let head = listed.entry.head
+        let state = CachePolicy.standard.remainingLifetime(of: head, at: now).map { remaining in
+            let seconds = remaining.components.seconds
+            return remaining >= .zero ? "fresh for \(seconds) s" : "stale for \(-seconds) s"
+        }
         var notes: [String] = []
         if let whole = head.extent.completeLength, !head.extent.isWhole { notes.append("a part of \(whole) B") }
         if head.extent.completeLength == nil { notes.append("a part") }
-        if listing.belongsToAccount { notes.append("of an account") }
-        if listing.hasContent { notes.append("of a request with a body") }
+        if listed.belongsToAccount { notes.append("of an account") }
+        if listed.hasContent { notes.append("of a request with a body") }
         for field in head.selection.fields { notes.append("varies by \(field.name)") }
-        let url = Sensitivity.standard.redactedURL(listing.url).shownSafely(limit: 500)
-        let parts = ["\(head.response.status.code)", "\(head.extent.storedBytes) B", state ?? "age \(max(0, age)) s", url]
+        let url = Sensitivity.standard.redactedURL(listed.url).shownSafely(limit: 500)
+        let parts = ["\(head.response.status.code)", "\(head.extent.storedBytes) B", state ?? "of unknown age", url]
         return (parts + (notes.isEmpty ? [] : ["(\(notes.joined(separator: ", ")))"])).joined(separator: "  ")
     }
 
-    /// The time for which the response stays fresh; negative for a stale response. `nil` if only the right request finds the response.
-    func freshness(in store: any CacheStore) async throws -> Duration? {
-        guard !listing.belongsToAccount, !listing.hasContent, let url = try? HTTPURL(listing.url) else { return nil }
-        var request = Request(.get, url: url)
-        for field in listing.entry.head.selection.fields {
-            switch field.value {
-            case .absent: break
-            case .text(let text): request.headers[field.name] = text
-            case .digest, .account: return nil
-            }
-        }
-        guard let response = try await store.response(for: request) else { return nil }
-        response.body.abandon()
-        return response.metadata.cacheStatus?.timeToLive
-    }
-
     /// Why there is no response to a request.
-    static func absence(of request: Request, beside others: [CacheListing]) -> String {
+    static func absence(of request: Request, beside others: [ListedEntry]) -> String {
         let url = request.redactedURL.shownSafely(limit: 500)
         if others.isEmpty { return "no response to \(url) is stored" }
         if others.allSatisfy(\.belongsToAccount) { return "the stored response to \(url) belongs to an account" }

@@ -44,7 +44,7 @@ struct CacheFolder {
     func finish() async {
         // The transport of an interrupted command stops, and the request in the background with it.
         guard !Interrupt.hasCome else { return }
-        await cache.finish(within: .seconds(5))
+        await store.finish(within: .seconds(5))
     }
 
     /// Checks that an existing folder is empty, or has a cache. The store makes its folder private, so a folder with other files would
@@ -61,6 +61,15 @@ struct CacheFolder {
     static func checkBuild() throws {
         #if !SQLite
         throw ValidationError("this build of errand has no cache. Build it with '--traits SQLite'")
+        #endif
+    }
+
+    /// Returns whether there is a cache in a folder. Creates nothing.
+    static func exists(at path: String) -> Bool {
+        #if SQLite
+        SQLiteCacheStore.exists(inFolder: path)
+        #else
+        false
         #endif
     }
 

@@ -21,6 +21,9 @@ import Testing
         try await body(folder, server)
     }
 
+    /// Returns a line of a list without the time for which the response stays fresh.
+    private static func place(of line: String) -> String { line.replacing(#/fresh for [0-9]+ s/#, with: "") }
+
     private func lines(_ outcome: CommandProcess.Outcome) -> [String] { outcome.text.split(separator: "\n").map(String.init) }
 
     @Test func aSecondCommandUsesTheStoredResponse() async throws {
@@ -100,6 +103,8 @@ import Testing
             #expect(
                 list.count == 3 && list.allSatisfy { $0.hasPrefix("200  4 B  fresh for ") && $0.hasSuffix("(varies by accept-language)") },
                 "\(list)")
+            let second = lines(try await CommandProcess.run("cache", "list", folder))
+            #expect(second.map(Self.place(of:)) == list.map(Self.place(of:)), "a list changes no order: \(second)")
             #expect(!list.joined().contains("hidden") && list.last?.contains("/a?token=REDACTED") == true, "\(list)")
 
             let shown = try await CommandProcess.run("cache", "show", folder, server.url + "/b", "-H", "Accept-Language: en")

@@ -65,7 +65,7 @@ struct CacheTestsCommand: AsyncParsableCommand {
                 let store = SQLiteCacheStore(folder: folder.appendingPathComponent(UUID().uuidString).path)
                 // Creates the database, so that the times of the test begin afterwards.
                 _ = try await store.usage
-                _ = try await store.listing(limit: 0)
+                _ = try await store.entries(limit: 0)
                 return stack.cache(in: store, policy: policy)
             }
             #else

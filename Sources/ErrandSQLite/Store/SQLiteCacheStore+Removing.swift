@@ -9,12 +9,13 @@ extension SQLiteCacheStore {
         try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
     }
 
-    /// Removes all entries of the URLs. Writers of these URLs in this process are given up.
-    public func removeAll(urls: [String]) async throws {
-        guard !urls.isEmpty else { return }
-        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+    /// Removes all entries of the URLs. Writers of these URLs in this process are given up. Returns the number of removed entries.
+    @discardableResult
+    public func removeAll(urls: [String]) async throws -> Int {
+        guard !urls.isEmpty else { return 0 }
+        try await writer.ensureKey(isCancellable: false)
         let digests = try Set(urls.map { try urlDigest($0) })
-        try await change { [self] tables in
+        return try await change { [self] tables in
             giveUp { digests.contains($0.stored.url) }
             return try digests.flatMap { try tables.removeAll(url: $0) }
         }
@@ -22,7 +23,7 @@ extension SQLiteCacheStore {
 
     /// Removes all entries of an origin. Writers of this origin in this process are given up.
     public func removeAll(of origin: Origin) async throws {
-        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        try await writer.ensureKey(isCancellable: false)
         let digest = try originDigest(origin)
         try await change { [self] tables in
             giveUp { $0.stored.origin == digest }
@@ -43,7 +44,7 @@ extension SQLiteCacheStore {
     ///
     /// - Throws: `FileWriteError` or `FileReadError` if the folder can't be used.
     public func forget(_ identity: CredentialIdentity) async throws {
-        if home.digest([]) == nil { _ = try await writer.run { try $0.usage } }
+        try await writer.ensureKey(isCancellable: false)
         // Nothing of a volatile identity is stored.
         guard let partition = try identity.canonicalOctets.map({ try partitionDigest($0) }) else { return }
         try await changeForPrivacy { tables in
@@ -52,11 +53,19 @@ extension SQLiteCacheStore {
         }
     }
 
-    /// Carries out a removal. The files of the removed entries are removed after the removal is visible.
-    private func change(_ removal: @escaping @Sendable (CacheTables) throws -> [Int64]) async throws {
+    /// Carries out a removal. The files of the removed entries are removed after the removal is visible. Returns the number of removed
+    /// entries.
+    @discardableResult
+    private func change(_ removal: @escaping @Sendable (CacheTables) throws -> [Int64]) async throws -> Int {
         try await writer.run { [self] tables in
-            home.removeFiles(try tables.database.transaction { try removal(tables) })
+            let (files, count) = try tables.database.transaction { () -> ([Int64], Int64) in
+                let before = try tables.usage.entries
+                let files = try removal(tables)
+                return (files, before - (try tables.usage.entries))
+            }
+            home.removeFiles(files)
             try? tables.shrink(all: false)
+            return Int(count)
         }
     }
 

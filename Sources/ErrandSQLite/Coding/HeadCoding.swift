@@ -2,102 +2,9 @@
 internal import ErrandCache
 internal import ErrandCore
 
-/// Writes numbers and octets one after the other.
-struct OctetWriter {
-    private(set) var data = Data()
-
-    mutating func number(_ number: Int64) { withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) } }
-    mutating func small(_ number: UInt8) { data.append(number) }
-    mutating func flag(_ flag: Bool) { small(flag ? 1 : 0) }
-
-    mutating func octets(_ octets: UnsafeRawBufferPointer) {
-        withUnsafeBytes(of: UInt32(octets.count).littleEndian) { data.append(contentsOf: $0) }
-        data.append(contentsOf: octets)
-    }
-    mutating func octets(_ octets: [UInt8]) { octets.withUnsafeBytes { self.octets($0) } }
-
-    mutating func text(_ text: String) {
-        var text = text
-        text.withUTF8 { octets(UnsafeRawBufferPointer($0)) }
-    }
-
-    mutating func optional<Value>(_ value: Value?, _ write: (inout OctetWriter, Value) -> Void) {
-        flag(value != nil)
-        if let value { write(&self, value) }
-    }
-
-    mutating func duration(_ duration: Duration) {
-        number(duration.components.seconds)
-        number(duration.components.attoseconds)
-    }
-}
-
-/// Reads what ``OctetWriter`` has written. All functions throw ``StoredPiece/Damaged`` if the octets are not valid.
-struct OctetReader {
-    private let data: [UInt8]
-    private var index = 0
-
-    init(_ data: Data) { self.data = [UInt8](data) }
-
-    var isAtEnd: Bool { index == data.count }
-
-    private mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
-        guard count <= data.count - index else { throw StoredPiece.Damaged() }
-        defer { index += count }
-        return data[index..<index + count]
-    }
-
-    mutating func number() throws -> Int64 {
-        Int64(bitPattern: try take(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-    }
-    /// Reads the number of elements of a list, each of which has at least one octet.
-    mutating func count() throws -> Int {
-        let count = try number()
-        guard count >= 0, count <= Int64(data.count - index) else { throw StoredPiece.Damaged() }
-        return Int(count)
-    }
-    mutating func small() throws -> UInt8 { try take(1).first ?? 0 }
-    mutating func flag() throws -> Bool { try small() != 0 }
-
-    mutating func octets() throws -> ArraySlice<UInt8> {
-        let count = try take(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        return try take(Int(count))
-    }
-    mutating func text() throws -> String { String(decoding: try octets(), as: UTF8.self) }
-
-    mutating func optional<Value>(_ read: (inout OctetReader) throws -> Value) throws -> Value? { try flag() ? try read(&self) : nil }
-
-    mutating func duration() throws -> Duration {
-        let seconds = try number()
-        return Duration(secondsComponent: seconds, attosecondsComponent: try number())
-    }
-}
-
-/// The parts of a key that a list of entries shows.
-struct StoredName {
-    let url: String
-    let belongsToAccount: Bool
-    let hasContent: Bool
-
-    init(_ key: CacheKey) { (url, belongsToAccount, hasContent) = (key.url, key.partition != .none, key.content != nil) }
-
-    var encoded: Data {
-        var writer = OctetWriter()
-        writer.text(url)
-        writer.flag(belongsToAccount)
-        writer.flag(hasContent)
-        return writer.data
-    }
-
-    init(_ data: Data) throws {
-        var reader = OctetReader(data)
-        (url, belongsToAccount, hasContent) = (try reader.text(), try reader.flag(), try reader.flag())
-    }
-}
-
 extension CacheSelection {
     func encode(to writer: inout OctetWriter) {
-        writer.flag(isAny)
+        writer.flag(isUnmatchable)
         writer.number(Int64(fields.count))
         for field in fields {
             writer.text(field.name.canonicalName)
@@ -115,7 +22,7 @@ extension CacheSelection {
     }
 
     static func decoded(from reader: inout OctetReader) throws -> CacheSelection {
-        let isAny = try reader.flag()
+        let isUnmatchable = try reader.flag()
         var fields: [Field] = []
         for _ in 0..<(try reader.count()) {
             guard let name = HTTPField.Name(try reader.text()) else { throw StoredPiece.Damaged() }
@@ -129,7 +36,7 @@ extension CacheSelection {
                 }
             fields.append(Field(name: name, value: value))
         }
-        return CacheSelection(fields: fields, isAny: isAny)
+        return CacheSelection(fields: fields, isUnmatchable: isUnmatchable)
     }
 }
 

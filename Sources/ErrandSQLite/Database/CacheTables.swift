@@ -2,26 +2,6 @@
 internal import ErrandCache
 internal import ErrandCore
 
-/// The limits of a store.
-struct CacheStoreLimits: Sendable {
-    let bytes: Int64
-    let entries: Int
-    let entryBytes: Int64
-
-    /// The largest number of bytes in files of unpublished entries: half of all bytes, or the limit for one entry if that limit is larger.
-    var unpublishedBytes: Int64 { max(bytes / 2, entryBytes) }
-}
-
-/// The digests by which an entry is found.
-struct StoredKey: Sendable {
-    let key: [UInt8]
-    let url: [UInt8]
-    let origin: [UInt8]
-    /// `nil` if the entry belongs to no account.
-    let partition: [UInt8]?
-    let name: StoredName
-}
-
 /// The tables of the store in its database. All functions block.
 ///
 /// | Table | Content |
@@ -167,7 +147,7 @@ struct CacheTables {
         get throws { try database.rows("SELECT entries, bytes FROM store") { ($0.integer(0), $0.integer(1)) }.first ?? (0, 0) }
     }
 
-    func listing(limit: Int) throws -> [(key: [UInt8], entry: StoredEntry, name: Data)] {
+    func entries(limit: Int) throws -> [(key: [UInt8], entry: StoredEntry, name: Data)] {
         try database.rows(
             """
             SELECT entries.key, entries.id, entries.number, heads.head, heads.name FROM entries

@@ -29,7 +29,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// The default limit of all entries: 256 MiB.
     public static let defaultLimitBytes: Int64 = 256 * 1024 * 1024
     /// The default number of entries: 10,000.
-    public static let defaultLimitEntries = 10_000
+    public static let defaultEntryLimit = 10_000
 
     /// An event of a store that needs no action of the app.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
@@ -62,8 +62,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     let home: CacheHome
     private let reader: CacheConnection
     let writer: CacheConnection
-    /// The bytes of all caches over this store that wait to be written.
-    public let waitingBytes = CacheWaitingBytes()
+    /// The work of all caches over this store in this process.
+    public let work = CacheWork()
 
     /// The uses that the database does not have yet, by the number of the entry.
     private struct Uses {
@@ -88,7 +88,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - sealing: encrypts what is written; `nil`, the default: nothing is encrypted. Entries of another key are treated as missing.
     ///   - onEvent: called after an event, on a thread that may block.
     public convenience init(
-        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int64? = nil,
+        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         self.init(
@@ -97,7 +97,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// - Parameter calls: the system's calls for the files of bodies.
     init(
-        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultLimitEntries, entryBytes: Int64? = nil,
+        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, calls: FileCalls, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         precondition(!folder.isEmpty, "folder must not be empty")
@@ -113,6 +113,13 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         try? home.prepare()
     }
 
+    /// Returns whether a folder has a store. The initializer would create a missing folder. This function creates nothing.
+    ///
+    /// - Parameter folder: the path of the folder.
+    public static func exists(inFolder folder: String) -> Bool {
+        !folder.isEmpty && StoreFolder(path: folder).identity(of: CacheHome.databaseName) != nil
+    }
+
     /// The kind and the limit: `disk, 256 MiB`.
     public var label: String {
         let unit: Int64 = 1024 * 1024
@@ -126,7 +133,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public var usage: CacheUsage {
         get async throws {
             let (entries, bytes) = try await reader.runUntilCancelled { try $0.usage }
-            return CacheUsage(entries: Int(entries), bytes: bytes, limitEntries: limits.entries, limitBytes: limits.bytes)
+            return CacheUsage(entries: Int(entries), bytes: bytes, entryLimit: limits.entries, limitBytes: limits.bytes)
         }
     }
 
@@ -144,7 +151,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     func urlDigest(_ url: String) throws -> [UInt8] { try shortDigest(1) { $0.text(url) } }
-    func originDigest(_ origin: Origin?) throws -> [UInt8] { try shortDigest(2) { $0.text(origin?.description ?? "") } }
+    func originDigest(_ origin: Origin) throws -> [UInt8] { try shortDigest(2) { $0.text(origin.description) } }
     func partitionDigest(_ octets: [UInt8]) throws -> [UInt8] { try shortDigest(3) { $0.octets(octets) } }
     private func selectionDigest(_ selection: CacheSelection) throws -> [UInt8] { try shortDigest(4) { selection.encode(to: &$0) } }
 
@@ -157,7 +164,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         }
         let digest = try shortDigest(0) { writer in
             writer.text(key.url)
-            writer.flag(key.isDecoded)
             writer.optional(partition) { $0.octets($1) }
             writer.optional(key.content) { writer, content in
                 writer.octets(content.digest)
@@ -171,8 +177,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// Returns the entries of a key. An entry that can't be decrypted is left out; a damaged entry is left out and removed.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup {
-        // The first operation opens the database, which also creates a missing key.
-        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        try await reader.ensureKey(isCancellable: true)
         guard let (digest, partition) = try keyDigest(key) else {
             // Nothing of a volatile identity is stored, so its generation has no meaning.
             return CacheLookup(entries: [], generation: CacheGeneration(0))
@@ -240,14 +245,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
-    public func listing(limit: Int) async throws -> [CacheListing] {
+    public func entries(limit: Int) async throws -> [ListedEntry] {
         try await writer.run { [self] tables in
             try tables.database.transaction { try flushUses(tables) }
-            return try tables.listing(limit: max(0, limit)).compactMap { key, stored, name in
+            return try tables.entries(limit: max(0, limit)).compactMap { key, stored, name in
                 guard let entry = decoded(stored, key: key), let name = StoredPiece(combined: name) else { return nil }
                 let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.nameIndex)
                 guard let content = try? name.content(at: place, sealing: sealing), let name = try? StoredName(content) else { return nil }
-                return CacheListing(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
+                return ListedEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
             }
         }
     }
@@ -287,13 +292,12 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public func writer(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
-        if home.digest([]) == nil { _ = try await reader.runUntilCancelled { try $0.usage } }
+        try await reader.ensureKey(isCancellable: true)
         guard let (digest, partition) = try keyDigest(key) else { return nil }
         let current = try await reader.runUntilCancelled { try $0.generation(of: partition) }
         guard current == generation.rawValue else { return nil }
         let stored = StoredKey(
-            key: digest, url: try urlDigest(key.url), origin: try originDigest((try? HTTPURL(key.url))?.origin), partition: partition,
-            name: StoredName(key))
+            key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
         let headBytes = head.encoded.count
         let overhead = Int64(headBytes + stored.name.encoded.count) + 8 + CacheTables.entryOverheadBytes
         guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
@@ -363,13 +367,13 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Replaces the heads of entries.
-    public func update(_ heads: [CacheEntry]) async throws {
-        guard !heads.isEmpty else { return }
+    public func updateHeads(_ entries: [CacheEntry]) async throws {
+        guard !entries.isEmpty else { return }
         let limits = limits
         try await writer.run { [self] tables in
             let files = try tables.database.transaction { () -> [Int64] in
                 var files: [Int64] = []
-                for entry in heads {
+                for entry in entries {
                     let id = entry.id.rawValue
                     guard let old = try tables.headPlace(of: id) else { continue }
                     let encoded = entry.head.encoded
@@ -432,7 +436,7 @@ extension CacheStore where Self == SQLiteCacheStore {
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     public static func disk(
-        _ folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultLimitEntries
+        _ folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultEntryLimit
     ) -> SQLiteCacheStore {
         SQLiteCacheStore(folder: folder, bytes: bytes, entries: entries)
     }

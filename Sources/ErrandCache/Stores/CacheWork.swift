@@ -1,0 +1,95 @@
+internal import ErrandCore
+internal import Synchronization
+
+/// The work of all caches over one store: the bytes that wait to be written, the writes, and the requests in the background.
+///
+/// A body is stored while it is read. If the store is slower than the reader, bytes wait in memory. This object limits these bytes:
+/// a body that gets no room is not stored.
+public final class CacheWork: Sendable {
+    /// The default limit: 2 MiB.
+    public static let defaultLimitBytes = 2 * 1024 * 1024
+
+    /// The key of a request in the background.
+    struct Revalidation: Sendable, Hashable {
+        /// The number of the cache that has begun the request.
+        let cache: Int
+        let key: CacheKey
+    }
+
+    private struct State {
+        var count = 0
+        var peak = 0
+    }
+
+    /// The largest number of bytes that wait at the same time.
+    public let limitBytes: Int
+    /// The writes and changes in progress. The body that is stored owns its write.
+    let writes = SingleFlight<Int, Void>()
+    /// The requests in the background.
+    let revalidations = SingleFlight<Revalidation, Void>()
+    private let state = Mutex(State())
+    private let lastNumber = Atomic(0)
+
+    /// Creates an object without work.
+    ///
+    /// - Parameter limitBytes: the largest number of bytes that wait at the same time, at least 0. Default: 2 MiB.
+    public init(limitBytes: Int = defaultLimitBytes) {
+        precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
+        self.limitBytes = limitBytes
+    }
+
+    /// The number of bytes that wait now.
+    public var waitingBytes: Int { state.withLock(\.count) }
+    /// The largest number of bytes that have waited at the same time.
+    public var peakWaitingBytes: Int { state.withLock(\.peak) }
+
+    /// Returns a new number for a write or a cache.
+    func nextNumber() -> Int { lastNumber.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    /// Adds bytes if there is room. Returns false if there is no room.
+    func reserve(_ bytes: Int) -> Bool {
+        state.withLock { state in
+            guard bytes <= limitBytes - state.count else { return false }
+            state.count += bytes
+            state.peak = max(state.peak, state.count)
+            return true
+        }
+    }
+
+    /// Removes bytes that no longer wait.
+    func release(_ bytes: Int) { state.withLock { $0.count -= bytes } }
+}
+
+extension CacheStore {
+    /// Waits until all current writes to the store, and all current requests in the background that confirm stored responses, have ended.
+    /// The wait includes the work of all stacks over this store in this process. Call this function before a program ends. Otherwise, a
+    /// response could be missing from a store on the disk.
+    ///
+    /// ```swift
+    /// let store = MemoryCacheStore()
+    /// let stack = HTTPStack.default.cache(in: store)
+    /// _ = try await stack.send(Request(.get, url: "https://api.example/news")).body.collect()
+    /// await store.finish(within: .seconds(5))
+    /// ```
+    ///
+    /// If the task is cancelled, the wait continues.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait. Default: 10 s.
+    ///   - clock: measures the wait.
+    public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
+        let work = work
+        try? await runShielded {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    // The requests are awaited first, because each request then writes its response.
+                    try await work.revalidations.waitUntilIdle()
+                    try await work.writes.waitUntilIdle()
+                }
+                group.addTask { try await clock.sleep(for: limit.bounded) }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        }
+    }
+}

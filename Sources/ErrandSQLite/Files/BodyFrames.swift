@@ -1,0 +1,57 @@
+#if SQLite
+internal import ErrandCore
+
+/// A list of the parts in which a body is stored. Each part has a checksum, and is sealed alone if the store has a ``CacheSealing``.
+struct BodyFrames: Sendable {
+    /// A part of a body.
+    struct Frame: Sendable {
+        /// The number of bytes of the body in this part.
+        let contentBytes: Int
+        /// The number of bytes of this part on the disk.
+        let storedBytes: Int
+        let checksum: UInt32
+    }
+
+    /// The largest part: 128 KiB.
+    static let limitBytes = 128 * 1024
+
+    private static let encodedFrameBytes = 12
+
+    /// Returns the number of bytes of a body and of the list of its parts, if the parts are not sealed.
+    static func bytes(of contentBytes: Int64) -> Int64 {
+        let (sum, overflows) = contentBytes.addingReportingOverflow((contentBytes / Int64(limitBytes) + 1) * Int64(encodedFrameBytes))
+        return overflows ? .max / 2 : sum
+    }
+
+    var frames: [Frame] = []
+
+    /// The number of bytes of the body.
+    var contentBytes: Int64 { frames.reduce(0) { $0 + Int64($1.contentBytes) } }
+    /// The number of bytes on the disk.
+    var storedBytes: Int64 { frames.reduce(0) { $0 + Int64($1.storedBytes) } }
+
+    var encoded: Data {
+        var data = Data(capacity: frames.count * Self.encodedFrameBytes)
+        for frame in frames {
+            for number in [UInt32(frame.contentBytes), UInt32(frame.storedBytes), frame.checksum] {
+                withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
+            }
+        }
+        return data
+    }
+
+    init() {}
+
+    /// - Throws: ``StoredPiece/Damaged``.
+    init(encoded data: Data) throws {
+        let octets = [UInt8](data)
+        guard octets.count % Self.encodedFrameBytes == 0 else { throw StoredPiece.Damaged() }
+        func number(_ index: Int) -> UInt32 { (0..<4).reduce(0) { $0 | UInt32(octets[index + $1]) << (8 * $1) } }
+        for index in stride(from: 0, to: octets.count, by: Self.encodedFrameBytes) {
+            let (content, stored) = (Int(number(index)), Int(number(index + 4)))
+            guard (1...Self.limitBytes).contains(content), stored > 0, stored <= Self.limitBytes * 2 else { throw StoredPiece.Damaged() }
+            frames.append(Frame(contentBytes: content, storedBytes: stored, checksum: number(index + 8)))
+        }
+    }
+}
+#endif
