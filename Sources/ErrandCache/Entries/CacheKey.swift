@@ -34,7 +34,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         public func hash(into hasher: inout Hasher) { hasher.combine(digest) }
     }
 
-    /// The URL, without a fragment, in the form in which it is sent.
+    /// The URL, without a fragment, in the form in which it is sent. If ``search`` is not `nil`, the URL has no query.
     public let url: String
     /// The account to which the responses belong.
     public let partition: Partition
@@ -42,8 +42,11 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     public let content: Content?
     /// Whether the transport decodes bodies. Decoded bytes and bytes as sent have different keys.
     public let isDecoded: Bool
+    /// The parameters of the query that select the response, in a form that only the cache reads. `nil` if the whole query selects the
+    /// response: only responses with `No-Vary-Search` have such a text, and only if ``CachePolicy/usesNoVarySearch`` is true.
+    public let search: String?
 
-    /// Creates a key.
+    /// Creates a key. The whole query of the URL selects the response.
     ///
     /// - Parameters:
     ///   - url: the URL.
@@ -51,7 +54,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
     ///   - isDecoded: whether the transport decodes bodies.
     public init(url: HTTPURL, partition: Partition = .none, content: Content? = nil, isDecoded: Bool = false) {
-        (self.url, self.partition, self.content, self.isDecoded) = (url.description, partition, content, isDecoded)
+        (self.url, self.partition, self.content, self.isDecoded, search) = (url.description, partition, content, isDecoded, nil)
     }
 
     /// Creates a key from the parts that a store has kept.
@@ -61,13 +64,16 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     ///   - partition: the account to which the responses belong.
     ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
     ///   - isDecoded: whether the transport decodes bodies.
-    public init(storedURL: String, partition: Partition, content: Content?, isDecoded: Bool) {
+    ///   - search: the text of ``search``. Default: `nil`.
+    public init(storedURL: String, partition: Partition, content: Content?, isDecoded: Bool, search: String? = nil) {
         (self.url, self.partition, self.content, self.isDecoded) = (storedURL, partition, content, isDecoded)
+        self.search = search
     }
 
     /// Returns whether all parts are equal. URLs are compared octet by octet.
     public static func == (one: CacheKey, other: CacheKey) -> Bool {
         one.url.isExactly(other.url) && one.isDecoded == other.isDecoded && one.content == other.content && one.partition == other.partition
+            && one.search.map { OctetKey($0) } == other.search.map { OctetKey($0) }
     }
 
     /// Hashes all parts.
@@ -76,6 +82,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         hasher.combine(partition)
         hasher.combine(content)
         hasher.combine(isDecoded)
+        if let search { hasher.combine(OctetKey(search)) }
     }
 
     /// The URL, in which secrets are replaced.

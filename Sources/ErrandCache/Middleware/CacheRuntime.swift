@@ -51,7 +51,11 @@ final class CacheRuntime: Sendable {
     /// Returns the entries of a request; `nil` if the store can't be asked.
     ///
     /// - Throws: only `CancellationError`.
-    func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
+    func lookUp(_ cached: CacheRequest, for request: Request) async throws -> CacheLookup? {
+        try await cached.lookUp(by: engine.policy) { try await lookUp($0, for: request) }
+    }
+
+    private func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
         if let lookup = store.immediateLookUp(key) { return lookup }
         guard mayRead else { return nil }
         return try await answer(to: request, "find entries") { [store] in try await store.lookUp(key) }
@@ -109,6 +113,28 @@ final class CacheRuntime: Sendable {
         let number = nextWrite()
         _ = try await answer(to: request, "change entries") { [writes] in
             try await writes.run(number, mustFinish: true, changes)
+        }
+    }
+
+    /// Stores the pointer to the responses with the `No-Vary-Search` of a response, unless the store has the pointer.
+    ///
+    /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
+    func writePointer(to head: CacheEntry.Head, of key: CacheKey, after lookup: CacheLookup, for request: Request) {
+        guard key.search != nil, lookup.noVarySearch != head.noVarySearch else { return }
+        let (pointerKey, pointer) = (SearchRule.pointerKey(for: key), SearchRule.pointerHead(of: head))
+        switch store.immediateWriter(for: pointerKey, head: pointer, expectedBytes: 0, since: lookup.generation) {
+        case .refused: break
+        case .writer(let writer): _ = writer.publish(pointer, replacing: [])
+        case .unsupported:
+            writes.begin(nextWrite()) { [self] in
+                do {
+                    guard let writer = try await store.writer(for: pointerKey, head: pointer, expectedBytes: 0, since: lookup.generation)
+                    else { return }
+                    _ = try await writer.publish(pointer, replacing: [])
+                } catch {
+                    failed("write an entry", error, request, reads: false)
+                }
+            }
         }
     }
 

@@ -93,7 +93,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
                 CacheKey(url: url("/a"), partition: .account(CredentialIdentity(scheme: "s", account: "b"))),
                 CacheKey(url: url("/a"), isDecoded: true), CacheKey(url: url("/a"), content: .init(digest: [1], fields: "f")),
                 CacheKey(url: url("/a"), content: .init(digest: [2], fields: "f")),
-                CacheKey(url: url("/a"), content: .init(digest: [1], fields: "g")),
+                CacheKey(url: url("/a"), content: .init(digest: [1], fields: "g")), key("/a", search: ""), key("/a", search: "x"),
+                key("/a", search: "X"),
                 CacheKey(url: url("/\u{E9}".addingPercentEncoding)), CacheKey(url: url("/e\u{301}".addingPercentEncoding)),
             ]
             for (index, key) in keys.enumerated() { _ = try await add(to: store, key, head(), [String(index)]) }
@@ -399,6 +400,10 @@ extension CacheStoreBehavior {
     }
 
     fileprivate static func key(_ path: String) -> CacheKey { CacheKey(url: url(path)) }
+
+    fileprivate static func key(_ path: String, search: String) -> CacheKey {
+        CacheKey(storedURL: url(path).description, partition: .none, content: nil, isDecoded: false, search: search)
+    }
 
     fileprivate static func language(_ language: String) -> CacheSelection {
         CacheSelection(fields: [.init(name: .acceptLanguage, value: .text(language))])
