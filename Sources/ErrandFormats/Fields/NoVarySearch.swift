@@ -65,10 +65,10 @@ package struct NoVarySearch: Sendable, Hashable {
     /// Returns the names of a list in their normal form; `nil` if a member is not a string, or there are too many members.
     private static func names(_ list: StructuredInnerList) -> [String]? {
         guard list.items.count <= namesLimit else { return nil }
-        var names: Set<String> = []
+        var names: Set<String> = []  // octets: normal forms are ASCII
         for item in list.items {
             guard let text = item.value.stringValue else { return nil }
-            names.insert(normalized(Array(text.utf8)[...]))  // octets: normal forms are ASCII
+            names.insert(normalized(Array(text.utf8)[...]))
         }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }

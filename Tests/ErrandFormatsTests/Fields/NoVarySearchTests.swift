@@ -21,8 +21,8 @@ import Testing
 
     // MARK: The field
 
-    /// Fields, and the parameters among `a`, `b` and `x` whose values select the response. The last member is whether the order of their names
-    /// does.
+    /// Fields, and the parameters among `a`, `b` and `x` whose values select the response. The last member is whether the order of the
+    /// names does.
     private static let valid: [([String], String, Bool)] = [
         (["params"], "", true), (["params=?1"], "", true), (["params, except=()"], "", true),
         (["params=(\"a\")"], "bx", true), (["params=(\"a\" \"x\")"], "b", true), (["params=(\"x\" \"a\" \"a\")"], "b", true),
