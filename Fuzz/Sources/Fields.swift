@@ -67,10 +67,10 @@ private func cacheControl(_ input: inout Input) {
     otherFieldsOfCaches(text)
 }
 
-/// Reads the text as `Age`, as `Expires`, and as the fields of groups.
+/// Reads the text as `Age`, as `Expires`, as the fields of groups, and as `No-Vary-Search`.
 private func otherFieldsOfCaches(_ text: String) {
     var fields = HTTPFields()
-    for name in ["Age", "Expires", "Cache-Groups", "Cache-Group-Invalidation"].compactMap({ HTTPField.Name($0) }) {
+    for name in ["Age", "Expires", "Cache-Groups", "Cache-Group-Invalidation", "No-Vary-Search"].compactMap({ HTTPField.Name($0) }) {
         fields.append(HTTPField(name: name, value: text))
     }
     if let age = AgeField.seconds(fields) { expect((0...CacheControl.longestSeconds).contains(age), "an age of \(age) seconds") }
@@ -85,6 +85,10 @@ private func otherFieldsOfCaches(_ text: String) {
     expectEqual(CacheGroups.invalidated(by: fields), groups, "a group has another name in the other field")
     expect(groups.count <= CacheGroups.countLimit, "more groups than the limit")
     expect(groups.allSatisfy { $0.utf8.count <= CacheGroups.nameBytes }, "a longer name of a group than the limit")
+
+    let search = NoVarySearch(fields)
+    let forms = ["a=1&b=2", "a=1&b=2&&", "%61=1&b=%32"].map { search.normalForm(of: Substring($0)) }
+    expect(Set(forms).count == 1, "equal parameters have different forms")
 }
 
 private func entityTag(_ input: inout Input) {

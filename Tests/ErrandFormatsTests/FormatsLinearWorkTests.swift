@@ -110,6 +110,12 @@ struct FormatsLinearWorkTests {
         Parser("Cache-Groups", 1_000, text: { (0..<$0).map { "\"\($0)\", " }.joined() + "\"a\"" }) { text in
             _ = CacheGroups.named(in: HTTPFields([HTTPField(name: HTTPField.Name("Cache-Groups")!, value: text)]))
         },
+        Parser("No-Vary-Search", 100, text: { "params=(" + (0..<$0).map { "\"\($0)\" " }.joined() + ")" }) { text in
+            _ = NoVarySearch(HTTPFields([HTTPField(name: HTTPField.Name("No-Vary-Search")!, value: text)]))
+        },
+        Parser("No-Vary-Search, a query", 1_000, text: { (0..<$0).map { "p\($0)=%41+b" }.joined(separator: "&") }) { text in
+            _ = NoVarySearch([HTTPField.Name("No-Vary-Search")!: "key-order"]).normalForm(of: text[...])
+        },
         Parser("entity tags", 1_000, text: repeated("\"\",")) { _ = EntityTagCondition($0) },
         Parser("media type, parameters", text: { "a/b" + parameters($0) }) { _ = MediaType($0) },
         Parser("media type, one name", text: { "a/b" + String(repeating: ";p=1", count: $0) }) { _ = MediaType($0) },

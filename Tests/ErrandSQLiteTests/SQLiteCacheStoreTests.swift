@@ -112,6 +112,28 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    @Test func findsAResponseByAnotherQueryInTheNextRun() async throws {
+        try await withFolder { path, files in
+            var policy = CachePolicy.standard
+            policy.usesNoVarySearch = true
+            func sample(_ query: String) throws -> Request { try Request(.get, url: "https://a.example/feed?\(query)") }
+            do {
+                let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=600", .noVarySearch: "params=(\"session\")"])
+                let response = Response(head: head, data: Data("hello".utf8), request: try sample("session=1&q=a"))
+                #expect(try await SQLiteCacheStore(folder: path).store(response, for: response.request, policy: policy))
+            }
+            let store = SQLiteCacheStore(folder: path)
+            let found = try #require(try await store.response(for: sample("q=a&session=2"), policy: policy))
+            #expect(try await found.body.collect() == Data("hello".utf8))
+            #expect(try await !store.contains(sample("q=b&session=2"), policy: policy))
+            #expect(try await !store.contains(sample("q=a&session=2")))
+            // The parameters are not on the disk, not even in the names of entries.
+            #expect(files.contain("/feed") && !files.contain("q=a"))
+            try await store.removeAll(urls: ["https://a.example/feed"])
+            #expect(try await !store.contains(sample("q=a&session=2"), policy: policy))
+        }
+    }
+
     @Test func namesNoAccountOnTheDisk() async throws {
         try await withFolder { path, files in
             let store = SQLiteCacheStore(folder: path)
@@ -473,5 +495,9 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) != nil)
         }
     }
+}
+
+extension HTTPField.Name {
+    fileprivate static let noVarySearch = known("No-Vary-Search")
 }
 #endif

@@ -52,10 +52,13 @@ extension CacheEngine {
 
     /// Returns the head of an entry with the fields of a new response; `nil` if the new fields forbid to keep the entry.
     private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head? {
-        try? storage.head(
+        let head = try? storage.head(
             updating: entry.head, with: response.headerFields, for: exchange.request,
             isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
             responseTime: exchange.responseTime)
+        // The key of the entry has the old field.
+        if let head, policy.usesNoVarySearch, head.noVarySearch != entry.head.noVarySearch { return nil }
+        return head
     }
 
     /// Returns the head that the caller gets if the new fields forbid to keep the entry.

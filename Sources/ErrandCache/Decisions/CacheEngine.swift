@@ -169,6 +169,7 @@ struct CacheEngine: Sendable {
         let status = CacheStatus(.forwarded(forward.reason), forwardedStatus: response.status)
         var reception = CacheReception(outcome: .pass(nil), status: status)
         reception.invalidated = InvalidationRule.urls(invalidatedBy: response, to: request).map(\.description)
+        if policy.usesNoVarySearch { reception.invalidated = SearchRule.withoutQueries(reception.invalidated) }
         reception.invalidatedGroups = InvalidationRule.groups(invalidatedBy: response, to: request)
         reception.clearedOrigin = InvalidationRule.origin(clearedBy: response, to: request)
         let exchange = Exchange(

@@ -34,7 +34,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         public func hash(into hasher: inout Hasher) { hasher.combine(digest) }
     }
 
-    /// The URL, without a fragment, in the form in which it is sent.
+    /// The URL, without a fragment, in the form in which it is sent. If ``search`` is not `nil`, the URL has no query.
     public let url: String
     /// The origin of the URL.
     public let origin: Origin
@@ -42,20 +42,38 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     public let partition: Partition
     /// The content of a QUERY request; `nil` for other methods.
     public let content: Content?
+    /// The parameters of the query that select the response, in a form that only the cache reads. `nil` if the whole query selects the
+    /// response: only responses with `No-Vary-Search` have such a text, and only if ``CachePolicy/usesNoVarySearch`` is true.
+    public let search: String?
 
-    /// Creates a key.
+    /// Creates a key. The whole query of the URL selects the response.
     ///
     /// - Parameters:
     ///   - url: the URL.
     ///   - partition: the account to which the responses belong.
     ///   - content: the content of a QUERY request; `nil` for GET and HEAD.
     public init(url: HTTPURL, partition: Partition = .none, content: Content? = nil) {
-        (self.url, origin, self.partition, self.content) = (url.description, url.origin, partition, content)
+        (self.url, origin, self.partition, self.content, search) = (url.description, url.origin, partition, content, nil)
+    }
+
+    private init(url: String, origin: Origin, partition: Partition, content: Content?, search: String) {
+        (self.url, self.origin, self.partition, self.content, self.search) = (url, origin, partition, content, search)
+    }
+
+    /// Returns a key of the same origin and account for responses with `No-Vary-Search`.
+    ///
+    /// - Parameters:
+    ///   - url: the URL without a query.
+    ///   - content: the content of a QUERY request; `nil` for other methods.
+    ///   - search: the text of ``search``.
+    package func replacing(url: String, content: Content?, search: String) -> CacheKey {
+        CacheKey(url: url, origin: origin, partition: partition, content: content, search: search)
     }
 
     /// Returns whether all parts are equal. URLs are compared octet by octet.
     public static func == (one: CacheKey, other: CacheKey) -> Bool {
         one.url.isExactly(other.url) && one.content == other.content && one.partition == other.partition
+            && one.search.map { OctetKey($0) } == other.search.map { OctetKey($0) }
     }
 
     /// Hashes all parts.
@@ -63,6 +81,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         hasher.combine(OctetKey(url))
         hasher.combine(partition)
         hasher.combine(content)
+        if let search { hasher.combine(OctetKey(search)) }
     }
 
     /// The URL, in which secrets are replaced.

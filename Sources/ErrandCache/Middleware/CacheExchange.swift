@@ -144,12 +144,13 @@ struct CacheExchange: Sendable {
 
     /// Returns a tee that stores the body; `nil` if the response is not stored.
     private func tee(for response: Response, _ write: CacheWrite?) -> CacheTee? {
-        guard let write, let lookup = call.lookup, let key = call.cached.key, runtime.mayWrite,
+        guard let write, let lookup = call.lookup, let key = call.cached.key(of: write.head, by: runtime.engine.policy), runtime.mayWrite,
             // A call that shares the exchange of another call does not store the response.
             response.metadata.coalescedInto == nil,
             // A body that the transport has decoded without declaring this capability is not stored.
             runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil
         else { return nil }
+        runtime.writePointer(to: write.head, of: key, after: lookup, for: request)
         return CacheTee(runtime, request: request, key: key, write: write, since: lookup.generation)
     }
 

@@ -101,7 +101,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         guard let mode = request.options.cache.resolved(.standard) else { return try await sendUncached(request, to: next) }
         guard let cached = runtime.cacheRequest(request, mode: mode) else { return try await next.send(request) }
         var lookup: CacheLookup?
-        if let key = cached.key, cached.isStorable { lookup = try await runtime.lookUp(key, for: request) }
+        if cached.isStorable { lookup = try await runtime.lookUp(cached, for: request) }
         while true {
             let entries = lookup?.entries ?? []
             switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {
@@ -109,7 +109,7 @@ public struct CacheMiddleware: HTTPMiddleware {
                 if let response = try await response(serving, to: request) { return response }
             case .serveAndRevalidate(let serving, let forward):
                 if let response = try await response(serving, to: request) {
-                    revalidate(CacheCall(request: request, cached: cached, lookup: lookup), forward, next)
+                    revalidate(serving.entry, CacheCall(request: request, cached: cached, lookup: lookup), forward, next)
                     return response
                 }
             case .send(let forward):
@@ -120,7 +120,7 @@ public struct CacheMiddleware: HTTPMiddleware {
                 return .notStored(request, status)
             }
             // The entry has disappeared since the look-up.
-            lookup = lookup.map { CacheLookup(entries: [], generation: $0.generation) }
+            lookup = lookup.map { CacheLookup(entries: [], generation: $0.generation, noVarySearch: $0.noVarySearch) }
         }
     }
 
@@ -143,8 +143,8 @@ public struct CacheMiddleware: HTTPMiddleware {
     }
 
     /// Confirms a stored response in the background, unless another call is confirming it.
-    private func revalidate(_ call: CacheCall, _ forward: CacheForward, _ next: some HTTPSender) {
-        guard let key = call.cached.key else { return }
+    private func revalidate(_ entry: CacheEntry, _ call: CacheCall, _ forward: CacheForward, _ next: some HTTPSender) {
+        guard let key = call.cached.key(of: entry.head, by: runtime.engine.policy) else { return }
         // The work must not hold the owner: the owner ends the work when the owner is released.
         runtime.store.work.revalidations.begin(owner.revalidation(of: key)) { [runtime] in
             var call = call

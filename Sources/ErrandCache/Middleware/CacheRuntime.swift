@@ -46,7 +46,11 @@ final class CacheRuntime: Sendable {
     /// Returns the entries of a key; `nil` if the store fails, or is not used after a failure.
     ///
     /// - Throws: only `CancellationError`.
-    func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
+    func lookUp(_ cached: CacheRequest, for request: Request) async throws -> CacheLookup? {
+        try await cached.lookUp(by: engine.policy) { try await lookUp($0, for: request) }
+    }
+
+    private func lookUp(_ key: CacheKey, for request: Request) async throws -> CacheLookup? {
         if let lookup = store.immediateLookUp(key) { return lookup }
         guard mayRead else { return nil }
         return try await ask("find entries", for: request) { [store] in try await store.lookUp(key) }
@@ -104,6 +108,25 @@ final class CacheRuntime: Sendable {
         // The changes must be made even if the call is cancelled.
         _ = try await ask("change entries", for: request) { [work = store.work] in
             try await work.writes.run(work.nextNumber(), mustFinish: true, changes)
+        }
+    }
+
+    /// Stores the pointer to the responses with the `No-Vary-Search` of a response, unless the store has the pointer.
+    ///
+    /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
+    func writePointer(to head: CacheEntry.Head, of key: CacheKey, after lookup: CacheLookup, for request: Request) {
+        guard let pointer = SearchRule.pointer(to: head, of: key, after: lookup) else { return }
+        switch store.immediateWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation) {
+        case .refused: break
+        case .writer(let writer): _ = writer.publish(pointer.head, replacing: [])
+        case .unsupported:
+            store.work.writes.begin(store.work.nextNumber()) { [self] in
+                do {
+                    try await store.write(pointer)
+                } catch {
+                    failed("write an entry", error, request, reads: false)
+                }
+            }
         }
     }
 

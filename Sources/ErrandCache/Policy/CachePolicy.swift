@@ -67,6 +67,21 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// HTTP permits such a use without a statement of the server
     /// ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
     public var staleIfUnreachable: Duration?
+    /// Whether the cache follows `No-Vary-Search`, by which a server names the parameters of the query that select a response. False by
+    /// default: the whole query selects the response.
+    ///
+    /// ```swift
+    /// var policy = CachePolicy.standard
+    /// policy.usesNoVarySearch = true
+    /// ```
+    ///
+    /// With `No-Vary-Search: params=("session")`, the response to `/feed?session=1` is then a hit for `/feed?session=2`. Each request
+    /// needs up to two more look-ups. A stack that shares a store with other stacks must have the same setting. Otherwise, its unsafe
+    /// requests do not invalidate such responses.
+    ///
+    /// The field is a draft ([draft-ietf-httpbis-no-vary-search](https://datatracker.ietf.org/doc/draft-ietf-httpbis-no-vary-search/)),
+    /// and applies to private and shared caches alike.
+    public var usesNoVarySearch = false
     /// The app's own decision; `nil` if the app does not decide.
     var choose: (@Sendable (Received) -> Choice)?
 
@@ -121,6 +136,6 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
         (isShared ? "shared" : "private") + (heuristic == nil ? ", without heuristics" : heuristic == .standard ? "" : ", own heuristic")
             + (staleIfError.map { ", stale up to \(SafeText.duration($0)) if the server fails" } ?? "")
             + (staleIfUnreachable.map { ", stale up to \(SafeText.duration($0)) if the server can't be reached" } ?? "")
-            + (choose == nil ? "" : ", with the app's own decision")
+            + (usesNoVarySearch ? ", by No-Vary-Search" : "") + (choose == nil ? "" : ", with the app's own decision")
     }
 }

@@ -1,9 +1,13 @@
+internal import ErrandFormats
+
 /// The result of a look-up.
 public struct CacheLookup: Sendable {
     /// The entries of the key.
     public let entries: [CacheEntry]
     /// The generation of the key's partition at the look-up.
     public let generation: CacheGeneration
+    /// The field that the pointer of the request's URL has; `nil` without a pointer.
+    var noVarySearch: NoVarySearch?
 
     /// Creates a result.
     ///
@@ -11,6 +15,10 @@ public struct CacheLookup: Sendable {
     ///   - entries: the entries of the key.
     ///   - generation: the generation of the key's partition.
     public init(entries: [CacheEntry], generation: CacheGeneration) { (self.entries, self.generation) = (entries, generation) }
+
+    init(entries: [CacheEntry], generation: CacheGeneration, noVarySearch: NoVarySearch?) {
+        (self.entries, self.generation, self.noVarySearch) = (entries, generation, noVarySearch)
+    }
 }
 
 /// The generation of a partition: a number that changes when the partition's account is forgotten, and when the store is emptied.

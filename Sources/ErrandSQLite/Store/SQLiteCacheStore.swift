@@ -169,6 +169,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 writer.octets(content.digest)
                 writer.text(content.fields)
             }
+            // A key without this text has the digest of earlier versions.
+            if let search = key.search { writer.text(search) }
         }
         return (digest, partition)
     }

@@ -93,7 +93,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
                 CacheKey(url: url("/a"), partition: .account(CredentialIdentity(scheme: "s", account: "b"))),
                 CacheKey(url: url("/a"), content: .init(digest: [1], fields: "f")),
                 CacheKey(url: url("/a"), content: .init(digest: [2], fields: "f")),
-                CacheKey(url: url("/a"), content: .init(digest: [1], fields: "g")),
+                CacheKey(url: url("/a"), content: .init(digest: [1], fields: "g")), key("/a", search: ""), key("/a", search: "x"),
+                key("/a", search: "X"),
                 CacheKey(url: url("/\u{E9}".addingPercentEncoding)), CacheKey(url: url("/e\u{301}".addingPercentEncoding)),
             ]
             for (index, key) in keys.enumerated() { _ = try await add(to: store, key, head(), [String(index)]) }
@@ -414,6 +415,10 @@ extension CacheStoreBehavior {
     }
 
     fileprivate static func key(_ path: String) -> CacheKey { CacheKey(url: url(path)) }
+
+    fileprivate static func key(_ path: String, search: String) -> CacheKey {
+        key(path).replacing(url: url(path).description, content: nil, search: search)
+    }
 
     fileprivate static func language(_ language: String) -> CacheSelection {
         CacheSelection(fields: [.init(name: .acceptLanguage, value: .text(language))])
