@@ -14,10 +14,10 @@ internal import Synchronization
 ///
 /// The order of events, if ``HTTPSender/events(to:)`` is the outermost layer:
 ///
-/// - `callStart` is the first event of a call, and `callEnd` the last.
+/// - `callStart` is the first event of a call, and `callEnd` is the last event.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, the following events come in a fixed order. If the exchange does not reach a step, or the transport
-///   does not report the step, its event is missing. The order is `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any
+/// - Between `start` and `end`, the following events come in a fixed order. If the exchange does not reach a step, or the transport does
+///   not report the step, the event of the step is missing. The order is `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any
 ///   number), `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may
 ///   begin before the whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, `waitStart` by `waitEnd`, and `networkWaitStart` by `networkWaitEnd`.
@@ -133,7 +133,7 @@ public struct ExchangeEvent: Sendable {
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// The values that only few events have. These values are stored separately, so that all other events are small.
+    /// The values that only a few kinds of events have. These values are stored separately, so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?

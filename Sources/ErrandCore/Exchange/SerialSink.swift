@@ -64,7 +64,7 @@ struct SerialSink<Progress: Sendable>: ~Copyable {
 
     /// Records the events that `make` returns, and delivers the events to the sink.
     ///
-    /// - Parameter make: called under a lock. Returns the event, if there is one, and the event that directly follows.
+    /// - Parameter make: called under a lock. Returns up to two events: the second event directly follows the first event.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
         // If no other caller is delivering, this caller delivers its own event immediately. Then this caller delivers the events
         // that other callers have added during the delivery.

@@ -12,7 +12,7 @@
 /// try await tokens.signOut(clearing: [drafts])
 /// ```
 ///
-/// A store finds the data of an account by ``RequestOptions/credentialIdentity`` of the requests:
+/// To find the data of an account, a store uses the ``RequestOptions/credentialIdentity`` of the requests:
 /// - For a durable identity, the store uses a keyed digest of ``CredentialIdentity/canonicalOctets``. Identities with equal
 ///   octets belong to the same account.
 /// - For a volatile identity, the store uses the identity itself, only in memory.

@@ -101,7 +101,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return first.remaining <= second.remaining ? first : second
     }
 
-    /// Returns a deadline that is earlier by `duration`.
+    /// Returns a deadline that is earlier than this deadline by `duration`.
     public func earlier(by duration: Duration) -> Deadline {
         var earlier =
             switch kind {

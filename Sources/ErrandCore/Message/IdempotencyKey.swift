@@ -11,7 +11,7 @@
 /// If a redirect with the status 307 or 308 leads to another origin, the request keeps the field. The other origin then processes the call,
 /// and must recognize a repeated request too.
 ///
-/// The field has the key without quotation marks, because most servers expect this form. The draft quotes the key: see
+/// The field contains the key without quotation marks, because most servers expect this form. The draft requires quotation marks: see
 /// ``quoted``.
 public struct IdempotencyKey: Sendable, Hashable {
     private let value: String?
