@@ -138,7 +138,7 @@ extension Error {
 
 /// A failure whose cause may be the failure of another call. Error types of other modules conform to this protocol.
 ///
-/// `isTransient`, `isTimeout` and the other properties of the error then describe the failure of the other call.
+/// If another call caused the failure, `isTransient`, `isTimeout` and similar properties describe the failure of the other call.
 public protocol DependentFailure: RequestFailure {
     /// The failure of the other call; `nil` if no other call caused this failure.
     var decidingFailure: (any RequestFailure)? { get }

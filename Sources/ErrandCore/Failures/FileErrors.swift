@@ -11,7 +11,7 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
     public var path: String { problem.path }
     /// The failed operation, as a verb: `open` or `read`.
     public var operation: String { problem.operation }
-    /// The system's error number (`errno`). If a file is refused without a system call, the code is the error number that
+    /// The system's error number (`errno`). If the library refuses a file without a system call, the code is the error number that
     /// describes the reason best.
     public var code: Int32 { problem.code }
 
@@ -74,11 +74,10 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
 
     /// The path of the destination file.
     public var path: String { problem.path }
-    /// The failed operation: `write`, `replace`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and
-    /// the like.
+    /// The failed operation, for example `write`, `replace`, `create a file beside`, `close`, `move the finished file to` or `synchronize`.
     public var operation: String { problem.operation }
     /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must
-    /// not be replaced. If a path is refused without a system call, the code is the error number that describes the reason best.
+    /// not be replaced. If the library refuses a path without a system call, the code is the error number that describes the reason best.
     public var code: Int32 { problem.code }
 
     /// Creates an error.

@@ -88,8 +88,8 @@ public struct StatusError: RequestFailure {
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
         guard let end = response.metadata.callEnd else { return }
-        // An exchange in progress refers to the observers of the call. If an observer also referred to the exchange, both would stay in
-        // memory until the exchange ends.
+        // An exchange in progress refers to the observers of the call. If an observer also referred to the exchange, the observer and the
+        // exchange would stay in memory until the exchange ends.
         var reported = self
         reported.refused = Response(
             head: head, body: ResponseBody(), request: refused.request, exchange: ExchangeLifetime(outcome: .complete))
@@ -125,8 +125,8 @@ public struct StatusError: RequestFailure {
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
-    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect. The text has
-    /// no other field and no part of the body. A title that seems to contain a secret is left out.
+    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect. The text
+    /// shows no header field except `Retry-After`, and no part of the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
         text += shownStatus

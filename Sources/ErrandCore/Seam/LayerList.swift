@@ -275,7 +275,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     let next: any HTTPSender
 
     func send(_ request: Request) async throws -> Response {
-        // Without this check, every request would be copied, although almost no request enters a layer with new names.
+        // Without this check, the function would copy every request, although almost no request has names to report.
         if request.options.hasUnreportedNames { return try await send(request.reportingSensitiveNames()) }
         do {
             var response =

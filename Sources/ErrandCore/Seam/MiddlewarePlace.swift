@@ -34,7 +34,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
-    /// No place. Only the ``HTTPMiddleware/neighbors`` of a middleware without a place determine its position. An option whose
+    /// No place. If a middleware has no place, only its ``HTTPMiddleware/neighbors`` determine its position. An option whose
     /// ``OptionKey/requiredMiddleware`` is this value requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.

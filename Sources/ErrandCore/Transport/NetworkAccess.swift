@@ -4,7 +4,7 @@
 /// request.options.networkAccess = .all.subtracting([.cellular, .constrained])
 /// ```
 ///
-/// A request may always use a network without these properties, such as the Wi-Fi at home.
+/// Networks of all other kinds, such as the Wi-Fi at home, are always allowed.
 public struct NetworkAccess: OptionSet, Sendable, Hashable, CustomStringConvertible {
     /// The kinds as bits.
     public let rawValue: UInt8

@@ -13,8 +13,8 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without
     /// this flag, the stack watches the phases.
     public static let phaseTimeouts = TransportCapabilities(rawValue: 1 << 1)
-    /// The transport reads a response body no faster than the reader of the body. If this flag is set, the conformance suite
-    /// tests back-pressure.
+    /// The transport receives a response body only as fast as the reader reads the body. If this flag is set, the conformance suite tests
+    /// back-pressure.
     public static let streamingDownload = TransportCapabilities(rawValue: 1 << 2)
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
     /// flag, the stack can't distinguish connecting from waiting for the response. The limit ``PhaseTimeouts/firstByte`` then applies to
