@@ -168,7 +168,7 @@ public struct JSONCoding: Sendable {
     /// Dates in ISO 8601, and members with the names of the properties.
     public static let standard = JSONCoding()
 
-    /// Returns the JSON of a value. The names of members are sorted. An encoder of your own may have another order.
+    /// Returns the JSON of a value. The names of members are sorted. An encoder of your own may write the names in another order.
     ///
     /// Equal values have equal bytes. Recordings, `coalesce` and `curl` commands depend on equal bytes. A
     /// ``/ErrandFormats/JSONValue`` keeps all digits of its numbers.
@@ -275,7 +275,7 @@ extension JSONCoding.Dates {
     ///
     /// - Parameters:
     ///   - name: the expected form in words, for the errors.
-    ///   - form: the expected form in words, for the error of a number; with `nil`, the default, this error has `name` too.
+    ///   - form: the expected form in words, for the error of a number; with `nil`, the default, this error shows `name`.
     private static func read(
         _ decoder: any Decoder, as name: String, inPlaceOfNumber form: String? = nil, _ read: (String) throws -> Date?
     ) throws -> Date {

@@ -16,9 +16,9 @@ internal import Darwin
 ///    octets, the least significant first
 /// 3. the record
 ///
-/// If a process dies while it appends, a part of a frame remains. When the file is opened again, this part and all later octets
-/// are removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old
-/// records or the new records. The file has at most `limitBytes` octets. Replace the records before the file is full.
+/// If a process dies while it appends, a part of a frame may remain. When the file is opened again, this part and all later octets are
+/// removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old records or the new
+/// records. The file has at most `limitBytes` octets. Replace the records before the file is full.
 ///
 /// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read and
 /// write the file (mode 0600).

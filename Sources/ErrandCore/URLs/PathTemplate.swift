@@ -30,7 +30,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     let parts: [Part]
     private let kind: Kind
-    /// Whether the path is data and not a template. There should be few templates, because they name endpoints.
+    /// Whether the path is data and not a template. An app should have few templates, because each template names an endpoint.
     var isVerbatim: Bool { kind != .template }
     /// The whole URL, as text; `nil` for a path.
     var urlText: String? { if kind == .url, case .literal(let text)? = parts.first { text } else { nil } }

@@ -58,7 +58,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
             return name + "=" + PercentEncoding.encode(value, allowing: .queryComponent)
         }
 
-        /// Returns whether the names and the values of two items are equal. Their escapes may differ.
+        /// Returns whether the names and the values of two items are equal. The escapes of the two items may differ.
         public static func == (first: Item, second: Item) -> Bool { first.name == second.name && first.value == second.value }
 
         /// Hashes the name and the value.
