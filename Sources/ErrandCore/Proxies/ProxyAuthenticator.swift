@@ -25,10 +25,9 @@ public struct ProxyAuthenticator: Sendable, Hashable {
 
     /// Creates an authenticator from a closure.
     ///
-    /// - Parameter respond: returns the value of `Proxy-Authorization`. `nil` and an empty text mean no value. Without a value,
-    ///   the request is sent with ``ProxySettings/credentials`` before a challenge, and fails after a challenge. If the value
-    ///   has a control character, such as a line break, or more than 64 KiB, the request fails with
-    ///   ``TransportError/Code/proxy``.
+    /// - Parameter respond: returns the value of `Proxy-Authorization`. `nil` and an empty text mean no value. Without a value, a request
+    ///   that the proxy has not challenged is sent with ``ProxySettings/credentials``, and a challenged request fails. If the value has a
+    ///   control character, such as a line break, or more than 64 KiB, the request fails with ``TransportError/Code/proxy``.
     public init(_ respond: @escaping @Sendable (ProxyChallenge) -> String?) { closure = Closure(respond) }
 
     /// Returns the value of `Proxy-Authorization`.

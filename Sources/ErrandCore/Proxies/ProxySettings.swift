@@ -69,8 +69,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// Returns an HTTP proxy, with Basic credentials if the proxy requires credentials.
     ///
     /// Requests with TLS go through a tunnel (CONNECT, [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
-    /// Without TLS, the whole URL is sent to the proxy
-    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
+    /// For a request without TLS, the proxy gets the whole URL ([RFC 9112, section
+    /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.

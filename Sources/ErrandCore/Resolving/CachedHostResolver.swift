@@ -11,8 +11,8 @@ internal import Synchronization
 /// ```
 ///
 /// The resolver of the system does not report the lifetime of an address. Therefore all addresses are kept for the same time. The
-/// default is 30 s, as in the resolver of Java, which OkHttp uses. The default of curl is 60 s. After this time, new connections use
-/// the new addresses if the DNS has changed. The resolver does not limit the age of an open connection.
+/// default is 30 s, as in the resolver of Java, which OkHttp uses. The default of curl is 60 s. If the DNS changes, new connections use the
+/// new addresses when the time of the kept addresses has passed. The resolver does not limit the age of an open connection.
 ///
 /// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.

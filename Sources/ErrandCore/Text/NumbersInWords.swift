@@ -1,7 +1,7 @@
 extension Duration {
     /// The duration in the form that labels, errors, logs and profiles show: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
     ///
-    /// - A duration of whole hours is shown in hours, and any other duration of whole minutes in minutes.
+    /// - A duration of whole hours is shown in hours. Any other duration of whole minutes is shown in minutes.
     /// - Any other duration of at least 1 s is shown in seconds, to the millisecond.
     /// - A shorter duration of at least 10 ms is shown in whole milliseconds.
     /// - A shorter duration of at least 1 µs is shown in milliseconds, to the microsecond.

@@ -40,7 +40,7 @@ struct SecretAutomaton: Sendable {
             if endings[Int(state)] < 0 { endings[Int(state)] = Int32(index) }
         }
         fallbacks = [Int32](repeating: 0, count: parents.count)
-        // Shorter prefixes come first, because the fallback of a state must be set before the state.
+        // Shorter prefixes come first, because the fallback of a state depends on the fallbacks of shorter prefixes.
         var byDepth = [[Int32]](repeating: [], count: longest + 1)
         for state in parents.indices { byDepth[Int(depths[state])].append(Int32(state)) }
         for state in byDepth.dropFirst().joined() {
