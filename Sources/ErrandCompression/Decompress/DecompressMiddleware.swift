@@ -23,7 +23,7 @@ public import ErrandCore
 /// - The status is 206.
 /// - The response has no body: it is a response to HEAD, has the status 204 or 304, or has the length 0.
 ///
-/// The request for a client's event stream has `Accept-Encoding: identity`. If the server compresses the stream nevertheless, the stream is
+/// The request for a client's event stream has `Accept-Encoding: identity`. If the server still compresses the stream, the stream is
 /// decoded.
 ///
 /// If a body can't be decoded, ends early, or exceeds the ``DecompressionLimits``, reading the body throws ``ContentDecodingError``.

@@ -149,7 +149,7 @@ public struct MultipartForm: Sendable {
     /// Returns the body of a request. If the request has no `Content-Type`, the request takes ``contentType``. With another
     /// `Content-Type`, no server can read the body.
     ///
-    /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,
+    /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. The body of any other form is a stream,
     /// which keeps at most 128 KiB of a file in memory.
     ///
     /// - Throws: ``FileReadError`` for a missing file; ``/ErrandFormats/MultipartError`` if a media type has a line break, or if

@@ -47,7 +47,7 @@ extension Response {
     /// Reads the body into memory, so that the connection is free while the call does other work.
     ///
     /// The other work, such as refreshing a token, may need the connection. If the body is longer than 64 KiB, or does not arrive within
-    /// `limit`, the beginning is kept and the rest is abandoned. A reader then gets the beginning, followed by an error.
+    /// `limit`, the beginning is kept and the rest is abandoned. A reader of a truncated body gets the beginning, followed by an error.
     ///
     /// The buffered body can be read only once. To read the body and pass it on, put the bytes back:
     ///

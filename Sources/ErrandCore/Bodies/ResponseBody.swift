@@ -230,7 +230,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard var pipeline, reader.claimRead(readCount) else { throw BodyAlreadyUsedError() }
             readCount += 1
             if try reader.pull.isOver { return nil }
-            // While the property holds the pipeline, each change would copy its buffers. So the pipeline is moved out of the property.
+            // While the property holds the pipeline, each change would copy its buffers. Therefore the pipeline is moved out of the
+            // property.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {

@@ -61,7 +61,7 @@ private struct WholeForm: SingleValueDecodingContainer {
     }
 }
 
-/// Returns whether a type is decoded from the text of one member. If such a type decoded itself, the decoding would never end.
+/// Returns whether a type is decoded from the text of one member. If one of these types decoded itself, the decoding would never end.
 private func isPlain(_ type: Any.Type) -> Bool {
     type == String.self || type == Bool.self || type is any FixedWidthInteger.Type || type is any BinaryFloatingPoint.Type
         || type == Decimal.self

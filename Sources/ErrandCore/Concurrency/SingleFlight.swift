@@ -102,7 +102,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Begins a run. If `isNeeded` returns false when the run is registered, the run is cancelled.
     ///
     /// If the run is no longer needed, another task changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``.
-    /// ``cancelAll(where:)`` can't cancel a run that is registered later. For such a run, `isNeeded` returns false.
+    /// ``cancelAll(where:)`` can't cancel a run that is registered later. For a run that is registered later, `isNeeded` returns false.
     package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
         begin(key, work)
         if !isNeeded() { cancelAll { $0 == key } }

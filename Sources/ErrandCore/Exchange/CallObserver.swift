@@ -89,8 +89,7 @@ public struct CallOutcome: Sendable {
     /// The failure of the call. The call may fail before the head arrives, while the body is received, or while the value is decoded. `nil`
     /// if the call did not fail, or fails only because of its status.
     public let failure: (any Error)?
-    /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
-    /// instead.
+    /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or another error that an inner layer threw.
     public let isCancelled: Bool
     /// The refused response; `nil` if the response is accepted, or if no response was received.
     ///

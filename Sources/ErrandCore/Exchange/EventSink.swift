@@ -30,7 +30,7 @@ internal import Synchronization
 ///
 /// If a transport learns the steps only at the end, the transport reports all steps with one `timings` event, directly before `end`.
 ///
-/// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
+/// A reused connection may be lost before a byte of the response was received. If the transport sends the request again over another
 /// connection, a new exchange begins, with a new number.
 public struct ExchangeEvent: Sendable {
     /// The kind of an event. A transport or a middleware can have its own kinds.

@@ -8,8 +8,8 @@ internal import Synchronization
 ///   total number of bytes.
 /// - If ``ExchangeEvent/waitingLimit`` events wait, progress events and informational responses are left out.
 ///
-/// All other events are kept: an exchange has about ten such events. The first response with the status 104 of an exchange is also
-/// kept, because it has the URL for resuming an upload
+/// All other events are kept, because an exchange has only about ten of these events. The first response with the status 104 of an exchange
+/// is also kept, because it has the URL for resuming an upload
 /// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
 /// Events can come from event loops, from tasks and from cancellation at the same time. A sink may itself end the exchange or

@@ -67,8 +67,8 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 /// The error for a response body that could not be written to a file.
 ///
 /// After the failure, no partial file and no temporary file remain, and an existing file is unchanged. There is one exception. If
-/// the operation is `synchronize the folder of`, the new file is complete and in place. However, a loss of power may undo the new name. The
-/// description of such a failure says that the file is complete.
+/// the operation is `synchronize the folder of`, the new file is complete and in place. However, a loss of power may undo the new name. In
+/// this case, the description of the error says that the file is complete.
 public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 

@@ -1,4 +1,4 @@
-/// A set of statuses: a list of codes, or the statuses that a closure selects. Policies and `validateStatus` take such a rule.
+/// A set of statuses: a list of codes, or the statuses that a closure selects. Policies and `validateStatus` take a rule as a parameter.
 ///
 /// ```swift
 /// stack.validateStatus([200, 404])

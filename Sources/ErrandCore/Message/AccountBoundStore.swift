@@ -19,8 +19,8 @@
 public protocol AccountBoundStore: Sendable {
     /// Removes all data of an account. Does nothing if the store has no data of the account.
     ///
-    /// An exchange of the account may still be in progress. After this function has returned, the store must not keep a response
-    /// of such an exchange.
+    /// An exchange of the account may still be in progress. After this function has returned, the store must not keep the response of an
+    /// exchange that was in progress.
     ///
     /// - Throws: any error if the store can't remove the data.
     func forget(_ identity: CredentialIdentity) async throws

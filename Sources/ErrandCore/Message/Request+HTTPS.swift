@@ -7,8 +7,8 @@ package protocol HTTPSDemands: Sendable {
 /// The change of a request to `https`, which the layers `hsts` and `redirect` share.
 package struct HTTPSChange: Sendable {
     /// The hosts that demand `https`, for a layer that follows redirects. If the host of a redirect's target is one of these hosts, the
-    /// next request uses `https`. Therefore a redirect to such a host is never a downgrade from `https` to `http`. `nil` before the first
-    /// redirect.
+    /// next request uses `https`. Therefore a redirect to one of these hosts is never a downgrade from `https` to `http`. `nil` before the
+    /// first redirect.
     package var hosts: (any HTTPSDemands)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?

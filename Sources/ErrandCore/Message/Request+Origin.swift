@@ -25,8 +25,8 @@ extension Request {
 
     private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
-    /// The origin of the call to which this request belongs. `nil` if a redirect has led to another origin: the origin of the call is then
-    /// not known.
+    /// The origin of the call to which this request belongs. `nil` if a redirect has led to another origin, because the request does not
+    /// record the origin of the call.
     public var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
     /// Returns a URL that the response to this request names, such as the URL of the next page. If the URL must not be requested,
@@ -61,7 +61,7 @@ extension Request {
     ///
     /// - Parameters:
     ///   - originOfCall: the origin of the call; `nil` if the origin is not known.
-    ///   - origins: the other origins whose responses may choose such a URL.
+    ///   - origins: the other origins whose responses may choose a URL that gets credentials.
     /// - Returns: `originOfCall` if the response came from `originOfCall` or from one of `origins`; otherwise `nil`.
     public func trustedOrigin(ofCall originOfCall: Origin?, allowing origins: Set<Origin>) -> Origin? {
         guard let originOfCall, let origin, origin == originOfCall || origins.contains(origin) else { return nil }

@@ -113,8 +113,8 @@ public struct Request: Sendable {
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
-        // A query that the caller has percent-encoded may be invalid. A request with such a query is checked just before it reaches the
-        // transport.
+        // A query that the caller has percent-encoded may be invalid. If the query is invalid, the target is checked just before the
+        // request reaches the transport.
         if PercentEncoding.firstInvalidByte(in: added, allowing: .query) == nil {
             knownTarget = RequestTarget(url.origin, checkedPath: target)
         }

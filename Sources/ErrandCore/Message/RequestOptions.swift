@@ -26,7 +26,7 @@ public struct RequestOptions: Sendable {
     public var urlTemplate: String?
     private var ownFallbackHeaders: HTTPFields?
     /// Header fields that are added just before the request reaches the transport, such as the `Accept` of a decoder. A field is added only
-    /// if the request then has no field of that name.
+    /// if the request has no field of that name at that time.
     ///
     /// `coalesce` compares these fields like the fields of the request. A redirect to another origin removes sensitive fields.
     public var fallbackHeaders: HTTPFields {
@@ -128,8 +128,8 @@ private enum UpgradeKey: CrossOriginOptionKey {
 extension RequestOptions {
     /// Names that are sensitive in this request and its response, in addition to the names that are always sensitive.
     ///
-    /// A layer may set this property, and send the request to its inner layers. The names then also apply to the later records of the outer
-    /// layers, such as `log`.
+    /// A layer may set this property, and send the request to its inner layers. Names that a layer sets also apply to the later records of
+    /// the outer layers, such as `log`.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
         set {

@@ -48,8 +48,8 @@ final class JournalFile: Sendable {
     /// Opens the file, or creates it.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. Its folder must exist. ``replace(with:)`` uses the file `PATH.new`, which this initializer
-    ///     removes.
+    ///   - path: the path of the file. The folder of the file must exist. ``replace(with:)`` uses the file `PATH.new`, which this
+    ///     initializer removes.
     ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30. Default: 1 MiB.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. If the initializer

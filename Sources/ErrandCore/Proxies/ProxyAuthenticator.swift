@@ -9,8 +9,8 @@
 ///     })
 /// ```
 ///
-/// The closure is called when the proxy responds with 407. After such a response, the closure is called before each request and
-/// each tunnel, with the latest challenges of the proxy. So a challenge that is valid for many requests costs one round trip. The
+/// The closure is called when the proxy responds with 407. After a response with 407, the closure is called before each request and each
+/// tunnel, with the latest challenges of the proxy. Therefore a challenge that is valid for many requests costs only one round trip. The
 /// closure is called on the event loop of the connection: it must be quick, and must not wait. Fetch slow data in advance.
 ///
 /// Two authenticators are equal if one is a copy of the other.

@@ -59,10 +59,10 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// - If the layer must be inside some places, it is directly inside the innermost of these places.
     /// - If the layer must be outside some places and inside no place, it is directly outside the outermost of these places.
     ///
-    /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
-    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status. To choose
-    /// another place, use ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)``. If two layers have the same
-    /// place, the layer added later is outside.
+    /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. At this position, a layer sees each call
+    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status. To choose another
+    /// place, use ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)``. If two layers have the same place, the layer
+    /// added later is outside.
     ///
     /// - Parameters:
     ///   - sender: the transport. If the sender is a stack, its layers keep their order, and are inside all added layers.
@@ -225,8 +225,8 @@ extension HTTPSender {
     /// HTTPStack.default.retry().wrapped(by: LogMiddleware(logger), inside: .retry)    // each attempt
     /// ```
     ///
-    /// In any other stack, the middleware becomes the outermost layer. If the middleware is then outside a layer with the place `place`,
-    /// the description of the stack reports an order problem.
+    /// In any other stack, the middleware becomes the outermost layer. If this position is outside a layer with the place `place`, the
+    /// description of the stack reports an order problem.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
@@ -236,8 +236,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// In any other stack, the middleware becomes the outermost layer. If the middleware is then not outside the layer with the place
-    /// `place`, the description of the stack reports an order problem.
+    /// In any other stack, the middleware becomes the outermost layer. If this position is not outside the layer with the place `place`,
+    /// the description of the stack reports an order problem.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

@@ -25,7 +25,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// ``HTTPStack/sorted(around:defaults:)``.
     ///
     /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without its own rules.
-    /// Such a layer sees each call once, with the whole URL and within the deadline. The layer sees every response, with any
+    /// At this position, a layer sees each call once, with the whole URL and within the deadline. The layer sees every response, with any
     /// status.
     public static let canonicalOrder: [MiddlewarePlace] = [
         .server, .userAgent, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate,

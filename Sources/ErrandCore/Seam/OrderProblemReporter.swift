@@ -1,5 +1,5 @@
-/// A middleware that reports the order problems of its stack, such as `log`. Without such a middleware, a debug build writes the
-/// problems to standard error.
+/// A middleware that reports the order problems of its stack, such as `log`. If no middleware of the stack reports the problems, a debug
+/// build writes the problems to standard error.
 ///
 /// ```swift
 /// struct OrderLogMiddleware: OrderProblemReporter {

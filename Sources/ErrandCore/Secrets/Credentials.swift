@@ -132,7 +132,7 @@ enum Credentials {
         return nil
     }
 
-    /// Returns whether `end`, the octet after an authority with an apparent port, is invalid in a URL. Such an octet may be part of a
+    /// Returns whether `end`, the octet after an authority with an apparent port, is invalid in a URL. An invalid octet may be part of a
     /// password.
     private static func breaksPassword(_ end: UInt8, _ authority: ArraySlice<UInt8>) -> Bool {
         !"/\\?#>".utf8.contains(end) && authority.first != UInt8(ascii: "[") && authority.contains(UInt8(ascii: ":"))

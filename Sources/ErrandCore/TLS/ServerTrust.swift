@@ -45,8 +45,8 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
 public enum TrustDecision: Sendable, Hashable {
     /// The system and the settings of the transport decide, as for a request without ``RequestOptions/onServerTrust``.
     case systemVerdict
-    /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible for the identity
-    /// of the server.**
+    /// The server is accepted, even if the system does not trust the certificates. **With this decision, the closure alone is responsible
+    /// for the identity of the server.**
     ///
     /// Pins of the transport still apply. If the certificates are not trusted, the pins are compared only with the server's own
     /// certificate, because the signatures of the chain are not verified.
@@ -83,8 +83,8 @@ extension RequestOptions {
     /// sent. The thrown error is the underlying error. If the server responds before the closure has accepted a certificate, the request
     /// fails, too. The decision never overrides the pins of the transport. If a pin refuses the server, the closure is not called.
     ///
-    /// The time of the closure counts toward the deadline and the phase timeouts of the request. When such a limit passes, or when the
-    /// call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
+    /// The time of the closure counts toward the deadline and the phase timeouts of the request. When the deadline or a phase timeout
+    /// passes, or when the call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
     ///
     /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``, which only
     /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has. A redirect to another origin removes the option. If a request

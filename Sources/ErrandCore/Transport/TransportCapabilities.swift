@@ -1,6 +1,5 @@
-/// The abilities of a transport. If a transport lacks ``deadlines`` or ``phaseTimeouts``, the stack enforces these limits
-/// instead. If an option requires any other missing ability (``OptionKey/requiredCapabilities``), the request fails with
-/// ``UnsupportedOptionError``.
+/// The abilities of a transport. If a transport lacks ``deadlines`` or ``phaseTimeouts``, the stack enforces these limits. If an option
+/// requires any other missing ability (``OptionKey/requiredCapabilities``), the request fails with ``UnsupportedOptionError``.
 public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The flags as bits.
     public let rawValue: UInt32
@@ -17,7 +16,7 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     /// back-pressure.
     public static let streamingDownload = TransportCapabilities(rawValue: 1 << 2)
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
-    /// flag, the stack can't distinguish connecting from waiting for the response. The limit ``PhaseTimeouts/firstByte`` then applies to
+    /// flag, the stack can't distinguish connecting from waiting for the response, and the limit ``PhaseTimeouts/firstByte`` applies to
     /// both phases together.
     public static let phaseEvents = TransportCapabilities(rawValue: 1 << 3)
     /// The transport reports each informational response (1xx) as ``ExchangeEvent/Kind/informationalResponse``, before the final response

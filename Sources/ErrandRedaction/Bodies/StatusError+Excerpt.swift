@@ -53,8 +53,8 @@ extension BodyText {
 extension StatusError: CustomDebugStringConvertible {
     /// The ``description``, and the first 200 bytes of the body without secrets: `…; body: {"error":"no such user"}`.
     ///
-    /// In plain text and HTML, secrets have no names, so such a body is not shown: `…; body: 512 bytes (text/html); see bodyPrefix`.
-    /// Your code can read the bytes in ``bodyPrefix``.
+    /// In plain text and HTML, secrets have no names, so a body in these formats is not shown: `…; body: 512 bytes (text/html); see
+    /// bodyPrefix`. Your code can read the bytes in ``bodyPrefix``.
     ///
     /// Values with a sensitive name are replaced. If the server repeats secrets of the request, these secrets are also replaced.
     /// This rule applies to secrets of at least 6 bytes. The secrets come from the URL, from the fields, or from a body in memory of at

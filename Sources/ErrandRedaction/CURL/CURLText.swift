@@ -36,7 +36,7 @@ extension Request {
     /// - Parameters:
     ///   - pretty: whether each option has its own line. If false, the text is one line, unless the value of a field has a control
     ///     character.
-    ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
+    ///   - showingSecrets: whether the text contains secrets. A text with secrets is itself a credential.
     ///   - bodyLimitBytes: the maximum length of a body in the text, at least 0. Default: 64 KiB. A byte that is not text takes up
     ///     to four characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments
