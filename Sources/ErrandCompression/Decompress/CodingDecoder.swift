@@ -18,7 +18,7 @@ struct CodingDecoder: Sendable {
     /// The number of successive members without content, and whether the current member has content.
     private var emptyMembers = 0
     private var memberHasContent = false
-    /// Whether there were zeros after the end. Only further zeros may follow.
+    /// Whether zeros came after the end of the content. Only further zeros may follow.
     private var hasPadding = false
     /// Whether the codec may hold decoded bytes that did not fit into the last output.
     private var mayHoldMore = false

@@ -24,8 +24,8 @@ internal import Synchronization
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
-/// event of the exchange is the end of that step. An unneeded step has no events: `dns` if the host is an address, `tls` if the scheme
-/// is `http`. Another attempt to connect may repeat the events. If another connection becomes free before the new connection is open,
+/// event of the exchange is the end of that step. If the host is an address, there are no `dns` events. If the scheme is `http`, there are
+/// no `tls` events. Another attempt to connect may repeat the events. If another connection becomes free before the new connection is open,
 /// the exchange may use the free connection.
 ///
 /// If a transport learns the steps only at the end, the transport reports all steps with one `timings` event, directly before `end`.

@@ -7,8 +7,8 @@
 ///
 /// A stack is a list of layers around a transport. There are two rules of order:
 ///
-/// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack before the modifier.
-///   The last modifier is the outermost layer: it sees the request first and the response last.
+/// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack to which you apply the
+///   modifier. The last modifier is the outermost layer: it sees the request first and the response last.
 /// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order in which you write the
 ///   modifiers has no effect.
 ///

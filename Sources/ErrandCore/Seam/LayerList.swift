@@ -186,7 +186,7 @@ struct LayerEntry: Sendable {
 struct LayerRank: Comparable {
     private let position: Int
 
-    /// The position of each place. Each place leaves room for a position directly outside and a position directly inside.
+    /// The position of each place. The positions directly outside and directly inside each place are free.
     private static let positions = Dictionary(
         uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
 

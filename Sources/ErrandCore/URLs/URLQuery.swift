@@ -72,7 +72,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     public struct ArrayStyle: Sendable, Hashable, CustomStringConvertible {
         /// The name is repeated for each element: `ids=1&ids=2`. The default.
         public static let repeated = ArrayStyle(description: "repeated")
-        /// The name with brackets, once for each element: `ids[]=1&ids[]=2`, sent as `ids%5B%5D=1&ids%5B%5D=2`, as PHP and Rails expect it.
+        /// The name with brackets, once for each element: `ids[]=1&ids[]=2`, sent as `ids%5B%5D=1&ids%5B%5D=2`. PHP and Rails expect this
+        /// form.
         public static let brackets = ArrayStyle(description: "brackets")
         /// The name once, with commas between the elements: `ids=1,2`. A comma within an element is percent-encoded.
         public static let commas = ArrayStyle(description: "commas")
