@@ -19,8 +19,8 @@ public protocol BodySource: Sendable {
     /// default implementation abandons the source. A source that wraps another source must forward the call.
     func fail(with error: any Error)
 
-    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` before ``next()`` has
-    /// returned `nil`, and if the body has no trailer fields.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` until ``next()`` has reached
+    /// the end of the body, and if the body has no trailer fields.
     var trailers: HTTPFields? { get }
 }
 

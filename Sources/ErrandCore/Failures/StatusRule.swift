@@ -92,8 +92,8 @@ extension Request {
     /// Returns whether the call's rule accepts the status of a response to this request; `nil` if there is no rule.
     ///
     /// Observers call this function. The rule of the request's option applies. If the option is `.inherited`, the rule of an outer
-    /// `validateStatus` applies. If no rule applies, a response that an inner `validateStatus` has accepted is accepted. A redirect that
-    /// may be followed is always accepted.
+    /// `validateStatus` applies. If no rule applies, the result is true for a response that an inner `validateStatus` has accepted. A
+    /// redirect that may be followed is always accepted.
     func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {

@@ -89,8 +89,8 @@ final class LayerList: Sendable {
         entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
     }
 
-    /// Returns the request with the server that these layers add, for the error of a request that is not sent. If no layer adds a server,
-    /// returns the request unchanged.
+    /// Returns the request with the base URL that these layers add, so that the error of an unsent request shows the whole URL. If no layer
+    /// adds a server, returns the request unchanged.
     func addingServer(to request: Request) async -> Request {
         let servers = entries.filter { $0.layer.place == .server && $0.middleware.appliesToPreparedRequests }
         guard request.head.authority == nil, !servers.isEmpty else { return request }

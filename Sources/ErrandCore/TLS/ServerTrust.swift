@@ -76,8 +76,8 @@ extension RequestOptions {
     ///
     /// The closure is called after the system has verified the certificates, and before the request is sent on the connection. The request
     /// has connections of its own, which no other request uses. The closure is called for each of these connections: more than once if the
-    /// call has several attempts. A URL of the scheme `http` has no certificates, and the closure is not called. The closure does not
-    /// decide about the certificates of proxies.
+    /// call has several attempts. For a URL of the scheme `http`, there are no certificates, and the closure is not called. The closure
+    /// does not decide about the certificates of proxies.
     ///
     /// If the closure refuses the server or throws an error, the request fails with the code ``TransportError/Code/tls``, and is not
     /// sent. The thrown error is the underlying error. If the server responds before the closure has accepted a certificate, the request
@@ -86,9 +86,9 @@ extension RequestOptions {
     /// The time of the closure counts toward the deadline and the phase timeouts of the request. When the deadline or a phase timeout
     /// passes, or when the call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
     ///
-    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``, which only
-    /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has. A redirect to another origin removes the option. If a request
-    /// has this option, `coalesce` never shares its exchange.
+    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``. Only
+    /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has this capability. A redirect to another origin removes the option.
+    /// If a request has this option, `coalesce` never shares its exchange.
     public var onServerTrust: ServerTrustHandler? {
         get { self[OnServerTrustKey.self] }
         set { self[OnServerTrustKey.self] = newValue }
