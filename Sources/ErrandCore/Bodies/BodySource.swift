@@ -35,7 +35,7 @@ extension BodySource {
 ///
 /// A reader with a timeout takes a ready chunk first, because a race between a read and a timer costs more.
 package protocol ReadyBodySource: BodySource {
-    /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and ``BodySource/next()`` must be called.
+    /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and the caller must call ``BodySource/next()``.
     func takeReadyChunk() -> Data?
 }
 

@@ -50,8 +50,9 @@ extension RequestFailure where Self: NumberedFailure {
     public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? decidingText ?? description }
 }
 
-// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, its errors become numbered failures in this file. The
-// number of each error is its code in ErrandFormats. Only the module that declares the conformance to `Error` can set the code.
+// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, the errors of ErrandFormats become numbered failures in
+// this file. The number of each error is its code in ErrandFormats. Only the module that declares the conformance to `Error` can set the
+// code.
 
 extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
     public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }

@@ -14,7 +14,7 @@ package struct CallState: Sendable {
     var redirectsAreFollowed = false
     /// Whether no layer may follow a redirect, because the body has secrets for the first server only.
     var forbidsRedirects = false
-    /// The rule of the `validateStatus` middleware that the request has passed: see ``Request/accepts(_:)``.
+    /// The rule of the `validateStatus` middleware through which the request has come: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
     /// Whether content codings of the response are decoded although the request asks for `identity`. The reader of the body needs the
     /// decoded content. The request asks for `identity` only because compression by a proxy would delay the body.

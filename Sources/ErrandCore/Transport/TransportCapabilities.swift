@@ -9,8 +9,8 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     /// The transport itself enforces a ``Request/deadline`` on the continuous clock, until the end of the body. Without this
     /// flag, the stack stops each step at the deadline.
     public static let deadlines = TransportCapabilities(rawValue: 1 << 0)
-    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without
-    /// this flag, the stack watches the phases.
+    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without this flag, the
+    /// stack measures the phases.
     public static let phaseTimeouts = TransportCapabilities(rawValue: 1 << 1)
     /// The transport receives a response body only as fast as the reader reads the body. If this flag is set, the conformance suite tests
     /// back-pressure.

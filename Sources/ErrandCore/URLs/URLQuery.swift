@@ -184,8 +184,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// request.query.set("page", 2)
     /// ```
     ///
-    /// - Parameter value: the new value. If the value is an array, the new items are one item for each element. If the value is
-    ///   `nil` or an empty array, the items are removed.
+    /// - Parameter value: the new value. If the value is an array, each element becomes a new item. If the value is `nil` or an empty
+    ///   array, the items are removed.
     public mutating func set(_ name: String, _ value: some QueryValue) {
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }

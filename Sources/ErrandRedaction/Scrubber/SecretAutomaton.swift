@@ -100,7 +100,7 @@ struct SecretAutomaton: Sendable {
             return state
         }
         if let cut, depths[Int(state)] >= cut {
-            // The continuation of the text is unknown. Therefore any text with this beginning may determine the index.
+            // The continuation of the text is unknown. Therefore the index may be the index of any text with this beginning.
             add((bytes.count - Int(depths[Int(state)]))..<bytes.count, endings[Int(state)] >= 0 ? Int(endings[Int(state)]) : -1)
         }
         return found
