@@ -17,7 +17,7 @@ struct FormDecoder: Decoder {
         var members: [String: [String]] = [:]
         for (name, value) in pairs {
             func refused(_ why: String) -> DecodingError {
-                .dataCorrupted(.init(codingPath: [], debugDescription: "\(FormURLEncoded.problem) that is read: \(why)"))
+                .dataCorrupted(.init(codingPath: [], debugDescription: "\(FormURLEncoded.problem) that can be read: \(why)"))
             }
             guard !name.utf8.isSlowName else { throw refused("a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII") }
             if let value, value.withUTF8Bytes({ MarkRun.isTooLong(in: UnsafeRawBufferPointer($0)) }) { throw refused(MarkRun.problem) }
