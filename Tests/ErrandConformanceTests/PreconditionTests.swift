@@ -45,7 +45,7 @@ import Testing
         let host = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RequestCondition.host("a.example", "a b")
         }
-        #expect(message(of: host).contains("each of hosts must be a name or an address, with a port or without (is 'a b')"))
+        #expect(message(of: host).contains("hosts must be names or addresses, with or without a port (one is 'a b')"))
     }
 
     @Test func preconditionsOfTheTestKitNameTheValue() async {

@@ -22,7 +22,7 @@ struct CodecStep: Sendable {
         case more
         /// The last byte of the content was produced.
         case end
-        /// The input is invalid, or there is not enough memory. The reason is in words.
+        /// The input is invalid, or there is not enough memory. The value is the reason in words.
         case failed(String)
 
         static let noMemory = Status.failed("there is not enough memory")

@@ -124,8 +124,8 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
     // MARK: Fields
 
-    /// Returns the codings to decode, in the order in which the server applied them. Returns no codings if a coding is unknown, and
-    /// for a response without a body or with an empty body.
+    /// Returns the codings to decode, in the order in which the server applied them. Returns no codings if a coding is unknown, if the
+    /// status is 206, or if the response has no body or an empty body.
     ///
     /// `identity` and empty members are ignored. A field of more than 8 KiB is treated as an unknown coding.
     ///

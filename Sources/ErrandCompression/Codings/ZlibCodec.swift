@@ -8,7 +8,7 @@ struct ZlibState: ~Copyable, CodecState {
     private let direction: Direction
 
     /// - Parameter windowBits: 15 for the format of zlib, 31 for gzip, -15 for deflate without a format.
-    /// - Returns: `nil` if there is not enough memory. Decoding needs about 40 KiB, and encoding about 256 KiB.
+    /// - Returns: `nil` if there is not enough memory. Decoding needs about 40 KiB, and encoding needs about 256 KiB.
     init?(_ direction: Direction, windowBits: Int32) {
         self.direction = direction
         stream = .allocate(capacity: 1)

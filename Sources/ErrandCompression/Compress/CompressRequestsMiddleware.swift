@@ -28,7 +28,7 @@ internal import ErrandFormats
 /// not the reason for the status, and the response is returned.
 ///
 /// An origin that refuses a coding gets uncompressed bodies for an hour, or until one of its responses lists the coding in
-/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. Such a 415 is treated as a refusal only if the
+/// `Accept-Encoding`. A 415 without `Accept-Encoding` may have a different reason. This 415 is treated as a refusal only if the
 /// uncompressed request gets a different status, or can't be sent. At most 1,000 refusals are remembered.
 ///
 /// **Place:** inside `validateStatus`. Inside `redirect` and `retry`, each hop and each attempt is compressed as its origin

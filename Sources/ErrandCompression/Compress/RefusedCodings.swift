@@ -10,7 +10,7 @@ final class RefusedCodings: Sendable {
 
     /// The largest number of entries. If the table is full, the least recently used entry is removed.
     static let limit = 1000
-    /// The duration after which a coding is tried again, because the server may support the coding by then.
+    /// The duration after which a coding is tried again, because the server may have added support for the coding.
     static let lifetime: Duration = .seconds(3600)
 
     private let entries = Mutex(BoundedTable<Key, Duration>(limit: limit))

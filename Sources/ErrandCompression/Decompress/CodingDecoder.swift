@@ -2,8 +2,8 @@ internal import ErrandCore
 
 /// Decodes one content coding, piece by piece. Each step produces at most 64 KiB.
 ///
-/// A gzip body may have several members, and a Zstandard body several frames. Zeros after the last member of gzip are padding, which
-/// the program gzip(1) also ignores.
+/// A gzip body may have several members, and a Zstandard body may have several frames. Zeros after the last member of gzip are padding,
+/// which the program gzip(1) also ignores.
 struct CodingDecoder: Sendable {
     /// The largest number of successive members without content. An empty member has few bytes, but its decoding takes a long time.
     static let emptyMemberLimit = 1_000
@@ -18,7 +18,7 @@ struct CodingDecoder: Sendable {
     /// The number of successive members without content, and whether the current member has content.
     private var emptyMembers = 0
     private var memberHasContent = false
-    /// Whether there were zeros after the end. Only further zeros may follow.
+    /// Whether zeros came after the end of the content. Only further zeros may follow.
     private var hasPadding = false
     /// Whether the codec may hold decoded bytes that did not fit into the last output.
     private var mayHoldMore = false

@@ -13,7 +13,7 @@ public import ErrandCore
 /// most 8 MiB ([RFC 9659](https://www.rfc-editor.org/rfc/rfc9659)). Several codings are decoded in reverse order, the last coding
 /// first ([RFC 9110, section 8.4](https://www.rfc-editor.org/rfc/rfc9110#section-8.4)).
 ///
-/// A decoded response has no `Content-Encoding` and no `Content-Length`. Its metadata has the codings of the body
+/// A decoded response has no `Content-Encoding` and no `Content-Length`. The metadata of the response has the codings of the body
 /// (``/ErrandCore/ResponseMetadata/contentCoding``) and both fields as the server sent them
 /// (``/ErrandCore/ResponseMetadata/encodedFields``).
 ///
@@ -23,7 +23,7 @@ public import ErrandCore
 /// - The status is 206.
 /// - The response has no body: it is a response to HEAD, has the status 204 or 304, or has the length 0.
 ///
-/// An event stream of a client sends `Accept-Encoding: identity`. If the server compresses the stream nevertheless, the stream is
+/// The request for a client's event stream has `Accept-Encoding: identity`. If the server still compresses the stream, the stream is
 /// decoded.
 ///
 /// If a body can't be decoded, ends early, or exceeds the ``DecompressionLimits``, reading the body throws ``ContentDecodingError``.

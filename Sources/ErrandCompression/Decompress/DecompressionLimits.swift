@@ -2,8 +2,7 @@
 ///
 /// The limits apply to bodies that `decompress` decodes. `URLSession` decodes gzip, deflate and Brotli itself, without a limit.
 ///
-/// Two more limits are fixed: the window of Brotli and Zstandard, and at most 1,000 successive members or frames without
-/// content.
+/// Two more limits are fixed: the size of the window in Brotli and Zstandard, and 1,000 successive members or frames without content.
 public struct DecompressionLimits: Sendable, Hashable {
     /// The default limits: 100 decoded bytes for each received byte, if the body exceeds 1 MiB when it is decoded. The number of bytes has
     /// no other limit. A body has at most 5 codings.
@@ -13,8 +12,8 @@ public struct DecompressionLimits: Sendable, Hashable {
     public var limitBytes: Int?
     /// The largest number of decoded bytes for each received byte: 100 by default, at least 1. `nil`: no limit.
     public var maxRatio: Int?
-    /// The number of decoded bytes up to which ``maxRatio`` is not checked: 1 MiB by default, at least 0. Small bodies may be
-    /// compressed very well.
+    /// The number of decoded bytes up to which ``maxRatio`` is not checked: 1 MiB by default, at least 0. The threshold is necessary,
+    /// because a harmless small body may have a higher ratio.
     public var ratioThresholdBytes: Int
     /// The largest number of content codings of one body: 5 by default, at least 1.
     public var maxCodings: Int

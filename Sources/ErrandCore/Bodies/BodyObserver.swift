@@ -3,7 +3,7 @@ internal import Synchronization
 /// An event in the life of an observed body.
 public enum BodyEvent: Sendable {
     /// A request's body was opened, and will be sent from this offset in bytes. The event is reported each time the body is sent. A
-    /// response's body has no such event.
+    /// response's body does not report this event.
     case opened(at: Int64)
     /// The next bytes, never empty.
     case chunk(Data)

@@ -19,8 +19,8 @@ public protocol BodySource: Sendable {
     /// default implementation abandons the source. A source that wraps another source must forward the call.
     func fail(with error: any Error)
 
-    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` before ``next()`` has
-    /// returned `nil`, and if the body has no trailer fields.
+    /// The trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil` until ``next()`` has reached
+    /// the end of the body, and if the body has no trailer fields.
     var trailers: HTTPFields? { get }
 }
 
@@ -35,7 +35,7 @@ extension BodySource {
 ///
 /// A reader with a timeout takes a ready chunk first, because a race between a read and a timer costs more.
 package protocol ReadyBodySource: BodySource {
-    /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and ``BodySource/next()`` must be called.
+    /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and the caller must call ``BodySource/next()``.
     func takeReadyChunk() -> Data?
 }
 

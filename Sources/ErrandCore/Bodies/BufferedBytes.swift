@@ -79,7 +79,7 @@ struct BufferedBytes: Sendable {
         for tap in taps { tap.observer.end(.abandoned) }
     }
 
-    /// Returns the bytes for a body that replaces this body; `nil` if the bytes were read or abandoned.
+    /// Returns `data` as the bytes of a body that replaces this body; `nil` if this body was already read, abandoned or replaced.
     func moved(_ data: Data, to taps: [BodyTap]) -> BufferedBytes? {
         if let use, !use.change(from: .unread, to: .givenUp) { return nil }
         return BufferedBytes(data, trailers: trailers, taps: taps)

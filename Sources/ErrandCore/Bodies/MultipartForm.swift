@@ -78,8 +78,9 @@ public struct MultipartForm: Sendable {
         /// - Parameters:
         ///   - url: a file URL. If the length of the file changes before the file is sent, the request fails.
         ///   - fileName: the name that the server gets; `nil`, the default, means the file's own name, without its folder.
-        ///   - contentType: the media type. With `nil`, the default, the extension of `fileName` determines the media type, or else the
-        ///     extension of the file's own name. If both extensions are unknown, the type is `application/octet-stream`.
+        ///   - contentType: the media type. With `nil`, the default, the extension of `fileName` determines the media type. If that
+        ///     extension is unknown, the extension of the file's own name determines the type. If both extensions are unknown, the type is
+        ///     `application/octet-stream`.
         public static func file(_ url: URL, fileName: String? = nil, contentType: String? = nil) -> Content {
             let own = url.lastPathComponent
             return file(name: fileName ?? own, contentType ?? MediaType.essence(forFileNamed: fileName ?? own, own)) {
@@ -148,7 +149,7 @@ public struct MultipartForm: Sendable {
     /// Returns the body of a request. If the request has no `Content-Type`, the request takes ``contentType``. With another
     /// `Content-Type`, no server can read the body.
     ///
-    /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. Otherwise, the body is a stream,
+    /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. The body of any other form is a stream,
     /// which keeps at most 128 KiB of a file in memory.
     ///
     /// - Throws: ``FileReadError`` for a missing file; ``/ErrandFormats/MultipartError`` if a media type has a line break, or if

@@ -39,9 +39,8 @@ extension RequestBody {
     /// }
     /// ```
     ///
-    /// The length and the ``Replay`` of the body are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so
-    /// `coalesce` does not share such a request. If `hedge` or two calls send a request twice at the same time, the events of both
-    /// readings are mixed.
+    /// The length and the ``Replay`` of the body are unchanged. Bytes in memory become a stream of chunks of at most 64 KiB, so `coalesce`
+    /// does not share the request. If `hedge` or two calls send a request twice at the same time, the events of both readings are mixed.
     ///
     /// - Parameter observe: called in the task that sends the body. The closure must not block.
     public func observed(_ observe: @escaping @Sendable (BodyEvent) -> Void) -> RequestBody { observed(byEach: { observe }) }
@@ -75,7 +74,7 @@ private final class StagedBodySource: BodySource {
         let source: any BodySource
         func pull() async throws -> Data? {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when its reader is cancelled. Such an end is not the end of the body.
+            // A source may end when its reader is cancelled. After a cancellation, the end of the source is not the end of the body.
             try Task.checkCancellation()
             return nil
         }

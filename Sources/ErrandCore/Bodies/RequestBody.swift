@@ -93,7 +93,7 @@ public struct RequestBody: Sendable {
         return RequestBody(.typed(untyped.storage, contentType: contentType), length: length, replay: replay, opened: opened)
     }
 
-    /// Returns the storage of a stream with the bytes of this body.
+    /// Returns storage with the bytes of this body, which `open` reads. If the bytes are in a file, the storage keeps the path of the file.
     private func observing(_ open: @escaping @Sendable (Int64) async throws -> any BodySource) -> Storage {
         switch storage {
         case .file(let path, let range, let isWhole), .observedFile(let path, let range, let isWhole, _):
@@ -127,8 +127,8 @@ public struct RequestBody: Sendable {
     /// The body reads 128 KiB of the file at a time. The reads do not block Swift's cooperative threads.
     ///
     /// - Parameters:
-    ///   - path: the path of a regular file. The length of the file is read now. If the file is shorter when the body is sent,
-    ///     the request fails.
+    ///   - path: the path of a regular file. This function reads the length of the file. If the file is shorter when the body is sent, the
+    ///     request fails.
     ///   - range: the bytes to send; `nil`, the default, means the whole file.
     ///   - contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not set the
     ///     field.

@@ -6,7 +6,7 @@ extension ResponseBody {
 
     /// Reads the body to its end, so that its connection can be reused. Abandons a body that is longer than ``drainLimitBytes``.
     ///
-    /// Only the number of bytes is limited: the request's deadline limits the time.
+    /// This function limits only the number of bytes. The request's deadline limits the time.
     ///
     /// - Returns: the bytes read, at most ``drainLimitBytes``.
     /// - Throws: the errors of reading the body.
@@ -47,9 +47,9 @@ extension Response {
     /// Reads the body into memory, so that the connection is free while the call does other work.
     ///
     /// The other work, such as refreshing a token, may need the connection. If the body is longer than 64 KiB, or does not arrive within
-    /// `limit`, the beginning is kept and the rest is abandoned. A reader then gets the beginning, followed by an error.
+    /// `limit`, the beginning is kept and the rest is abandoned. A reader of a truncated body gets the beginning, followed by an error.
     ///
-    /// The buffered body can also be read only once. To read the body and pass it on, put the bytes back:
+    /// The buffered body can be read only once. To read the body and pass it on, put the bytes back:
     ///
     /// ```swift
     /// let data = try await response.data()

@@ -10,9 +10,8 @@ extension ResponseBody {
     /// ```
     ///
     /// The file is written atomically. The bytes go to a temporary file (`.errand-*.part`) in the same folder. When the body is
-    /// complete, the temporary file is renamed to the name in `url`. Until then, an existing file with that name stays unchanged.
-    /// A symbolic link is replaced, not followed. If the path names a device, a pipe, or a link to a device or a pipe, the call
-    /// fails.
+    /// complete, the temporary file is renamed to the name in `url`. Until the renaming, an existing file with that name stays unchanged. A
+    /// symbolic link is replaced, not followed. If the path names a device, a pipe, or a link to a device or a pipe, the call fails.
     ///
     /// If anything fails, or the task is cancelled, the temporary file is removed. The temporary file remains only if the process
     /// is killed.

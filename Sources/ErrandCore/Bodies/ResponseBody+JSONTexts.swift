@@ -19,7 +19,7 @@ extension ResponseBody {
     ///   - coding: the rules by which the JSON is read. Default: dates in ISO 8601, and members with the names of the properties.
     ///     This function does not use the coding of a client; `response.ndjson(as:)` does.
     ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
-    ///   - onInvalid: called with the error of each line that is not a `Value`. Such lines are then skipped. `nil`, the default:
+    ///   - onInvalid: called with the error of each line that is not a `Value`. After the call, the line is skipped. `nil`, the default:
     ///     the iterator throws the error.
     public func ndjson<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding = .standard, upTo limitBytes: Int = defaultJSONTextLimitBytes,

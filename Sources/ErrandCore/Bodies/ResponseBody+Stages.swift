@@ -30,8 +30,8 @@ extension ResponseBody {
     /// - `.failed`, if the body ends early, or an outer transform fails before the end
     /// - `.abandoned`, if the body is not read to its end
     ///
-    /// If this body is in memory, the returned body is in memory too, and a reader gets all its bytes as one chunk. If only
-    /// ``bufferedData`` is used, no chunk is read.
+    /// If this body is in memory, the returned body is in memory too, and a reader gets all its bytes as one chunk. If your code uses only
+    /// ``bufferedData``, no chunk is reported.
     ///
     /// - Parameter observe: called with one event at a time, by the code that reads or releases the body. The closure must not block. The
     ///   end is reported exactly once, as the last event.

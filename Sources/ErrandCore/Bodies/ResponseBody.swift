@@ -8,7 +8,7 @@ internal import Synchronization
 /// for try await line in response.body.lines { … }                // text, empty lines kept
 /// ```
 ///
-/// Bytes in memory can also be read only once. Therefore code that works with a small body also works with a large body.
+/// Like a stream, a body in memory can be read only once. Therefore code that works with a small body also works with a large body.
 /// ``bufferedData`` returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
 ///
 /// A stream releases its connection as soon as one of these is true:
@@ -41,7 +41,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Creates a body of bytes in memory.
     ///
     /// - Parameters:
-    ///   - data: the bytes. Default: none.
+    ///   - data: the bytes. Default: no bytes.
     ///   - trailers: the trailer fields ([RFC 9110, section 6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)); `nil`, the default,
     ///     if there are no trailer fields.
     public init(_ data: Data = Data(), trailers: HTTPFields? = nil) {
@@ -194,7 +194,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         }
 
         private let kind: Kind
-        /// The transforms and observers of the body; `nil` if the body has none.
+        /// The stages of the body: its transforms and observers. `nil` for a body without stages.
         private var pipeline: BodyPipeline?
         /// The number of times that this copy has read from the pipeline. Only the copy that made the last read has the
         /// pipeline's state.
@@ -230,7 +230,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard var pipeline, reader.claimRead(readCount) else { throw BodyAlreadyUsedError() }
             readCount += 1
             if try reader.pull.isOver { return nil }
-            // While the property holds the pipeline, each change would copy its buffers. So the pipeline is moved out of the property.
+            // While the property holds the pipeline, each change would copy its buffers. Therefore the pipeline is moved out of the
+            // property.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
             do {

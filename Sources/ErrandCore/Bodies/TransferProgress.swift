@@ -16,7 +16,7 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
     public let bytes: Int64
     /// The total number of bytes; `nil` if the total is not known.
     ///
-    /// The total is not known if the body is sent in chunks without a length, or was compressed. When the transfer is complete,
+    /// The total is not known if the body is sent in chunks without a length, or if the body is compressed. When the transfer is complete,
     /// `total` equals `bytes`.
     public let total: Int64?
 
@@ -137,7 +137,8 @@ extension ResponseBody {
     /// ```
     ///
     /// Use the returned body; this body can't be read any more. The first report comes immediately, with 0 bytes. The last report
-    /// comes at the end of the body, even if the body ends too early. Other reports come at most once in each `interval`.
+    /// comes at the end of the body, even if the body ends too early. Between these two reports, at most one report comes in each
+    /// `interval`.
     ///
     /// - Parameters:
     ///   - interval: the shortest time between two reports. Default: 100 ms. `.zero` reports each chunk.
@@ -162,8 +163,8 @@ extension RequestBody {
     /// ```
     ///
     /// Each time the body is sent, the reports begin again at the offset of the first byte that is sent. For a retry or a redirect, this
-    /// offset is 0. The last report comes at the end, even if the request ends too early. Other reports come at most once in each
-    /// `interval`. An empty body reports nothing.
+    /// offset is 0. The last report comes at the end, even if the request ends too early. Between the first report and the last report, at
+    /// most one report comes in each `interval`. An empty body reports nothing.
     ///
     /// If `hedge` or two calls send the body twice at the same time, each sending counts its own bytes. `report` gets the reports
     /// of both sendings. `coalesce` does not share a request whose body reports its progress.

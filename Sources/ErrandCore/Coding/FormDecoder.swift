@@ -17,7 +17,7 @@ struct FormDecoder: Decoder {
         var members: [String: [String]] = [:]
         for (name, value) in pairs {
             func refused(_ why: String) -> DecodingError {
-                .dataCorrupted(.init(codingPath: [], debugDescription: "\(FormURLEncoded.problem) that is read: \(why)"))
+                .dataCorrupted(.init(codingPath: [], debugDescription: "\(FormURLEncoded.problem) that can be read: \(why)"))
             }
             guard !name.utf8.isSlowName else { throw refused("a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII") }
             if let value, value.withUTF8Bytes({ MarkRun.isTooLong(in: UnsafeRawBufferPointer($0)) }) { throw refused(MarkRun.problem) }
@@ -61,7 +61,7 @@ private struct WholeForm: SingleValueDecodingContainer {
     }
 }
 
-/// Returns whether a type is decoded from the text of one member. If such a type decoded itself, the decoding would never end.
+/// Returns whether a type is decoded from the text of one member. If one of these types decoded itself, the decoding would never end.
 private func isPlain(_ type: Any.Type) -> Bool {
     type == String.self || type == Bool.self || type is any FixedWidthInteger.Type || type is any BinaryFloatingPoint.Type
         || type == Decimal.self

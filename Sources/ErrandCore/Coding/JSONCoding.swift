@@ -27,8 +27,8 @@ public struct JSONCoding: Sendable {
         ///
         /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date without a
         /// time zone is refused: see ``iso8601(assuming:)``. A nonexistent date, such as 30 February, is refused too. The seconds may
-        /// be 60 only at the end of a month in UTC. Such a time is read as the first second of the next month. A text of more than 128
-        /// bytes is refused.
+        /// be 60 only at the end of a month in UTC. A time with 60 seconds is read as the first second of the next month. A text of more
+        /// than 128 bytes is refused.
         ///
         /// The calendar is the Gregorian calendar, also before 1582, so that a date is written as it was read. If a date
         /// is outside the years 0000 to 9999 in UTC, or is not a finite number, encoding the date throws an `EncodingError`.
@@ -98,7 +98,7 @@ public struct JSONCoding: Sendable {
     }
 
     private enum Coders: Sendable {
-        /// Coders that this type has created and never changes. Such coders are safe for concurrent calls.
+        /// Coders that this type has created and never changes. Coders that never change are safe for concurrent calls.
         case shared(JSONEncoder, JSONDecoder)
         case made(encoder: @Sendable () -> JSONEncoder, decoder: @Sendable () -> JSONDecoder)
     }
@@ -168,7 +168,7 @@ public struct JSONCoding: Sendable {
     /// Dates in ISO 8601, and members with the names of the properties.
     public static let standard = JSONCoding()
 
-    /// Returns the JSON of a value. The names of members are sorted. An encoder of your own may have another order.
+    /// Returns the JSON of a value. The names of members are sorted. An encoder of your own may write the names in another order.
     ///
     /// Equal values have equal bytes. Recordings, `coalesce` and `curl` commands depend on equal bytes. A
     /// ``/ErrandFormats/JSONValue`` keeps all digits of its numbers.
@@ -275,7 +275,7 @@ extension JSONCoding.Dates {
     ///
     /// - Parameters:
     ///   - name: the expected form in words, for the errors.
-    ///   - form: the expected form in words, for the error of a number; with `nil`, the default, this error has `name` too.
+    ///   - form: the expected form in words, for the error of a number; with `nil`, the default, this error shows `name`.
     private static func read(
         _ decoder: any Decoder, as name: String, inPlaceOfNumber form: String? = nil, _ read: (String) throws -> Date?
     ) throws -> Date {

@@ -42,7 +42,7 @@ public struct Backoff: Sendable, CustomStringConvertible {
         precondition(factor >= 1, "factor must be at least 1 (is \(factor))")
         precondition(maxDelay >= .zero, "maxDelay must be at least zero (is \(maxDelay.inWords))")
         return Backoff(description: "\(base.inWords) to \(maxDelay.inWords)") { attempt in
-            // Any larger product is above `maxDelay`, and might be infinite.
+            // The limit of 1e12 keeps the product finite.
             let power = (0..<min(attempt - 1, 64)).reduce(1.0) { power, _ in min(power * factor, 1e12) }
             return base / .seconds(1) * power >= maxDelay / .seconds(1) ? maxDelay : base * power
         }

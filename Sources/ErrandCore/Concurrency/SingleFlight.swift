@@ -59,8 +59,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     ///
     /// - Parameters:
     ///   - key: identifies the work.
-    ///   - mustFinish: whether the work continues if no caller waits for it any more. Default: `false`. A token refresh, for
-    ///     example, must finish: its result would otherwise be lost. The value of the first caller applies to the run.
+    ///   - mustFinish: whether the work continues if no caller waits for it any more. Default: `false`. A token refresh, for example, must
+    ///     finish, because its result must not be lost. The value of the first caller applies to the run.
     ///   - work: the work. The work runs in a separate task, with the first caller's priority and task-local values.
     /// - Throws: the error of the work; `CancellationError` if the caller is cancelled.
     public func run(
@@ -102,7 +102,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Begins a run. If `isNeeded` returns false when the run is registered, the run is cancelled.
     ///
     /// If the run is no longer needed, another task changes the state that `isNeeded` reads, and then calls ``cancelAll(where:)``.
-    /// ``cancelAll(where:)`` can't cancel a run that is registered later. For such a run, `isNeeded` returns false.
+    /// ``cancelAll(where:)`` can't cancel a run that is registered later. For a run that is registered later, `isNeeded` returns false.
     package func begin(_ key: Key, while isNeeded: () -> Bool, _ work: @escaping @Sendable () async throws -> Value) {
         begin(key, work)
         if !isNeeded() { cancelAll { $0 == key } }
@@ -110,8 +110,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Waits until no run is in progress.
     ///
-    /// The wait includes runs that begin during the wait. Runs without a waiting caller, and runs that ``cancelAll(where:)`` has
-    /// cancelled, are ignored.
+    /// The wait includes runs that begin during the wait, and runs for which no caller waits. Cancelled runs are ignored:
+    /// ``cancelAll(where:)`` has cancelled the run, or its last caller has left.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func waitUntilIdle() async throws {

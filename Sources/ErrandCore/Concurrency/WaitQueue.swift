@@ -87,8 +87,8 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
     /// Returns the number of waiters in the lanes up to `lane`. All these waiters come before a new waiter in that lane.
     public func count(upTo lane: Int) -> Int { lanes[...lane].reduce(0) { $0 + $1.places.count - $1.first - $1.left } }
 
-    /// Removes and returns the most urgent waiter; `nil` if there is no waiter in the lanes before `end`. By default, all lanes
-    /// count.
+    /// Removes and returns the most urgent waiter; `nil` if there is no waiter in the lanes before `end`. By default, all lanes are
+    /// searched.
     public mutating func popFirst(before end: Int? = nil) -> Waiter? {
         for lane in 0..<(end ?? lanes.count) {
             if let id = head(of: lane) { return take(id, from: lane) }
@@ -104,7 +104,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return popOldest()
     }
 
-    /// Removes and returns the waiter that has waited longest, whatever its lane is.
+    /// Removes and returns the waiter that has waited longest, in any lane.
     public mutating func popOldest() -> Waiter? { oldestPlace().flatMap { take($0.id, from: $0.lane) } }
 
     /// Returns the waiter that has waited longest, without removing it.

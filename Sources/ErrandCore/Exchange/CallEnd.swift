@@ -3,8 +3,8 @@ internal import Synchronization
 /// The end of reading a response: the value was decoded, decoding failed, the status was refused, or the response was discarded.
 ///
 /// The first observer that waits for the reader creates this object. If no observer waits, nothing is allocated. An inner layer may
-/// discard a response, such as the response of an attempt that is retried. For the observers, the call then ends when the response is
-/// discarded, at the latest when the last copy of the response is released.
+/// discard a response, such as the response of an attempt that is retried. For the observers, the call of a discarded response ends when
+/// the response is discarded, at the latest when its last copy is released.
 final class CallEnd: Sendable {
     enum Outcome: Sendable {
         /// Decoding succeeded.

@@ -1,5 +1,5 @@
-/// A log of the events of one call and its exchanges, from `callStart` to `callEnd`. `callEnd` waits for the end of every exchange
-/// and every wait.
+/// A log of the events of one call and its exchanges, from `callStart` to `callEnd`. `callEnd` is reported only after every exchange and
+/// every wait has ended.
 ///
 /// If two logs are nested, the outer log drops the beginning and the end that the inner log reports, and reports all other events.
 package final class CallEventLog: EventSink, CallObserver {

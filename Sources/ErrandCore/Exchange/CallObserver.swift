@@ -86,11 +86,10 @@ public struct CallOutcome: Sendable {
     public let exchange: ExchangeLifetime.Outcome?
     /// The sizes of the bodies on the wire, if the transport knows them.
     public let sizes: ExchangeLifetime.BodySizes
-    /// The failure of the call: before the head, while the body was received, or while the value was decoded. `nil` if the call did
-    /// not fail, or fails only because of its status.
+    /// The failure of the call. The call may fail before the head arrives, while the body is received, or while the value is decoded. `nil`
+    /// if the call did not fail, or fails only because of its status.
     public let failure: (any Error)?
-    /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or the error that an inner layer threw
-    /// instead.
+    /// Whether the call was cancelled. If true, ``failure`` is a `CancellationError`, or another error that an inner layer threw.
     public let isCancelled: Bool
     /// The refused response; `nil` if the response is accepted, or if no response was received.
     ///

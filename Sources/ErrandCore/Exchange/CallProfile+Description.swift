@@ -1,6 +1,6 @@
 extension CallProfile: CustomStringConvertible {
-    /// The tree as an aligned table. Each layer and each phase has a line with its duration. A layer with inner layers also shows
-    /// the time that its inner layers did not take. See ``CallProfile`` for a sample.
+    /// The tree as an aligned table. Each layer and each phase has a line with its duration. A layer with inner layers also shows its own
+    /// time, without the time of the inner layers. See ``CallProfile`` for a sample.
     ///
     /// The columns begin after the longest name. A name of more than 72 characters is cut off, and ends in `…`.
     public var description: String {

@@ -20,7 +20,7 @@ internal import Synchronization
 /// 1 request, 22 ms from the first request to the last byte, 22 ms in all, 200
 /// ```
 ///
-/// If the transport reports the steps of connecting and a connection was opened, `queue` and `dns` come before `connect`, and `tls`
+/// If the transport reports the steps of connecting and a connection was opened, `queue` and `dns` come before `connect`, and `tls` comes
 /// after `connect`. See ``ExchangeTimings/phases``.
 ///
 /// The profile is complete when the last exchange has ended. Therefore, read the profile after the body. `profile()` creates a
@@ -149,7 +149,7 @@ public final class CallProfile: Sendable {
         public let exchange: ExchangeTimings?
     }
 
-    /// The outermost layers; usually there is one.
+    /// The outermost layers; usually only one layer.
     public var layers: [Layer] {
         let (entries, timings) = state.withLock { ($0.entries, $0.timings) }
         let indices = Dictionary(grouping: entries.indices) { entries[$0].parent }

@@ -121,8 +121,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt
     ///
-    /// If the connection is reused, `queue` is the whole time before the request is sent. `queue` is also this time if the exchange failed
-    /// while it waited for a connection. If the transport reports no steps, `connect` is the whole time before the request is sent.
+    /// If the connection is reused, or the exchange failed while it waited for a connection, `queue` is the whole time before the request
+    /// is sent. If the transport reports no steps, `connect` is the whole time before the request is sent.
     public var phases: [(name: String, duration: Duration)] {
         var phases: [(String, Duration)] = []
         var since = start

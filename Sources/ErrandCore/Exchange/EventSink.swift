@@ -14,23 +14,23 @@ internal import Synchronization
 ///
 /// The order of events, if ``HTTPSender/events(to:)`` is the outermost layer:
 ///
-/// - `callStart` is the first event of a call, and `callEnd` the last.
+/// - `callStart` is the first event of a call, and `callEnd` is the last event.
 /// - Each exchange has its own number (``exchange``), begins with `start`, and ends with `end`.
-/// - Between `start` and `end`, the following events come in a fixed order. If the exchange does not reach a step, or the transport
-///   does not report the step, its event is missing. The order is `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any
+/// - Between `start` and `end`, the following events come in a fixed order. If the exchange does not reach a step, or the transport does
+///   not report the step, the event of the step is missing. The order is `connectionAcquired`, `requestHeadSent`, `requestBytesSent` (any
 ///   number), `requestSent`, `informationalResponse` (any number), `responseHead`, `responseBytesReceived` (any number). A response may
 ///   begin before the whole request is sent.
 /// - `queueStart` is always followed by `queueEnd`, `waitStart` by `waitEnd`, and `networkWaitStart` by `networkWaitEnd`.
 ///
 /// If a connection is opened for the exchange, the events of its steps come between `start` and `connectionAcquired`, in this
 /// order: `dnsStart` and `dnsEnd`, `connectStart` and `connectEnd`, `tlsStart` and `tlsEnd`. After the start of a step, the next
-/// event of the exchange is the end of that step. An unneeded step has no events: `dns` if the host is an address, `tls` if the scheme
-/// is `http`. Another attempt to connect may repeat the events. If another connection becomes free before the new connection is open,
+/// event of the exchange is the end of that step. If the host is an address, there are no `dns` events. If the scheme is `http`, there are
+/// no `tls` events. Another attempt to connect may repeat the events. If another connection becomes free before the new connection is open,
 /// the exchange may use the free connection.
 ///
 /// If a transport learns the steps only at the end, the transport reports all steps with one `timings` event, directly before `end`.
 ///
-/// A reused connection may be lost before a byte of the response was received. If the transport then sends the request over another
+/// A reused connection may be lost before a byte of the response was received. If the transport sends the request again over another
 /// connection, a new exchange begins, with a new number.
 public struct ExchangeEvent: Sendable {
     /// The kind of an event. A transport or a middleware can have its own kinds.
@@ -133,7 +133,7 @@ public struct ExchangeEvent: Sendable {
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// The values that only few events have. These values are stored separately, so that all other events are small.
+    /// The values that only a few kinds of events have. These values are stored separately, so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?

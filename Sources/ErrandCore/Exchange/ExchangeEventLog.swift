@@ -1,5 +1,4 @@
-/// A log of the events of one exchange. The events are in order and do not overlap, and no event follows the end. For
-/// transports.
+/// A log of the events of one exchange. The log delivers one event at a time, in order, and no event after the end. For transports.
 ///
 /// A transport makes a log for each exchange whose request has an event sink, and records events in the log. The log may be called
 /// from any thread.

@@ -8,8 +8,8 @@ internal import Synchronization
 ///   total number of bytes.
 /// - If ``ExchangeEvent/waitingLimit`` events wait, progress events and informational responses are left out.
 ///
-/// All other events are kept: an exchange has about ten such events. The first response with the status 104 of an exchange is also
-/// kept, because it has the URL for resuming an upload
+/// All other events are kept, because an exchange has only about ten of these events. The first response with the status 104 of an exchange
+/// is also kept, because it has the URL for resuming an upload
 /// ([draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/)).
 ///
 /// Events can come from event loops, from tasks and from cancellation at the same time. A sink may itself end the exchange or
@@ -64,7 +64,7 @@ struct SerialSink<Progress: Sendable>: ~Copyable {
 
     /// Records the events that `make` returns, and delivers the events to the sink.
     ///
-    /// - Parameter make: called under a lock. Returns the event, if there is one, and the event that directly follows.
+    /// - Parameter make: called under a lock. Returns up to two events: the second event directly follows the first event.
     func record(_ make: (inout Progress) -> (ExchangeEvent?, then: ExchangeEvent?)) {
         // If no other caller is delivering, this caller delivers its own event immediately. Then this caller delivers the events
         // that other callers have added during the delivery.

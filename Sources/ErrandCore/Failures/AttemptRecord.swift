@@ -1,4 +1,4 @@
-/// An earlier attempt of a call. Another attempt has followed.
+/// An earlier attempt of a call: at least one more attempt has followed.
 ///
 /// ```swift
 /// let response = try await stack.send(request)

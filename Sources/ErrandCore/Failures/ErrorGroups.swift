@@ -6,7 +6,7 @@ extension Error {
     ///
     /// True for ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect` and `connectionLost`, and with
     /// `timedOut` in the phases ``ExchangePhase/connect`` and ``ExchangePhase/connectivity``. Also true if a token could not be refreshed
-    /// because of such a failure.
+    /// because of one of these failures.
     /// False for a failure of TLS or of a proxy, and for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: check ``RequestFailure/delivery`` before
@@ -25,9 +25,9 @@ extension Error {
     /// Whether the device is known to be offline.
     ///
     /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. Also true
-    /// if a token could not be refreshed because of such a failure. In these cases, ``isConnectivityError`` is true too. False if a host
-    /// name could not be looked up: the device may be offline, but the cause is not known. With `waitForNetwork` in the stack, the cause is
-    /// known: the property is true if no network path was available after the wait.
+    /// if a token could not be refreshed because of one of these failures. In these cases, ``isConnectivityError`` is true too. False if a
+    /// host name could not be looked up: the device may be offline, but the cause is not known. With `waitForNetwork` in the stack, the
+    /// cause is known: the property is true if no network path was available after the wait.
     ///
     /// ```swift
     /// } catch where error.isOffline {
@@ -47,7 +47,7 @@ extension Error {
     /// - ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect`, `connectionLost` and `timedOut`, in any
     ///   phase
     /// - ``StatusError`` with a status for which `HTTPResponse.Status.isTransient` is true
-    /// - a token that could not be refreshed because of such a failure of the transport
+    /// - a token that could not be refreshed because of one of these failures of the transport
     /// - polling whose timeout passed
     ///
     /// False for:
@@ -74,7 +74,7 @@ extension Error {
     /// Whether a deadline or a timeout of the client passed, in any phase.
     ///
     /// True for ``TransportError`` with the code `timedOut`, and for the error of polling after its timeout has passed. Also true
-    /// if a token could not be refreshed because of such a failure. False for the statuses 408 and 504, because the server
+    /// if a token could not be refreshed because of one of these failures. False for the statuses 408 and 504, because the server
     /// responded.
     public var isTimeout: Bool {
         let error = decidingError
@@ -87,7 +87,7 @@ extension Error {
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
     /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true if a token could
-    /// not be refreshed because of such a response.
+    /// not be refreshed because of a response with one of these statuses.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
@@ -116,7 +116,7 @@ extension Error {
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
     /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true if a token could
-    /// not be refreshed because of such a response.
+    /// not be refreshed because of a response with one of these statuses.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status that made the call fail; `nil` if the call failed for another reason.
@@ -138,7 +138,7 @@ extension Error {
 
 /// A failure whose cause may be the failure of another call. Error types of other modules conform to this protocol.
 ///
-/// `isTransient`, `isTimeout` and the other properties of the error then describe the failure of the other call.
+/// If another call caused the failure, `isTransient`, `isTimeout` and similar properties describe the failure of the other call.
 public protocol DependentFailure: RequestFailure {
     /// The failure of the other call; `nil` if no other call caused this failure.
     var decidingFailure: (any RequestFailure)? { get }

@@ -6,7 +6,7 @@
 /// }
 /// ```
 ///
-/// Each error type of the library is a ``NumberedFailure``. As an `NSError`, such an error has the domain `Errand`, and its number
+/// Each error type of the library is a ``NumberedFailure``. As an `NSError`, a ``NumberedFailure`` has the domain `Errand`, and its number
 /// is the `code`. ``FailureTexts`` has a text for people for each number.
 ///
 /// | Numbers | Failures |

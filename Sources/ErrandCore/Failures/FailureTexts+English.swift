@@ -1,8 +1,8 @@
 extension FailureTexts {
     /// The English text of each number of the library. A text has no host name, no address and no number.
     ///
-    /// The table has no text for ``FailureNumber/serviceMessage``, because the message of the back end is the text. A test can check that
-    /// an app's table has a text for every other number.
+    /// The table has no text for ``FailureNumber/serviceMessage``, because the message of the back end is the text. A test of your app can
+    /// check that its own table has a text for each number in this table.
     public static let englishTexts: [FailureNumber: String] = [
         .other: "The operation failed.",
 

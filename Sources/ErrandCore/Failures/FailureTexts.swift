@@ -1,4 +1,4 @@
-/// The texts of failures for people, by the number of the failure. An app can replace the texts, for example in another language.
+/// The texts of failures for people, by the number of the failure. An app can replace the texts, for example by texts in another language.
 ///
 /// ```swift
 /// let texts = FailureTexts([
@@ -33,7 +33,7 @@ public struct FailureTexts: Sendable {
     ///
     /// - Parameters:
     ///   - texts: the text of each number.
-    ///   - fallback: the texts of the other numbers. Default: ``english``.
+    ///   - fallback: the texts of the numbers that `texts` lacks. Default: ``english``.
     public init(_ texts: [FailureNumber: String], fallback: FailureTexts = .english) {
         self.init(find: { texts[$0] ?? fallback.find($0, $1) })
     }
@@ -62,12 +62,13 @@ public struct FailureTexts: Sendable {
     /// 2. The `errorDescription` of the error, if the error is a `LocalizedError`.
     /// 3. The text of ``FailureNumber/other``.
     ///
-    /// A `CancellationError` has the third text. An app usually shows no text for a cancellation.
+    /// A `CancellationError` gets the text of ``FailureNumber/other``. An app usually shows no text for a cancellation.
     public func text(for error: any Error) -> String {
         knownText(for: error) ?? (error.decidingError as? any LocalizedError)?.errorDescription ?? find(.other, error) ?? ""
     }
 
-    /// Returns the text of the number. If the error has no number, returns its `errorDescription`; `nil` if the error has neither.
+    /// Returns the text of the error's number. If the error has no number, returns the error's `errorDescription`; `nil` if there is no
+    /// text.
     ///
     /// This function never reads the `errorDescription` of a ``NumberedFailure``, because that property calls this function.
     func knownText(for error: any Error) -> String? {

@@ -11,7 +11,7 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
     public var path: String { problem.path }
     /// The failed operation, as a verb: `open` or `read`.
     public var operation: String { problem.operation }
-    /// The system's error number (`errno`). If a file is refused without a system call, the code is the error number that
+    /// The system's error number (`errno`). If the library refuses a file without a system call, the code is the error number that
     /// describes the reason best.
     public var code: Int32 { problem.code }
 
@@ -67,18 +67,17 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 /// The error for a response body that could not be written to a file.
 ///
 /// After the failure, no partial file and no temporary file remain, and an existing file is unchanged. There is one exception. If
-/// the operation is `synchronize the folder of`, the new file is complete and in place. However, a loss of power may undo the new name. The
-/// description of such a failure says that the file is complete.
+/// the operation is `synchronize the folder of`, the new file is complete and in place. However, a loss of power may undo the new name. In
+/// this case, the description of the error says that the file is complete.
 public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 
     /// The path of the destination file.
     public var path: String { problem.path }
-    /// The failed operation: `write`, `replace`, `create a file beside`, `close`, `move the finished file to`, `synchronize` and
-    /// the like.
+    /// The failed operation, for example `write`, `replace`, `create a file beside`, `close`, `move the finished file to` or `synchronize`.
     public var operation: String { problem.operation }
     /// The system's error number (`errno`): `ENOSPC` for a full disk, `ENOENT` for a missing folder, `EEXIST` for a file that must
-    /// not be replaced. If a path is refused without a system call, the code is the error number that describes the reason best.
+    /// not be replaced. If the library refuses a path without a system call, the code is the error number that describes the reason best.
     public var code: Int32 { problem.code }
 
     /// Creates an error.

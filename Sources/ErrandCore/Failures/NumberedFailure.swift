@@ -31,7 +31,8 @@ extension NumberedFailure {
     /// The code of the failure as an `NSError`: the number of the failure.
     public var _code: Int { failureNumber.rawValue }
 
-    /// A sentence for people: the English text of the number. `nil` if the number is not a number of the library.
+    /// A sentence for people: the English text of the number. If there is no such text, the sentence of the failure that caused this
+    /// failure; `nil` if no other failure is the cause.
     public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? decidingText }
 
     /// The text of the failure that caused this failure; `nil` if there is no such failure.
@@ -44,13 +45,14 @@ extension FailureNumber {
 }
 
 extension RequestFailure where Self: NumberedFailure {
-    /// A sentence for people: the English text of the number. If the number is not a number of the library, the sentence is the
-    /// description.
+    /// A sentence for people: the English text of the number. If there is no such text, the sentence of the failure that caused this
+    /// failure, or ``RequestFailure/description``.
     public var errorDescription: String? { FailureTexts.english.knownText(for: self) ?? decidingText ?? description }
 }
 
-// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, its errors become numbered failures in this file. The
-// number of each error is its code in ErrandFormats. Only the module that declares the conformance to `Error` can set the code.
+// ErrandFormats does not import Foundation, which has `LocalizedError`. Therefore, the errors of ErrandFormats become numbered failures in
+// this file. The number of each error is its code in ErrandFormats. Only the module that declares the conformance to `Error` can set the
+// code.
 
 extension EventTooLargeError: NumberedFailure, SafelyDescribedError {
     public var failureNumber: FailureNumber { FailureNumber(rawValue: _code) }

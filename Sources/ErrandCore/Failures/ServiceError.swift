@@ -67,7 +67,7 @@ public struct ServiceError: RequestFailure {
     ///   - code: the code of the error.
     ///   - message: the back end's message. Default: empty.
     ///   - requestID: the identifier of the request at the back end. Default: `nil`.
-    ///   - details: further details of the back end. Default: none.
+    ///   - details: further details of the back end. Default: no details.
     ///   - equivalentStatus: the status that the code corresponds to. Default: the status of the response.
     public init(
         _ code: Code, message: String = "", requestID: String? = nil, details: JSONValue = .null,

@@ -10,8 +10,8 @@ public import ErrandFormats
 /// GET https://a.example/new: status 404 Not Found; redirected from POST https://a.example/old (2 hops)
 /// ```
 ///
-/// To catch your own error type instead, let the client make that error:
-/// `APIClient(stack) { refused in try refused.json(as: APIProblem.self) }`.
+/// To catch an error type of your own, let the client create the error: `APIClient(stack) { refused in try refused.json(as:
+/// APIProblem.self) }`.
 public struct StatusError: RequestFailure {
     /// The maximum number of bytes of the response's body that an error keeps: 64 KiB. The rest is abandoned.
     public static let bodyLimitBytes = 64 * 1024
@@ -88,8 +88,8 @@ public struct StatusError: RequestFailure {
         problem = type?.essence == ProblemDetails.mediaType ? try? ProblemDetails(parsing: bodyPrefix) : nil
         described = isWhole && front.count <= limitBytes ? response.request.options.call.serviceErrors?.read(bodyPrefix) : nil
         guard let end = response.metadata.callEnd else { return }
-        // An exchange in progress refers to the observers of the call. If an observer also referred to the exchange, both would stay in
-        // memory until the exchange ends.
+        // An exchange in progress refers to the observers of the call. If an observer also referred to the exchange, the observer and the
+        // exchange would stay in memory until the exchange ends.
         var reported = self
         reported.refused = Response(
             head: head, body: ResponseBody(), request: refused.request, exchange: ExchangeLifetime(outcome: .complete))
@@ -125,8 +125,8 @@ public struct StatusError: RequestFailure {
         return try (coding ?? refused.request.options.call.json ?? .standard).decode(type, from: bodyPrefix)
     }
 
-    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect. The text has
-    /// no other field and no part of the body. A title that seems to contain a secret is left out.
+    /// The request, the status, the problem's title, `Retry-After`, the earlier attempts and the first request of a redirect. The text
+    /// shows no header field except `Retry-After`, and no part of the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
         text += shownStatus
@@ -220,8 +220,8 @@ func suggestion(after status: HTTPResponse.Status, retryAfter: Duration?, to req
 
 /// Returns the advice for a person whose request was refused with the status 401.
 ///
-/// A request without a secret field may be a sign-in with a wrong password, or a request of a person who never signed in. For such a
-/// request, the advice does not say that the person was signed in before.
+/// A request without a secret field may be a sign-in with a wrong password, or a request of a person who never signed in. For a request
+/// without a secret field, the advice does not say that the person was signed in before.
 package func suggestionToSignIn(after request: Request?) -> String {
     guard let request, !request.headers.contains(where: { request.options.sensitivity.isSensitive($0) }) else {
         return "Sign in again, then try again."

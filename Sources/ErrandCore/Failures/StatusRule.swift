@@ -1,4 +1,4 @@
-/// A set of statuses: a list of codes, or the statuses that a closure selects. Policies and `validateStatus` take such a rule.
+/// A set of statuses: a list of codes, or the statuses that a closure selects. Policies and `validateStatus` take a rule as a parameter.
 ///
 /// ```swift
 /// stack.validateStatus([200, 404])
@@ -91,9 +91,9 @@ extension RequestOptions {
 extension Request {
     /// Returns whether the call's rule accepts the status of a response to this request; `nil` if there is no rule.
     ///
-    /// Observers call this function. The rule of the request's option applies. If the option has no rule, the rule of an outer
-    /// `validateStatus` applies. If neither rule exists, a response that an inner `validateStatus` has accepted is accepted. A redirect
-    /// that may be followed is always accepted.
+    /// Observers call this function. The rule of the request's option applies. If the option is `.inherited`, the rule of an outer
+    /// `validateStatus` applies. If no rule applies, the result is true for a response that an inner `validateStatus` has accepted. A
+    /// redirect that may be followed is always accepted.
     func accepts(_ response: Response) -> Bool? {
         let rule: StatusRule? =
             switch options.validateStatus {

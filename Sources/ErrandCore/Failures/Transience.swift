@@ -23,8 +23,8 @@ extension TransportError.Code {
 
     /// Whether the failure is evidence that the server, or the network path to the server, does not work.
     ///
-    /// True for a transient failure except ``notConnected``, for a failure of TLS, and for an invalid response. Any other code is
-    /// caused by the device, by the request, by a limit of the client, or by a proxy.
+    /// True for a transient failure except ``notConnected``, for a failure of TLS, and for an invalid response. Any other failure is caused
+    /// by the device, by the request, by a limit of the client, or by a proxy.
     public var isEvidenceAgainstServer: Bool { isTransient && self != .notConnected || [.tls, .invalidResponse].contains(self) }
 }
 
@@ -56,8 +56,8 @@ extension StatusError {
     /// Whether the status says that the server has not processed the request, and that the client should send the request again.
     ///
     /// True for the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and for 503 with
-    /// `Retry-After` ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). ``delivery`` is `sent`
-    /// nevertheless: `retry` does not rely on the status.
+    /// `Retry-After` ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). However, ``delivery`` is `sent`,
+    /// because `retry` does not rely on the status.
     public var saysNotProcessed: Bool {
         status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }

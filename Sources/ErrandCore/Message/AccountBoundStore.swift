@@ -12,15 +12,15 @@
 /// try await tokens.signOut(clearing: [drafts])
 /// ```
 ///
-/// A store finds the data of an account by ``RequestOptions/credentialIdentity`` of the requests:
+/// To find the data of an account, a store uses the ``RequestOptions/credentialIdentity`` of the requests:
 /// - For a durable identity, the store uses a keyed digest of ``CredentialIdentity/canonicalOctets``. Identities with equal
 ///   octets belong to the same account.
 /// - For a volatile identity, the store uses the identity itself, only in memory.
 public protocol AccountBoundStore: Sendable {
     /// Removes all data of an account. Does nothing if the store has no data of the account.
     ///
-    /// An exchange of the account may still be in progress. After this function has returned, the store must not keep a response
-    /// of such an exchange.
+    /// An exchange of the account may still be in progress. After this function has returned, the store must not keep the response of an
+    /// exchange that was in progress.
     ///
     /// - Throws: any error if the store can't remove the data.
     func forget(_ identity: CredentialIdentity) async throws

@@ -47,9 +47,9 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// Whether the server has confirmed the stored response that belongs to the request (304), and the cache has returned this response.
     /// False if the server has confirmed another variant: ``isReselected``.
     public var isRevalidated: Bool
-    /// Whether the server has selected a stored response of another variant (304), and the cache has returned this response. By `Vary`
-    /// alone, the stored response does not belong to the request
-    /// ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    /// Whether the server has selected a stored response of another variant (304), and the cache has returned this response. Without the
+    /// 304, the cache would not return this response, because `Vary` does not allow the response for the request ([RFC 9111, section
+    /// 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
     public var isReselected: Bool
 
     /// Creates a status.

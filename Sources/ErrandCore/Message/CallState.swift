@@ -1,8 +1,8 @@
 /// The state that the layers of a call share. The request of the call carries the state.
 ///
-/// A layer may change this state, the deadline or the event sink for its inner layers. When the layer returns or throws, the
-/// layer undoes the changes in the request of the response or of the failure. Therefore sending such a request again begins a
-/// new call, without the limits and observers of the old call.
+/// A layer may change this state, the deadline or the event sink for its inner layers. When the layer returns or throws, it undoes the
+/// changes in the request that the response or the failure carries. If this request is sent again, a new call begins, without the limits
+/// and observers of the old call.
 package struct CallState: Sendable {
     /// Whether the request has entered its outermost stack: its options were checked, and its timeout was set.
     var hasEntered = false
@@ -14,10 +14,10 @@ package struct CallState: Sendable {
     var redirectsAreFollowed = false
     /// Whether no layer may follow a redirect, because the body has secrets for the first server only.
     var forbidsRedirects = false
-    /// The rule of the `validateStatus` middleware that the request has passed: see ``Request/accepts(_:)``.
+    /// The rule of the `validateStatus` middleware through which the request has come: see ``Request/accepts(_:)``.
     package var passedStatusRule: StatusRule?
-    /// Whether content codings of the response are decoded although the request asks for `identity`. The reader needs the decoded
-    /// content. The request asks for `identity` only because compression by a proxy would delay the body.
+    /// Whether content codings of the response are decoded although the request asks for `identity`. The reader of the body needs the
+    /// decoded content. The request asks for `identity` only because compression by a proxy would delay the body.
     package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
@@ -61,7 +61,7 @@ extension Request {
     /// Undoes the changes of a layer to the call: the request gets the deadline, the event sink and the call state of `outer`
     /// again.
     ///
-    /// If a layer has sent a different request, the different request stays unchanged.
+    /// If a layer has sent a different request, with another ID, this function changes nothing.
     mutating func restoreCall(of outer: Request) {
         guard id == outer.id else { return }
         deadline = outer.deadline
@@ -78,8 +78,8 @@ extension Request {
         options.call.json = json
     }
 
-    /// Returns this request as a call of its own that goes through the inner layers of the same stack: without the deadline, the event
-    /// sinks and the observers of the call to which this request belongs. Use the request for work that may last longer than the call.
+    /// Returns a copy of this request that begins a separate call through the inner layers of the same stack. The copy lacks the deadline,
+    /// the event sinks and the observers of the present call. Use the copy for work that may last longer than the present call.
     package func asInnerCall() -> Request {
         var request = self
         let statusRule = options.call.passedStatusRule
@@ -89,7 +89,7 @@ extension Request {
         return request
     }
 
-    /// Sends a changed copy of this request, and restores the call afterwards: see ``restoreCall(of:)``.
+    /// Runs `send`, which sends a changed copy of this request, and then restores the call: see ``restoreCall(of:)``.
     func restoringCall(_ send: () async throws -> Response) async throws -> Response {
         do {
             var response = try await send()

@@ -53,7 +53,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     /// 1. the version of this format: one octet, 1
     /// 2. the length of the scheme in octets: eight octets, the most significant first
     /// 3. the scheme in UTF-8
-    /// 4. the length of the account's name in octets, as above
+    /// 4. the length of the account's name in octets: eight octets, the most significant first
     /// 5. the account's name in UTF-8, not normalized
     ///
     /// Two durable identities have equal octets only if their schemes and their accounts have equal octets. A store must not keep

@@ -7,8 +7,8 @@
 /// A deadline is an instant on a clock, by default the continuous clock. Tests can control time with their own clock. Every
 /// wait of a call obeys the deadline. `timeout(_:)` sets the deadline. Of two deadlines, the earlier deadline applies.
 public struct Deadline: Sendable, CustomStringConvertible {
-    /// The instant. The cases of this type have a layout that is known at compile time, because a deadline is copied with each
-    /// request.
+    /// The instant. A deadline is copied with each request. Therefore, the cases of this type have a layout that is known at compile time,
+    /// so that a copy is cheap.
     private enum Kind: Sendable {
         /// An instant of the continuous clock that is this duration after ``base``.
         case continuous(Duration)
@@ -101,7 +101,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
         return first.remaining <= second.remaining ? first : second
     }
 
-    /// Returns a deadline that is earlier by `duration`.
+    /// Returns a deadline that is earlier than this deadline by `duration`.
     public func earlier(by duration: Duration) -> Deadline {
         var earlier =
             switch kind {

@@ -10,7 +10,7 @@ extension HTTPFields {
     /// let user = try await client.get("/users/7", headers: HTTPFields(checking: ["X-Tenant": tenant]), as: User.self)
     /// ```
     ///
-    /// - Parameter fields: the names and values, in order. Equal names are kept.
+    /// - Parameter fields: the names and values, in order. A name may occur more than once.
     /// - Throws: ``InvalidFieldError`` for the first invalid name or value.
     public init(checking fields: some Sequence<(key: String, value: String)>) throws(InvalidFieldError) {
         self.init()

@@ -44,7 +44,7 @@ extension RequestOptions {
         set { self[NetworkWaitKey.self] = newValue }
     }
 
-    /// Whether a redirect or an absolute URL has led to an origin other than the origin of the server.
+    /// Whether a redirect has led to another origin, or the absolute URL of the request has another origin than `server`.
     public package(set) var hasLeftOrigin: Bool {
         get { self[HasLeftOriginKey.self] }
         set { self[HasLeftOriginKey.self] = newValue }

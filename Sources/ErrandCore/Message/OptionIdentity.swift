@@ -16,7 +16,7 @@ extension OptionIdentity {
     }
 }
 
-/// The identity of an option that is switched off. All such identities are equal.
+/// The identity of an option that is switched off. All identities of this type are equal.
 struct OffIdentity: Hashable, Sendable {}
 
 extension RequestOptions {

@@ -24,7 +24,7 @@ public struct RedirectRecord: Sendable, Hashable {
     public struct KeptCredentials: Sendable, Hashable {
         /// The origin that got the credentials.
         public let origin: Origin
-        /// The reason in the source code of the app.
+        /// The reason that the code of the app gives for sending the credentials.
         public let reason: String
 
         /// Creates a record of kept credentials.

@@ -10,7 +10,7 @@ extension Request {
     /// - the names of sensitive values (``RequestOptions/sensitivity``), in addition to the names of this request
     /// - the facts that determine which values may reach another origin
     ///
-    /// - Parameter earlier: the request that the call would send otherwise, or the last request of the call.
+    /// - Parameter earlier: the request that this request replaces, or the last request of the call.
     public func continuingCall(of earlier: Request) -> Request {
         var next = earlier
         // The body is set first, because setting the body may change the head.

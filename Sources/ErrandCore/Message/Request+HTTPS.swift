@@ -6,8 +6,9 @@ package protocol HTTPSDemands: Sendable {
 
 /// The change of a request to `https`, which the layers `hsts` and `redirect` share.
 package struct HTTPSChange: Sendable {
-    /// The hosts that demand `https`, for a layer that follows redirects. If the target's host is one of these hosts, the next request
-    /// uses `https`. Therefore a redirect to such a host is never a downgrade from `https` to `http`. `nil` before the first redirect.
+    /// The hosts that demand `https`, for a layer that follows redirects. If the host of a redirect's target is one of these hosts, the
+    /// next request uses `https`. Therefore a redirect to one of these hosts is never a downgrade from `https` to `http`. `nil` before the
+    /// first redirect.
     package var hosts: (any HTTPSDemands)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?
@@ -35,7 +36,7 @@ extension RequestOptions {
 
 extension Request {
     /// Changes the scheme from `http` to `https`, because the host demands `https`. Port 80 becomes port 443, and any other port is kept
-    /// ([RFC 6797, section 8.3](https://www.rfc-editor.org/rfc/rfc6797#section-8.3)). Any other request stays unchanged.
+    /// ([RFC 6797, section 8.3](https://www.rfc-editor.org/rfc/rfc6797#section-8.3)). A request whose scheme is not `http` stays unchanged.
     ///
     /// The host stays the same, and the new origin is safer than the old origin. Therefore all fields and options stay, also the options
     /// that are bound to the origin. ``move(to:from:)`` would remove these fields and options.

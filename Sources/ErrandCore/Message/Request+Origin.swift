@@ -4,7 +4,7 @@ extension Request {
     /// Changes the target of this request to `url`, which a response has named.
     ///
     /// If `hsts` is an inner layer, and knows that the host of `url` demands `https`, the scheme of `url` becomes `https` first: see
-    /// ``changeToHTTPS()``. Only then are the origins compared.
+    /// ``changeToHTTPS()``. The origins are compared after this change.
     ///
     /// - Parameter oldOrigin: the origin for which the request was made; `nil` if the origin is not known. If `url` has a different
     ///   origin, or `oldOrigin` is `nil`, this function calls ``removeOriginBoundValues()``.
@@ -17,16 +17,16 @@ extension Request {
         removeOriginBoundValues()
     }
 
-    /// Removes the fields that apply only to the present resource: preconditions, and the range of the content. Call this function
-    /// before the target changes.
+    /// Removes the fields that apply only to the present resource: preconditions, and `Range`. Call this function before the target
+    /// changes.
     public mutating func removeConditions() {
         for name in Self.conditions { head.headerFields[name] = nil }
     }
 
     private static let conditions: [HTTPField.Name] = [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange, .range]
 
-    /// The origin of the call to which this request belongs. `nil` if a redirect has led to another origin: the origin of the call is then
-    /// not known.
+    /// The origin of the call to which this request belongs. `nil` if a redirect has led to another origin, because the request does not
+    /// record the origin of the call.
     public var originOfCall: Origin? { options.hasLeftOrigin ? nil : origin }
 
     /// Returns a URL that the response to this request names, such as the URL of the next page. If the URL must not be requested,
@@ -61,7 +61,7 @@ extension Request {
     ///
     /// - Parameters:
     ///   - originOfCall: the origin of the call; `nil` if the origin is not known.
-    ///   - origins: the other origins whose responses may choose such a URL.
+    ///   - origins: the other origins whose responses may choose a URL that gets credentials.
     /// - Returns: `originOfCall` if the response came from `originOfCall` or from one of `origins`; otherwise `nil`.
     public func trustedOrigin(ofCall originOfCall: Origin?, allowing origins: Set<Origin>) -> Origin? {
         guard let originOfCall, let origin, origin == originOfCall || origins.contains(origin) else { return nil }
@@ -115,7 +115,8 @@ private enum FieldsWithoutServerKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The names of the fields that an outer `server` without an origin added, and that no inner `server` has claimed for its origin yet.
+    /// The names of the fields that an outer `server` without an origin added. An inner `server` with an origin moves the names to
+    /// ``fieldsOfServer``.
     package var fieldsWithoutServer: Set<HTTPField.Name> {
         get { self[FieldsWithoutServerKey.self] }
         set { self[FieldsWithoutServerKey.self] = newValue }

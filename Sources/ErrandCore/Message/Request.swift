@@ -81,8 +81,8 @@ public struct Request: Sendable {
         self.init(method, url: try HTTPURL(url), query: query, headers: headers, body: body)
     }
 
-    /// Creates a request for a URL that a person pasted or typed. Its path and query are percent-encoded, and its fragment is
-    /// dropped.
+    /// Creates a request for a URL that a person pasted or typed. The path and the query of the URL are percent-encoded, and the fragment
+    /// is dropped.
     ///
     /// ```swift
     /// try Request(.get, pastedURL: "https://a.example/straße?q=ä b")
@@ -90,7 +90,7 @@ public struct Request: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - text: the URL, parsed as by ``HTTPURL/init(pasted:)``. A missing scheme is not added.
+    ///   - text: the URL, which ``HTTPURL/init(pasted:)`` parses. A missing scheme is not added.
     ///   - query: appended to the query of the URL.
     /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after percent-encoding.
     public init(
@@ -113,8 +113,8 @@ public struct Request: Sendable {
         self.init(
             head: HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: target, headerFields: headers),
             body: body)
-        // A query that the caller has percent-encoded may be invalid. A request with such a query is checked just before it reaches the
-        // transport.
+        // A query that the caller has percent-encoded may be invalid. If the query is invalid, the target is checked just before the
+        // request reaches the transport.
         if PercentEncoding.firstInvalidByte(in: added, allowing: .query) == nil {
             knownTarget = RequestTarget(url.origin, checkedPath: target)
         }
@@ -148,7 +148,8 @@ public struct Request: Sendable {
         head.headerFields[.contentType] = type
     }
 
-    /// Refuses an invalid media type of the body. The `Content-Type` of the head has spaces in place of the invalid octets.
+    /// Throws an error if the media type of the body is invalid. The head does not show that the type is invalid: spaces replace the
+    /// invalid octets in its `Content-Type`.
     ///
     /// - Throws: ``InvalidFieldError``. If the head has another `Content-Type`, throws no error.
     @inline(never) func checkContentType(_ type: String) throws(InvalidFieldError) {

@@ -25,8 +25,8 @@ public struct RequestOptions: Sendable {
     /// The path of the endpoint with names in place of values, for logs, spans and metrics; `nil` if the request has no template.
     public var urlTemplate: String?
     private var ownFallbackHeaders: HTTPFields?
-    /// Header fields that are added just before the transport, such as the `Accept` of a decoder. A field is added only if the
-    /// request then has no field of that name.
+    /// Header fields that are added just before the request reaches the transport, such as the `Accept` of a decoder. A field is added only
+    /// if the request has no field of that name at that time.
     ///
     /// `coalesce` compares these fields like the fields of the request. A redirect to another origin removes sensitive fields.
     public var fallbackHeaders: HTTPFields {
@@ -128,8 +128,8 @@ private enum UpgradeKey: CrossOriginOptionKey {
 extension RequestOptions {
     /// Names that are sensitive in this request and its response, in addition to the names that are always sensitive.
     ///
-    /// A layer may set this property, and send the request to its inner layers. The names then also apply to the later records of the outer
-    /// layers, such as `log`.
+    /// A layer may set this property, and send the request to its inner layers. Names that a layer sets also apply to the later records of
+    /// the outer layers, such as `log`.
     public var sensitivity: Sensitivity {
         get { self[SensitivityKey.self] }
         set {
@@ -155,10 +155,11 @@ extension RequestOptions {
 }
 
 extension Request {
-    /// Reports the names that were declared as sensitive to the observers in the outer layers. Each name is reported once.
+    /// Reports the names of ``RequestOptions/sensitivity`` to the observers in the outer layers. Each name is reported once.
     ///
-    /// A stack calls this function when the request enters a layer. If a layer fails earlier, the layer calls this function itself. Setting
-    /// ``RequestOptions/sensitivity`` reports nothing, because the request may be a copy that is never sent.
+    /// A stack calls this function when the request enters a layer. If a layer throws an error before it passes the request on, the layer
+    /// itself must call this function. Setting ``RequestOptions/sensitivity`` reports nothing, because the request may be a copy that is
+    /// never sent.
     package mutating func reportSensitiveNames() {
         guard options.hasUnreportedNames else { return }
         options.hasUnreportedNames = false

@@ -2,10 +2,10 @@ internal import ErrandFormats
 
 /// The target of a request, parsed and checked once: the origin, if there is one, and the path with the query.
 ///
-/// `Request.init` parses the target, and `server` and redirects complete the target. If the head was written later, the
-/// transport's boundary parses the target again. A target is valid only for the texts of the head from which it was made. A
-/// comparison of the texts shows whether the target is still valid. The comparison is cheap, because head and target share their
-/// storage. Therefore writing the head costs nothing, and no code that writes the head has to invalidate the target.
+/// `Request.init` parses the target, and `server` and redirects set a new target. If the head was written later, the transport's boundary
+/// parses the target again. A target is valid only while the head has the texts from which the target was made. A comparison of the texts
+/// shows whether the target is still valid. The comparison is cheap, because head and target share their storage. Therefore writing the
+/// head costs nothing, and no code that writes the head has to invalidate the target.
 ///
 /// A target stores a text and a reference to its origin, and allocates nothing. All targets of a `server` share the origin of the base URL.
 package struct RequestTarget: Sendable {

@@ -48,9 +48,9 @@ private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { 
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
 
 extension ResponseMetadata {
-    /// Whether the response comes from a server whose certificate is not trusted. Such a server was accepted by
+    /// Whether the response comes from a server whose certificate is not trusted. The server was accepted by
     /// ``TLSSettings/uncheckedHostsForTesting``, or by the closure of the request (``RequestOptions/onServerTrust``). A transport that
-    /// accepts such a certificate must set this property. Such a server can't change the list of `hsts`.
+    /// accepts an untrusted certificate must set this property. An unverified server can't change the list of `hsts`.
     public var serverIsUnverified: Bool {
         get { self[ServerIsUnverifiedKey.self] }
         set { self[ServerIsUnverifiedKey.self] = newValue }

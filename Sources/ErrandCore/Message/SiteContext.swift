@@ -5,7 +5,7 @@
 /// request.options.siteContext = .crossSite
 /// ```
 ///
-/// For example, the request is for a picture on a page of another site.
+/// In this example, the request is for a picture on a page of another site.
 ///
 /// An app that shows pages of other sites, such as a browser, sets the context. In all other apps, every request counts as a
 /// same-site request. Two origins belong to one site if their schemes are equal, and their hosts have the same registrable domain, such
@@ -31,7 +31,7 @@ private enum SiteContextKey: CrossOriginOptionKey {
     static var defaultValue: SiteContext? { nil }
 }
 
-/// The identity ignores the origin, because the layer of cookies, which reads the origin, is outside `coalesce`.
+/// The identity ignores the origin. Only the layer of cookies reads the origin, and this layer is outside `coalesce`.
 private enum OriginOfPageKey: CrossOriginOptionKey {
     static var defaultValue: Origin? { nil }
     static func identity(of value: Origin?) -> OptionIdentity { .ignored }

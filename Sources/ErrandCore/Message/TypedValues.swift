@@ -32,8 +32,8 @@ struct TypedValues<Tag: Sendable>: Sendable {
 
     /// Returns the value of a key; `standard` if no value is set.
     ///
-    /// This function needs the metadata of a type at run time. Therefore the subscripts call this function only if a value is set. Every
-    /// layer reads values, but most requests have no values.
+    /// This function needs the metadata of a type at run time, and is therefore slow. The subscripts call this function only if a value is
+    /// set. Every layer reads values, but most requests have no values.
     func value<Value>(of key: Any.Type, or standard: @autoclosure () -> Value) -> Value {
         // The index is searched first, because a missing value must not be mistaken for the `nil` of an optional `Value`.
         guard let index = index(of: key) else { return standard() }

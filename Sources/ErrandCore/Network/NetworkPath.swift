@@ -48,7 +48,7 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - isSatisfied: whether the device has a route to other networks.
-    ///   - interfaces: the kinds of the interfaces that new connections use. Default: none.
+    ///   - interfaces: the kinds of the interfaces that new connections use. Default: no kinds.
     ///   - isExpensive: whether the network is expensive. With `nil`, the default, only a cellular network is expensive.
     ///   - isConstrained: whether the user asks apps to use less data. Default: `false`.
     public init(isSatisfied: Bool, interfaces: Set<Interface> = [], isExpensive: Bool? = nil, isConstrained: Bool = false) {

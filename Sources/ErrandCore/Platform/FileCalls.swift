@@ -6,8 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// System calls that block or fail on a slow, full or broken disk. The calls are parameters, so that a test can simulate such a
-/// disk.
+/// System calls that block or fail on a slow, full or broken disk. The calls are parameters, so that a test can simulate these failures.
 package struct FileCalls: Sendable {
     /// Writes some of the bytes. Returns the number of bytes written, or the negative error number.
     package var write: @Sendable (_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int = { descriptor, bytes in

@@ -16,9 +16,9 @@ internal import Darwin
 ///    octets, the least significant first
 /// 3. the record
 ///
-/// If a process dies while it appends, a part of a frame remains. When the file is opened again, this part and all later octets
-/// are removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old
-/// records or the new records. The file has at most `limitBytes` octets. Replace the records before the file is full.
+/// If a process dies while it appends, a part of a frame may remain. When the file is opened again, this part and all later octets are
+/// removed. ``replace(with:)`` writes a new file and renames that file. After a crash, the journal has either the old records or the new
+/// records. The file has at most `limitBytes` octets. Replace the records before the file is full.
 ///
 /// Only one holder at a time may use the file: take a ``FileLock`` first. All calls block. Only the owner of the file can read and
 /// write the file (mode 0600).
@@ -48,8 +48,8 @@ final class JournalFile: Sendable {
     /// Opens the file, or creates it.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. Its folder must exist. ``replace(with:)`` uses the file `PATH.new`, which this initializer
-    ///     removes.
+    ///   - path: the path of the file. The folder of the file must exist. ``replace(with:)`` uses the file `PATH.new`, which this
+    ///     initializer removes.
     ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30. Default: 1 MiB.
     ///   - calls: the system's calls.
     /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. If the initializer

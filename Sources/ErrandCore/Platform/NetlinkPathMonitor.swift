@@ -39,7 +39,7 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
     public let unavailableReason: String?
     private let source: NotificationSource?
 
-    /// Creates a monitor of its own, with two sockets, and reads the current path. The initializer makes a few short system calls.
+    /// Creates a separate monitor with two sockets, and reads the current path. The initializer makes a few short system calls.
     ///
     /// - Parameter requiresDefaultRoute: whether a satisfied path needs a default route. Default: `true`. If false, a route to any other
     ///   network is enough. Pass false in a data center without a route to the Internet.
@@ -89,8 +89,8 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
 public typealias SystemPathMonitor = NetlinkPathMonitor
 
 extension NetworkPathMonitor where Self == NetlinkPathMonitor {
-    /// The monitor of this machine's network path, which all users in the process share. The monitor is created at the first use, and
-    /// is released with its last user.
+    /// The monitor of this machine's network path, which all users in the process share. The monitor is created at the first use, and is
+    /// released when its last user is released.
     public static var system: NetlinkPathMonitor { NetlinkPathMonitor.shared.object }
 }
 

@@ -48,8 +48,8 @@ package final class OutputFile: Sendable {
         guard descriptor >= 0 else { throw FileWriteError.creating(at: path, operation: "create a file beside", code: errno) }
         temporaryPath = temporary
         state = Mutex(State(descriptor: descriptor))
-        // The umask may have removed some permissions. A file system without permissions may refuse this call. On such a file
-        // system, the default permissions must not cause an error.
+        // The umask may have removed some permissions. A file system without permissions may refuse this call. On a file system without
+        // permissions, the default permissions must not cause an error.
         if fchmod(descriptor, mode_t(options.permissions)) != 0, options.permissions != FileWriteOptions.standard.permissions {
             throw failure("set the permissions of")
         }

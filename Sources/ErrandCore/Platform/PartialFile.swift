@@ -32,7 +32,7 @@ package final class PartialFile: Sendable {
     /// Opens or creates a file.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. Its folder must exist.
+    ///   - path: the path of the file. The folder of the file must exist.
     ///   - opening: whether the file must, may or must not exist.
     ///   - permissions: the permissions of the file. Default: 0600. An existing file loses all other permissions.
     ///   - calls: the system's calls.

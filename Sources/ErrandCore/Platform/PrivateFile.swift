@@ -104,7 +104,7 @@ package enum PrivateFile {
         }
     }
 
-    /// Waits until no other process, and no other caller of this process, has the lock of the file.
+    /// Takes the lock of the file. Waits until no other process, and no other caller of this process, has the lock.
     ///
     /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
     /// that it releases the lock. Therefore the lock is tried again every 20 ms.
@@ -135,7 +135,7 @@ package enum PrivateFile {
     ///
     /// - Parameters:
     ///   - path: the path of the lock file: see ``lock(_:within:clock:)``.
-    ///   - limit: the longest wait for the work of others.
+    ///   - limit: the longest wait for the work of other callers.
     ///   - clock: measures the wait.
     ///   - work: the work.
     /// - Throws: the errors of `work`; `FileWriteError`, whose code is EBUSY if the lock is not free within `limit`; `CancellationError`.

@@ -8,7 +8,8 @@ internal import Darwin
 
 /// An open file that is read at offsets, and closed when this object is released.
 ///
-/// FoundationEssentials has no file handle, and the pages of a mapped file would count as memory of this process.
+/// This type is necessary, because FoundationEssentials has no file handle, and the pages of a mapped file would count as memory of this
+/// process.
 package final class ReadOnlyFile: Sendable {
     private let descriptor: Int32
 

@@ -32,7 +32,7 @@ package struct StoreFolder: Sendable {
     /// Returns the path of a file in the folder.
     package func file(_ name: String) -> String { path + "/" + name }
 
-    /// Returns a folder in the folder.
+    /// Returns the subfolder with this name.
     package func subfolder(_ name: String) -> StoreFolder { StoreFolder(path: file(name)) }
 
     private func failure(_ operation: String, _ code: Int32, reason: String? = nil) -> FileWriteError {

@@ -9,7 +9,7 @@ internal import Darwin
 /// The resolver of the operating system (`getaddrinfo`), which reads `/etc/hosts` and asks the name servers.
 ///
 /// The resolver has no cache: see ``HostResolver/cached(for:maxHosts:clock:)``. At most 8 lookups of the process run at the same
-/// time, on separate threads. More lookups wait. If a caller gives up a lookup, the lookup continues to its end on its thread, because
+/// time, on separate threads. Further lookups wait. If a caller gives up a lookup, the lookup continues to its end on its thread, because
 /// the system can't stop a lookup.
 public struct SystemHostResolver: HostResolver {
     private static let threads = BlockingWork(label: "errand.host-resolver")

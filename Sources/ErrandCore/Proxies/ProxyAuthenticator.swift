@@ -9,8 +9,8 @@
 ///     })
 /// ```
 ///
-/// The closure is called when the proxy responds with 407. After such a response, the closure is called before each request and
-/// each tunnel, with the latest challenges of the proxy. So a challenge that is valid for many requests costs one round trip. The
+/// The closure is called when the proxy responds with 407. After a response with 407, the closure is called before each request and each
+/// tunnel, with the latest challenges of the proxy. Therefore a challenge that is valid for many requests costs only one round trip. The
 /// closure is called on the event loop of the connection: it must be quick, and must not wait. Fetch slow data in advance.
 ///
 /// Two authenticators are equal if one is a copy of the other.
@@ -25,10 +25,9 @@ public struct ProxyAuthenticator: Sendable, Hashable {
 
     /// Creates an authenticator from a closure.
     ///
-    /// - Parameter respond: returns the value of `Proxy-Authorization`. `nil` and an empty text mean no value. Without a value,
-    ///   the request is sent with ``ProxySettings/credentials`` before a challenge, and fails after a challenge. If the value
-    ///   has a control character, such as a line break, or more than 64 KiB, the request fails with
-    ///   ``TransportError/Code/proxy``.
+    /// - Parameter respond: returns the value of `Proxy-Authorization`. `nil` and an empty text mean no value. Without a value, a request
+    ///   that the proxy has not challenged is sent with ``ProxySettings/credentials``, and a challenged request fails. If the value has a
+    ///   control character, such as a line break, or more than 64 KiB, the request fails with ``TransportError/Code/proxy``.
     public init(_ respond: @escaping @Sendable (ProxyChallenge) -> String?) { closure = Closure(respond) }
 
     /// Returns the value of `Proxy-Authorization`.

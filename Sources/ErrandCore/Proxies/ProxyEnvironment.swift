@@ -60,7 +60,7 @@ struct ProxyExceptions: Sendable {
     }
 
     private var entries: [(hosts: Hosts, port: Int?)] = []
-    /// The parts that match nothing, because such a part is neither a host nor an address nor a network.
+    /// The parts that are neither a host nor an address nor a network, and therefore match nothing.
     private(set) var ignored: [Substring] = []
 
     /// Parses the value of `no_proxy`.

@@ -36,8 +36,7 @@ public struct ProxyPolicy: Sendable, CustomStringConvertible, HidesStorage {
     /// ``ProxySettings/init(_:)``.
     ///
     /// `http_proxy` is read only in lower case, because a request can set `HTTP_PROXY` for a program that runs under CGI. Some
-    /// desktops set `all_proxy` to a `socks://` URL, which means SOCKS 4 in curl. If a request would use such a proxy, the request
-    /// fails.
+    /// desktops set `all_proxy` to a `socks://` URL, which means SOCKS 4 in curl. A request that would use a SOCKS 4 proxy fails.
     ///
     /// The parts of `no_proxy` are:
     ///

@@ -69,8 +69,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// Returns an HTTP proxy, with Basic credentials if the proxy requires credentials.
     ///
     /// Requests with TLS go through a tunnel (CONNECT, [RFC 9110, section 9.3.6](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.6)).
-    /// Without TLS, the whole URL is sent to the proxy
-    /// ([RFC 9112, section 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
+    /// For a request without TLS, the proxy gets the whole URL ([RFC 9112, section
+    /// 3.2.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2)).
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
@@ -83,8 +83,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     /// Returns an HTTP proxy with connections that are encrypted by TLS. In all other respects, the proxy works like
     /// ``http(host:port:credentials:)``.
     ///
-    /// The certificate of the proxy is checked like the certificate of a server. Its chain must lead to an authority of the system or
-    /// of ``TLSSettings/extraRootsPEMFiles``, and the certificate must be valid for the host of the proxy.
+    /// The certificate of the proxy is checked like the certificate of a server. The chain of the certificate must lead to an authority of
+    /// the system or of ``TLSSettings/extraRootsPEMFiles``, and the certificate must be valid for the host of the proxy.
     ///
     /// - Parameters:
     ///   - host: the name or the address of the proxy.
@@ -119,7 +119,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     package var shownFields: KeyValuePairs<String, Any> { ["kind": kind, "host": hostIsURL ? "invalid" : host, "port": port] }
 
     private var authority: String { "\(Self.bracketed(host)):\(port)" }
-    /// Whether the host is, or may be, a URL, or has a user or a port. Such a host is not shown.
+    /// Whether the host is, or may be, a URL, or has a user or a port. If true, the host is not shown.
     var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }

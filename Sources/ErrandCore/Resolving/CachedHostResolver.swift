@@ -11,8 +11,8 @@ internal import Synchronization
 /// ```
 ///
 /// The resolver of the system does not report the lifetime of an address. Therefore all addresses are kept for the same time. The
-/// default is 30 s, as in the resolver of Java, which OkHttp uses. The default of curl is 60 s. After this time, new connections use
-/// the new addresses if the DNS has changed. The resolver does not limit the age of an open connection.
+/// default is 30 s, as in the resolver of Java, which OkHttp uses. The default of curl is 60 s. If the DNS changes, new connections use the
+/// new addresses when the time of the kept addresses has passed. The resolver does not limit the age of an open connection.
 ///
 /// - Concurrent callers for the same host and port share one lookup. A cancelled caller stops waiting immediately. If all callers
 ///   are cancelled, the lookup is cancelled.
@@ -44,9 +44,9 @@ public final class CachedHostResolver: HostResolver, CustomStringConvertible {
         elapsed = makeStopwatch(on: clock)
     }
 
-    /// Returns the kept addresses, or asks the other resolver.
+    /// Returns the kept addresses. If no valid addresses are kept, asks the base resolver.
     ///
-    /// - Throws: the error of the other resolver; `CancellationError` if the caller is cancelled.
+    /// - Throws: the error of the base resolver; `CancellationError` if the caller is cancelled.
     public func addresses(of host: String, port: Int) async throws -> [IPAddress] {
         let key = AddressCache.Key(host: host, port: port)
         let now = elapsed()
@@ -60,7 +60,7 @@ public final class CachedHostResolver: HostResolver, CustomStringConvertible {
         }
     }
 
-    /// Returns the kept addresses, or the addresses that the other resolver knows; `nil` if a lookup is necessary.
+    /// Returns the kept addresses, or the addresses that the base resolver knows; `nil` if a lookup is necessary.
     public func knownAddresses(of host: String, port: Int) -> [IPAddress]? {
         let now = elapsed()
         return cache.withLock { $0.addresses(of: AddressCache.Key(host: host, port: port), at: now) }

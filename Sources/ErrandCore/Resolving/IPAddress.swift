@@ -10,7 +10,7 @@ internal import ErrandFormats
 /// Two spellings of the same address are equal values. An IPv4 address and the IPv6 address that maps the IPv4 address
 /// (`::ffff:192.0.2.1`) are not equal.
 public struct IPAddress: Sendable, Hashable {
-    /// Whether the address is an IPv4 address; otherwise it is an IPv6 address.
+    /// Whether the address is an IPv4 address. If false, the address is an IPv6 address.
     public let isIPv4: Bool
     /// The number of the network interface of an IPv6 address, for example of a link-local address; `nil` for an address
     /// without an interface ([RFC 4007, section 11](https://www.rfc-editor.org/rfc/rfc4007#section-11)).

@@ -30,7 +30,7 @@ public struct CallAttempts: Sendable {
 
     /// Creates the attempts of a call.
     ///
-    /// - Parameter records: the earlier attempts. Default: none.
+    /// - Parameter records: the earlier attempts. Default: no attempts.
     public init(_ records: [AttemptRecord] = []) { self.records = records }
 
     /// Releases the response of an attempt, records the attempt, waits, and returns the request of the next attempt.
@@ -47,7 +47,7 @@ public struct CallAttempts: Sendable {
     ///   - wake: a closure. If the closure returns during the wait, the wait ends early. With `nil`, the default, the wait has its full
     ///     length.
     ///   - onDecision: a closure that reports the decision. The closure runs after the attempt was recorded, and before the wait.
-    ///     Nothing by default.
+    ///     By default, the closure does nothing.
     /// - Returns: `request`, with the count of attempts in ``RequestOptions/resendCount``.
     /// - Throws: `CancellationError` if the task is cancelled; any error that `wake` throws.
     public mutating func followUp(

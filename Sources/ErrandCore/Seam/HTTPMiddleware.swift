@@ -23,7 +23,7 @@ public protocol HTTPMiddleware: Sendable {
     /// - Parameters:
     ///   - request: the request as the outer layers changed it.
     ///   - next: the inner layers, down to the transport.
-    /// - Returns: the response for the outer layers. Its body is not yet read.
+    /// - Returns: the response for the outer layers. The body of the response is not yet read.
     /// - Throws: a ``RequestFailure`` or your own error; `CancellationError` if the calling task was cancelled.
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response
 
@@ -48,16 +48,16 @@ public protocol HTTPMiddleware: Sendable {
     /// ```
     var neighbors: [MiddlewareNeighbor] { get }
 
-    /// Whether the middleware may send a request to a sender other than `next`. Such a request bypasses the inner layers.
+    /// Whether the middleware may send a request to a sender other than `next`. A request to another sender bypasses the inner layers.
     ///
     /// False by default. If this value is true and only an inner layer obeys ``RequestOptions/timeout``, the stack sets the
     /// timeout itself.
     var mayBypassInnerLayers: Bool { get }
 
-    /// Whether prepared requests pass through this middleware. ``HTTPStack/prepared(_:)`` creates such requests.
+    /// Whether prepared requests pass through this middleware. ``HTTPStack/prepared(_:)`` creates prepared requests.
     ///
     /// True by default. Return false for a middleware that does not change requests, such as a middleware that only records,
-    /// waits, or stores and shares responses. Prepared requests bypass such a middleware.
+    /// waits, or stores and shares responses. If the value is false, prepared requests bypass the middleware.
     var appliesToPreparedRequests: Bool { get }
 }
 

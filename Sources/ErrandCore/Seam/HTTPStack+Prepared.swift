@@ -10,8 +10,8 @@ extension HTTPStack {
     /// ```
     ///
     /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): `server`,
-    /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer
-    /// fetches a token or another value for the request, the layer fetches the value now.
+    /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer fetches a
+    /// token or another value for each request, the layer also fetches the value for a prepared request.
     ///
     /// The request bypasses these layers: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`,
     /// `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`, `fallback` (its first sender is used) and
@@ -20,7 +20,7 @@ extension HTTPStack {
     ///
     /// To a middleware, the exchange looks like a call that is cancelled after the request was sent. The body of the request is
     /// not read. If a middleware makes another request, for example for a token, the other request is sent. If a middleware sends the
-    /// request to a sender other than `next`, that sender gets the request. Copies of the prepared request keep its identity: the first
+    /// request to a sender other than `next`, that sender gets the request. If a middleware sends several copies of the request, the first
     /// copy that reaches the transport is returned.
     ///
     /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The
@@ -69,7 +69,7 @@ public struct PreparationError: RequestFailure, NumberedFailure {
 
 /// A store for the prepared request that reaches the end of a stack.
 final class Preparation: Sendable {
-    /// The identity of the prepared request. A middleware may send other requests.
+    /// The ID of the prepared request. A middleware may also send other requests, which have other IDs.
     let id: RequestID
     private let kept = Mutex<Request?>(nil)
 
@@ -91,7 +91,8 @@ struct Bypassed<Middleware: HTTPMiddleware>: HTTPMiddleware {
     }
 }
 
-/// A sender that stores the prepared request, in place of a transport or another sender. Other requests are sent.
+/// A sender that stores the prepared request, in place of a transport or another sender. The sender sends all requests except the prepared
+/// request.
 struct PreparationEnd: HTTPSender {
     private let preparation: Preparation
     private let sender: any HTTPSender
@@ -103,7 +104,7 @@ struct PreparationEnd: HTTPSender {
 
     /// Stores the prepared request, or sends another request.
     ///
-    /// - Throws: `CancellationError` for the prepared request, because layers neither repair nor record a cancelled call.
+    /// - Throws: `CancellationError` for the prepared request, because no layer handles or records a cancelled call as a failure.
     func send(_ request: Request) async throws -> Response {
         guard request.id == preparation.id else { return try await sender.send(request) }
         try Task.checkCancellation()

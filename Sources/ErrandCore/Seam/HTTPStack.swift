@@ -7,8 +7,8 @@
 ///
 /// A stack is a list of layers around a transport. There are two rules of order:
 ///
-/// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack before the modifier.
-///   The last modifier is the outermost layer: it sees the request first and the response last.
+/// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack to which you apply the
+///   modifier. The last modifier is the outermost layer: it sees the request first and the response last.
 /// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order in which you write the
 ///   modifiers has no effect.
 ///
@@ -59,10 +59,10 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// - If the layer must be inside some places, it is directly inside the innermost of these places.
     /// - If the layer must be outside some places and inside no place, it is directly outside the outermost of these places.
     ///
-    /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. Such a layer sees each call
-    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status. To choose
-    /// another place, use ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)``. If two layers have the same
-    /// place, the layer added later is outside.
+    /// A layer without such rules is inside `validateStatus` and outside `fallback` and `retry`. At this position, a layer sees each call
+    /// once, with the whole URL and within the deadline of the call. The layer sees every response, with any status. To choose another
+    /// place, use ``HTTPSender/wrapped(by:inside:)`` or ``HTTPSender/wrapped(by:outside:)``. If two layers have the same place, the layer
+    /// added later is outside.
     ///
     /// - Parameters:
     ///   - sender: the transport. If the sender is a stack, its layers keep their order, and are inside all added layers.
@@ -81,9 +81,9 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
 
     /// Returns a copy of this stack that does not report its ``orderProblems``.
     ///
-    /// At the first request, a stack with order problems reports the problems once: its `log` writes a warning for each problem. Your own
-    /// layer reports the problems as an ``OrderProblemReporter``. In debug builds, a stack without such a layer writes the problems to
-    /// standard error. An order problem never makes a request fail.
+    /// At the first request, a stack with order problems reports the problems once: its `log` writes a warning for each problem. To report
+    /// the problems in another way, add a layer that is an ``OrderProblemReporter``. In debug builds, a stack with neither of these layers
+    /// writes the problems to standard error. An order problem never makes a request fail.
     ///
     /// If a stack is derived from another stack, such as the stack of an `APIClient`, only new problems are reported. Together, these
     /// stacks report at most 64 problems. This setting also applies to the stacks that are derived from the returned stack, and to
@@ -121,8 +121,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         return request.options.isEmpty || request.options.call.hasEntered ? try await top.send(request) : try await enter(request)
     }
 
-    /// Reports the problems in the order of the layers. This function is separate, because only the first request needs this
-    /// function.
+    /// Reports the order problems of the stack. This function is separate, because only the first request needs this function.
     @inline(never) private func reportOrder() { list.reportOrderProblems(writeLine: writeDebugLine) }
 
     /// Sends a request that belongs to a call of another stack. Call this function in a middleware that has its own stack. The
@@ -194,15 +193,14 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// Whether the stack sorts its layers: see ``sorted(around:defaults:)``.
     public var isSorted: Bool { list.isSorted }
 
-    /// The problems in the order of the layers, each as a sentence; empty if there is no problem.
+    /// The order problems of the stack, each as a sentence; empty if there is no problem.
     ///
     /// There are two kinds of problems:
     /// - an order of two layers that makes one of the layers useless
     /// - two layers with the same place, if that place must not occur twice
     ///
-    /// The rules are ``HTTPMiddleware/neighbors`` of the layers. If several layers have the same place, only the rules of the
-    /// outermost layer apply. If rules contradict each other, so that no order satisfies all rules, the contradiction is
-    /// reported.
+    /// The rules come from the property ``HTTPMiddleware/neighbors`` of each layer. If several layers have the same place, only the rules
+    /// of the outermost layer apply. If rules contradict each other, so that no order satisfies all rules, the contradiction is reported.
     ///
     /// A stack reports its problems at its first request: see ``ignoringOrderProblems()``.
     public var orderProblems: [String] { MiddlewareOrder(layers, isSorted: list.isSorted).problems }
@@ -227,8 +225,8 @@ extension HTTPSender {
     /// HTTPStack.default.retry().wrapped(by: LogMiddleware(logger), inside: .retry)    // each attempt
     /// ```
     ///
-    /// In any other stack, the middleware becomes the outermost layer. If the middleware is then outside a layer with the place
-    /// `place`, the description of the stack reports the middleware.
+    /// In any other stack, the middleware becomes the outermost layer. If this position is outside a layer with the place `place`, the
+    /// description of the stack reports an order problem.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.
@@ -238,8 +236,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// In any other stack, the middleware becomes the outermost layer. If the middleware is then not outside the layer with the place
-    /// `place`, the description of the stack reports the middleware.
+    /// In any other stack, the middleware becomes the outermost layer. If this position is not outside the layer with the place `place`,
+    /// the description of the stack reports an order problem.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

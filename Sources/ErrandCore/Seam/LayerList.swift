@@ -89,8 +89,8 @@ final class LayerList: Sendable {
         entries.reversed().reduce(base.preparing(preparation)) { $1.wrapped(around: $0, preparing: preparation.id) }
     }
 
-    /// Returns the request with the server that these layers add, for the error of a request that is not sent. If no layer adds a server,
-    /// returns the request unchanged.
+    /// Returns the request with the base URL that these layers add, so that the error of an unsent request shows the whole URL. If no layer
+    /// adds a server, returns the request unchanged.
     func addingServer(to request: Request) async -> Request {
         let servers = entries.filter { $0.layer.place == .server && $0.middleware.appliesToPreparedRequests }
         guard request.head.authority == nil, !servers.isEmpty else { return request }
@@ -186,7 +186,7 @@ struct LayerEntry: Sendable {
 struct LayerRank: Comparable {
     private let position: Int
 
-    /// The position of each place. Each place leaves room for a position directly outside and a position directly inside.
+    /// The position of each place. The positions directly outside and directly inside each place are free.
     private static let positions = Dictionary(
         uniqueKeysWithValues: MiddlewarePlace.canonicalOrder.enumerated().map { ($1, 3 * $0 + 1) })
 
@@ -275,7 +275,7 @@ private struct Wrapped<Middleware: HTTPMiddleware>: HTTPSender {
     let next: any HTTPSender
 
     func send(_ request: Request) async throws -> Response {
-        // Without this check, every request would be copied, although almost no request enters a layer with new names.
+        // Without this check, the function would copy every request, although almost no request has names to report.
         if request.options.hasUnreportedNames { return try await send(request.reportingSensitiveNames()) }
         do {
             var response =

@@ -47,8 +47,8 @@ public struct MiddlewareNeighbor: Sendable, Hashable {
     }
 
     /// Requires the middleware to be the only middleware of its place in a stack that sorts its layers
-    /// (``HTTPStack/sorted(around:defaults:)``). In such a stack, two middleware of one place would directly wrap each other.
-    /// The rule ignores middleware with a condition.
+    /// (``HTTPStack/sorted(around:defaults:)``). In a sorted stack, two middleware of one place would directly wrap each other. The rule
+    /// ignores middleware with a condition.
     ///
     /// - Parameter reason: the problem that a second middleware causes, for the stack's description.
     public static func onceWhenSorted(because reason: String) -> MiddlewareNeighbor {

@@ -25,7 +25,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
     /// ``HTTPStack/sorted(around:defaults:)``.
     ///
     /// No two middleware of the library have the same place. ``unplaced`` is the position of a layer without its own rules.
-    /// Such a layer sees each call once, with the whole URL and within the deadline. The layer sees every response, with any
+    /// At this position, a layer sees each call once, with the whole URL and within the deadline. The layer sees every response, with any
     /// status.
     public static let canonicalOrder: [MiddlewarePlace] = [
         .server, .userAgent, .number, .traceCall, .log, .events, .profile, .timeout, .validateStatus, .unplaced, .fallback, .validate,
@@ -34,7 +34,7 @@ public struct MiddlewarePlace: Sendable, Hashable, CustomStringConvertible {
         .rateLimit, .waitForNetwork, .concurrencyLimit, .delay, .metrics, .trace, .phaseTimeouts, .sign,
     ]
 
-    /// No place. Only the ``HTTPMiddleware/neighbors`` of a middleware without a place determine its position. An option whose
+    /// No place. If a middleware has no place, only its ``HTTPMiddleware/neighbors`` determine its position. An option whose
     /// ``OptionKey/requiredMiddleware`` is this value requires no middleware.
     public static let unplaced = MiddlewarePlace("unplaced")
     /// The middleware that adds a server's base URL and default fields.

@@ -1,5 +1,5 @@
-/// A middleware that reports the order problems of its stack, such as `log`. Without such a middleware, a debug build writes the
-/// problems to standard error.
+/// A middleware that reports the order problems of its stack, such as `log`. If no middleware of the stack reports the problems, a debug
+/// build writes the problems to standard error.
 ///
 /// ```swift
 /// struct OrderLogMiddleware: OrderProblemReporter {
@@ -15,8 +15,8 @@
 public protocol OrderProblemReporter: HTTPMiddleware {
     /// Reports the order problems of the stack. A problem never makes a request fail.
     ///
-    /// The stack calls this function at its first request, before the layers get the request. The function must not block. The function
-    /// is called again only if a stack that is derived from the stack has other problems: see ``HTTPStack/ignoringOrderProblems()``.
+    /// The stack calls this function at its first request, before the layers get the request. The function must not block. The function is
+    /// called again only if a derived stack has other problems: see ``HTTPStack/ignoringOrderProblems()``.
     ///
     /// - Parameter problems: the problems that were not reported before, each as a sentence, as in ``HTTPStack/orderProblems``. Never
     ///   empty.
@@ -38,7 +38,7 @@ extension LayerList {
 
     /// Reports the order problems of a stack that were not reported before.
     ///
-    /// - Parameter writeLine: writes a line to standard error. Release builds report nothing.
+    /// - Parameter writeLine: writes a line to standard error; in release builds, does nothing.
     @inline(never) func reportOrderProblems(writeLine: (String) -> Void) {
         let problems = claimOrderReport()
         guard !problems.isEmpty else { return }

@@ -110,7 +110,7 @@ private struct HostPattern: Sendable {
         isForNamesBelow = text.hasPrefix("*.")
         let name = isForNamesBelow ? text.dropFirst(2) : text[...]
         guard let url = try? HTTPURL("https://\(Host.isIPv6(name) ? "[\(name)]" : name)"), url.path.isEmpty, url.query == nil else {
-            preconditionFailure("each of hosts must be a name or an address, with a port or without (is '\(text)')")
+            preconditionFailure("hosts must be names or addresses, with or without a port (one is '\(text)')")
         }
         host = (isForNamesBelow ? "." : "") + url.host
         let afterAddress = name.hasPrefix("[") ? name.drop { $0 != "]" } : name

@@ -6,8 +6,8 @@ enum Credentials {
     ///
     /// An authority begins after `//`, `\\` or `http:/` and any further slashes, or at the start of a text such as
     /// `joe:password@host`. The authority ends with a slash, a question mark, a number sign or an octet that is invalid in a URL.
-    /// An invalid port may be the beginning of a password that contains such an octet. If the port is invalid, all text up to the
-    /// last at sign of the line is replaced.
+    /// If a password contains one of these octets, the beginning of the password looks like an invalid port. Therefore, after an invalid
+    /// port, all text up to the last at sign of the line is replaced.
     static func removed(from text: String) -> String {
         let text = withASCIIAtSigns(text)
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
@@ -57,7 +57,7 @@ enum Credentials {
         withASCIIAtSigns(PercentEncoding.decodedLeniently(text)).utf8.contains(UInt8(ascii: "@"))
     }
 
-    /// Returns `text` with Unicode's other at signs replaced, because some parsers accept these signs.
+    /// Returns `text` with each non-ASCII at sign replaced by `@`, because some parsers accept these signs.
     private static func withASCIIAtSigns(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isOtherAtSign) else { return text }
         var plain = ""
@@ -132,7 +132,7 @@ enum Credentials {
         return nil
     }
 
-    /// Returns whether `end`, the octet after an authority with an apparent port, is invalid in a URL. Such an octet may be part of a
+    /// Returns whether `end`, the octet after an authority with an apparent port, is invalid in a URL. An invalid octet may be part of a
     /// password.
     private static func breaksPassword(_ end: UInt8, _ authority: ArraySlice<UInt8>) -> Bool {
         !"/\\?#>".utf8.contains(end) && authority.first != UInt8(ascii: "[") && authority.contains(UInt8(ascii: ":"))

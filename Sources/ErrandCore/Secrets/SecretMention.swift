@@ -5,13 +5,14 @@ internal import ErrandFormats
 package struct SecretMention {
     private let sensitivity: Sensitivity
     /// Whether the text is nested in JSON or a form. In JSON and in forms, the names `code` and `key` are so common that their values
-    /// are usually not secret. `urn:token:x` is more often a name than a secret. Therefore a colon marks a value only before white
-    /// space or a quotation mark.
+    /// are usually not secret. A text such as `urn:token:x` is more often a name than a secret. Therefore a colon marks a value only before
+    /// white space or a quotation mark.
     private let isWithin: Bool
 
     package init(sensitivity: Sensitivity, isWithin: Bool) { (self.sensitivity, self.isWithin) = (sensitivity, isWithin) }
 
-    /// Returns whether the text has a sensitive name before `:`, `=` or `%3D`, an element with such a name, or a URL with a secret.
+    /// Returns whether the text has a sensitive name before `:`, `=` or `%3D`, an XML element with a sensitive name, or a URL with a
+    /// secret.
     package func isIn(_ bytes: [UInt8]) -> Bool { bytes.firstIndex(in: Self.signs) != nil && (hasName(in: bytes) || hasURL(in: bytes)) }
 
     /// The octets of names, tags and URLs. Text without these octets mentions no secret.
@@ -49,7 +50,7 @@ package struct SecretMention {
         byte.isASCIILetter || byte.isASCIIDigit || "_-.".utf8.contains(byte) || byte >= 0x80
     }
 
-    /// Returns whether there is white space, a quotation mark or the end at `index`.
+    /// Returns whether there is white space, a quotation mark or the end of the text at `index`.
     private static func isSeparate(_ bytes: [UInt8], _ index: Int) -> Bool {
         index >= bytes.count || bytes[index].isSpace || "\"'\\".utf8.contains(bytes[index])
     }

@@ -40,8 +40,8 @@ package struct SecretValues: Sendable {
         for value in sensitivity.secretValues(inURL: url) { learn(value) }
     }
 
-    /// Adds the values of a sensitive field: the whole value, the credentials after a scheme, and the password of Basic. Of cookies, only
-    /// the values are added.
+    /// Adds the values of a sensitive field: the whole value, the credentials after a scheme, and the password of Basic. For a cookie, only
+    /// its value is added.
     package mutating func learn(_ field: HTTPField) {
         switch field.name.canonicalName {
         case "cookie": for pair in field.value.split(atOctet: UInt8(ascii: ";")) { learnPair(pair) }  // octets: ASCII

@@ -82,8 +82,8 @@ public struct Sensitivity: Sendable, Hashable {
             || (Self.isOne(of: Self.knownQueryNames, name) && !name.isExactly("code") && !name.isExactly("key"))
     }
 
-    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of such a name determine whether
-    /// the name is secret.
+    /// Returns whether a name is in a set. A name longer than 256 bytes is in no set. Only the parts of a longer name determine whether the
+    /// name is secret.
     private static func isOne(of names: Set<String>, _ name: String) -> Bool {  // octets: at most 256 bytes are looked up
         !names.isEmpty && name.utf8.count <= FieldLimits.nameBytes && names.contains(name)
     }
@@ -141,7 +141,8 @@ public struct Sensitivity: Sendable, Hashable {
         return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
-    /// The words before `-key` in names that are not secret. Such a key names a thing, or is created by a protocol for each message.
+    /// The words before `-key` in names that are not secret. A key that is not secret names a thing, or is created by a protocol for each
+    /// message.
     private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",
@@ -221,7 +222,7 @@ extension HTTPFields {
     /// ([RFC 7541, section 7.1.3](https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3)). The flag prevents a proxy from
     /// keeping a secret in a table that an attacker can probe.
     ///
-    /// This function is for transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no such flag.
+    /// This function is for transports that encode HTTP/2 or HTTP/3. HTTP/1.1 has no never-index flag.
     public func markingSensitive(by sensitivity: Sensitivity) -> HTTPFields {
         guard contains(where: { sensitivity.isSensitive($0) }) else { return self }
         var marked = HTTPFields()

@@ -1,7 +1,7 @@
 /// A search for the secrets in a URL or a query, including its percent-encoded texts. The search replaces the secrets, and can collect
 /// their values.
 ///
-/// All comparisons are of octets, because a combining character after a separator must not hide the separator.
+/// The search compares octets, because a combining character after a separator must not hide the separator.
 struct URLSecrets {
     /// The number of levels of nested percent-encoding that are decoded.
     private static let escapeLevels = 3

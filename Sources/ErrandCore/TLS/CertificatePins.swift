@@ -11,8 +11,8 @@
 ///
 /// Pins are checked in addition to the usual verification: an invalid chain is refused even if its keys match. A valid chain must have
 /// at least one certificate with an expected pin. The expected pins are the pins of all patterns that match the host. If no pattern
-/// matches a host, the host is not checked. Pins are compared after the handshake, and before the first byte of a request is sent. By
-/// then, a client certificate has already been presented.
+/// matches a host, the host is not checked. Pins are compared after the handshake, and before the first byte of a request is sent. Before
+/// this comparison, the transport may already have presented its client certificate.
 ///
 /// A pattern is one of these:
 /// - A host: `a.example`, `192.0.2.7`, `::1`.

@@ -70,7 +70,7 @@ struct PinPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the text before a dot and the pattern's host; `nil` if `other` does not end with a dot and the host.
+    /// Returns the part of `other` that precedes a dot and the pattern's host; `nil` if `other` does not end with a dot and the host.
     private func prefix(of other: String) -> Substring? {
         other.hasOctetSuffix("." + host) ? Substring(other.utf8.dropLast(host.utf8.count + 1)) : nil
     }

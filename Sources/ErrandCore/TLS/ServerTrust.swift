@@ -1,13 +1,14 @@
-/// The certificates of a server, and the judgment of the system. A request can decide about these certificates: see
+/// The certificates of a server, and the result of their verification by the system. A request can decide about these certificates: see
 /// ``RequestOptions/onServerTrust``.
 public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
-    /// The judgment of the system about the certificates.
+    /// The result of the system's verification of the certificates.
     public enum Verdict: Sendable, Hashable {
         /// The chain leads to a trusted authority, the dates are valid, and the certificate is for the host.
         case trusted
         /// The certificates are not trusted. The reason is a text of the system, which may be in the language of the device.
         case untrusted(reason: String)
-        /// The system has not judged, because the transport does not check this host: see ``TLSSettings/uncheckedHostsForTesting``.
+        /// The system has not verified the certificates, because the transport does not check this host: see
+        /// ``TLSSettings/uncheckedHostsForTesting``.
         case unchecked
     }
 
@@ -20,7 +21,7 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     /// If the verdict is ``Verdict/trusted``, the signatures of the chain are verified. With any other verdict, only the first certificate
     /// certainly belongs to the server: an attacker may have added the other certificates.
     public let certificates: [Data]
-    /// The judgment of the system.
+    /// The result of the verification.
     public let verdict: Verdict
 
     /// Creates a value. This initializer is for transports, and for tests of closures.
@@ -44,8 +45,8 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
 public enum TrustDecision: Sendable, Hashable {
     /// The system and the settings of the transport decide, as for a request without ``RequestOptions/onServerTrust``.
     case systemVerdict
-    /// The server is accepted, even if the system does not trust the certificates. **The closure alone is then responsible for the identity
-    /// of the server.**
+    /// The server is accepted, even if the system does not trust the certificates. **With this decision, the closure alone is responsible
+    /// for the identity of the server.**
     ///
     /// Pins of the transport still apply. If the certificates are not trusted, the pins are compared only with the server's own
     /// certificate, because the signatures of the chain are not verified.
@@ -73,21 +74,21 @@ extension RequestOptions {
     /// }
     /// ```
     ///
-    /// The closure is called after the system has judged the certificates, and before the request is sent on the connection. The request
-    /// has connections of its own, which no other request uses. The closure is called for each of these connections: more than once if
-    /// the call has several attempts. A URL of the scheme `http` has no certificates, and the closure is not called. The closure does not
-    /// decide about the certificates of proxies.
+    /// The closure is called after the system has verified the certificates, and before the request is sent on the connection. The request
+    /// has connections of its own, which no other request uses. The closure is called for each of these connections: more than once if the
+    /// call has several attempts. For a URL of the scheme `http`, there are no certificates, and the closure is not called. The closure
+    /// does not decide about the certificates of proxies.
     ///
     /// If the closure refuses the server or throws an error, the request fails with the code ``TransportError/Code/tls``, and is not
     /// sent. The thrown error is the underlying error. If the server responds before the closure has accepted a certificate, the request
     /// fails, too. The decision never overrides the pins of the transport. If a pin refuses the server, the closure is not called.
     ///
-    /// The time of the closure counts toward the deadline and the phase timeouts of the request. When such a limit passes, or when the
-    /// call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
+    /// The time of the closure counts toward the deadline and the phase timeouts of the request. When the deadline or a phase timeout
+    /// passes, or when the call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
     ///
-    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``, which only
-    /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has. A redirect to another origin removes the option. `coalesce`
-    /// never shares an exchange of a request with this option.
+    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``. Only
+    /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has this capability. A redirect to another origin removes the option.
+    /// If a request has this option, `coalesce` never shares its exchange.
     public var onServerTrust: ServerTrustHandler? {
         get { self[OnServerTrustKey.self] }
         set { self[OnServerTrustKey.self] = newValue }

@@ -42,8 +42,8 @@ public struct TLSSettings: Sendable, Hashable {
     /// The hosts of this computer are ``UncheckedHosts/loopback``. List any other host by its full name, with
     /// ``UncheckedHosts/hosts(_:)``. There is no wildcard. After a redirect to another host, the certificate is checked as usual.
     ///
-    /// If ``pins`` match such a host, the pins are still checked. For such a host, the pins are compared only with the server's
-    /// own certificate, because the signatures of the chain are not verified.
+    /// If ``pins`` match an unchecked host, the pins are still compared with the server's own certificate. The rest of the chain is not
+    /// compared, because its signatures are not verified.
     public var uncheckedHostsForTesting = UncheckedHosts.none
 
     /// Creates settings that trust the system's authorities and present no certificate.

@@ -1,10 +1,10 @@
 extension Duration {
     /// The duration in the form that labels, errors, logs and profiles show: `2 min`, `30 s`, `1.5 s`, `250 ms`, `0.2 ms`.
     ///
-    /// - A duration of whole hours is shown in hours, and any other duration of whole minutes in minutes.
-    /// - Any other duration of at least 1 s is shown in seconds, to the millisecond.
+    /// - A duration of whole hours is shown in hours. Any other duration of whole minutes is shown in minutes.
+    /// - Any other duration of at least 1 s is shown in seconds, rounded to a millisecond.
     /// - A shorter duration of at least 10 ms is shown in whole milliseconds.
-    /// - A shorter duration of at least 1 µs is shown in milliseconds, to the microsecond.
+    /// - A shorter duration of at least 1 µs is shown in milliseconds, rounded to a microsecond.
     /// - A shorter duration is shown in whole nanoseconds, or as `<1 ns` if the rounded number is 0. Only zero is shown as
     ///   zero.
     package var inWords: String {

@@ -8,7 +8,7 @@
 /// SafeText.sentence("no connection")      // No connection.
 /// ```
 public enum SafeText {
-    /// Returns text from outside in a form that is safe to show: on one line, and without control characters.
+    /// Returns untrusted text in a form that is safe to show: on one line, and without control characters.
     ///
     /// - Parameter limit: the maximum number of characters, at least 0. Default: 200. Each character keeps only a few combining marks.
     ///   The cost does not depend on the length of the removed part.

@@ -1,4 +1,4 @@
-/// The setting or option that has set a limit, named as in a message.
+/// The setting or option that has set a limit. The raw value is its name in messages.
 package enum LimitSetter: String, Sendable {
     case timeout = ".timeout"
     case timeoutOption = "request.options.timeout"

@@ -4,7 +4,7 @@
 /// request.options.networkAccess = .all.subtracting([.cellular, .constrained])
 /// ```
 ///
-/// A request may always use a network without these properties, such as the Wi-Fi at home.
+/// Networks of all other kinds, such as the Wi-Fi at home, are always allowed.
 public struct NetworkAccess: OptionSet, Sendable, Hashable, CustomStringConvertible {
     /// The kinds as bits.
     public let rawValue: UInt8
@@ -58,8 +58,8 @@ extension RequestOptions {
     /// `true` requires a transport with the capability ``TransportCapabilities/waitsForConnectivity``. If the connection is lost later, the
     /// request fails, as it does without this option.
     ///
-    /// If possible, use the layer `waitForNetwork` instead, which works with every transport, has a limit, and shows the waiting calls.
-    /// This option is for requests for which the transport must decide when a network is usable.
+    /// If possible, use the layer `waitForNetwork`, which works with every transport, has a limit, and shows the waiting calls. Use this
+    /// option only if the transport must decide when a network is usable.
     ///
     /// If the deadline passes during the wait, the request fails with the number ``FailureNumber/networkTimedOut``, and `isOffline` is
     /// true.

@@ -11,11 +11,11 @@
 /// ``TransportError`` that has the code `timedOut` and names the phase.
 ///
 /// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts`` measures the phases
-/// itself on a `ContinuousClock`. With such a transport, `delivery` is `notSent` if the limit is exceeded in the queue or while connecting.
-/// In later phases, `delivery` is `unknown`. With any other transport, `delivery` is always `unknown`, because the request may be sent at
-/// the moment when the limit is exceeded.
+/// itself on a `ContinuousClock`. The errors of this transport have the delivery `notSent` in the queue and while connecting, and `unknown`
+/// in later phases. With any other transport, `delivery` is always `unknown`, because the request may be sent at the moment when the limit
+/// is exceeded.
 public struct PhaseTimeouts: Sendable {
-    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. With such a transport,
+    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. For these transports,
     /// waiting and connecting are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue`` and ``connect``.
     public var queue: Duration?
     /// The limit for resolving the host, connecting, and the TLS handshake.

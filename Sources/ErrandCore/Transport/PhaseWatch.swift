@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// A watch over the phase of an exchange and the start of that phase. The watch knows the phase from the transport's events and from the
-/// transport's reads of the body.
+/// A record of the current phase of an exchange, and of the start of that phase. The transport's events and the transport's reads of the
+/// request's body determine the phase.
 final class PhaseWatch: EventSink {
     private struct State {
         var phase = ExchangePhase.queue
@@ -17,7 +17,7 @@ final class PhaseWatch: EventSink {
     private let elapsed: @Sendable () -> Duration
     private let state: Mutex<State>
 
-    /// Creates a watch that starts in the first phase.
+    /// Creates a record that starts in the first phase.
     ///
     /// - Parameters:
     ///   - reportsPhases: whether the transport reports when the head was sent, and when the whole request was sent.
@@ -125,7 +125,7 @@ extension PhaseTimeouts {
     }
 }
 
-/// A request's body that reports to a watch when the body is read and when a chunk is being sent.
+/// A request's body that reports to a ``PhaseWatch`` when the body is read and when a chunk is being sent.
 struct WatchedBodySource: BodySource {
     let base: any BodySource
     let watch: PhaseWatch

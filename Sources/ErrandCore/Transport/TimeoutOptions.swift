@@ -26,7 +26,7 @@ private enum PhaseTimeoutsKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The effective limits of the phases: the limits of the request, or else the limits of its stack.
+    /// The limits of the phases that apply to the request: its own limits if they are set, otherwise the limits of its stack.
     var effectivePhaseTimeouts: PhaseTimeouts? {
         switch phaseTimeouts {
         case .inherited: return call.phaseLimits?.limits

@@ -1,6 +1,5 @@
-/// The abilities of a transport. If a transport lacks ``deadlines`` or ``phaseTimeouts``, the stack enforces these limits
-/// instead. If an option requires any other missing ability (``OptionKey/requiredCapabilities``), the request fails with
-/// ``UnsupportedOptionError``.
+/// The abilities of a transport. If a transport lacks ``deadlines`` or ``phaseTimeouts``, the stack enforces these limits. If an option
+/// requires any other missing ability (``OptionKey/requiredCapabilities``), the request fails with ``UnsupportedOptionError``.
 public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertible {
     /// The flags as bits.
     public let rawValue: UInt32
@@ -10,14 +9,14 @@ public struct TransportCapabilities: OptionSet, Sendable, CustomStringConvertibl
     /// The transport itself enforces a ``Request/deadline`` on the continuous clock, until the end of the body. Without this
     /// flag, the stack stops each step at the deadline.
     public static let deadlines = TransportCapabilities(rawValue: 1 << 0)
-    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without
-    /// this flag, the stack watches the phases.
+    /// The transport itself enforces ``RequestOptions/phaseTimeouts``, with its own timers on the continuous clock. Without this flag, the
+    /// stack measures the phases.
     public static let phaseTimeouts = TransportCapabilities(rawValue: 1 << 1)
-    /// The transport reads a response body no faster than the reader of the body. If this flag is set, the conformance suite
-    /// tests back-pressure.
+    /// The transport receives a response body only as fast as the reader reads the body. If this flag is set, the conformance suite tests
+    /// back-pressure.
     public static let streamingDownload = TransportCapabilities(rawValue: 1 << 2)
     /// The transport reports ``ExchangeEvent/Kind/requestHeadSent`` and ``ExchangeEvent/Kind/requestSent`` to the event sink. Without this
-    /// flag, the stack can't distinguish connecting from waiting for the response. The limit ``PhaseTimeouts/firstByte`` then applies to
+    /// flag, the stack can't distinguish connecting from waiting for the response, and the limit ``PhaseTimeouts/firstByte`` applies to
     /// both phases together.
     public static let phaseEvents = TransportCapabilities(rawValue: 1 << 3)
     /// The transport reports each informational response (1xx) as ``ExchangeEvent/Kind/informationalResponse``, before the final response

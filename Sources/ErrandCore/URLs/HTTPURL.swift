@@ -41,7 +41,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a URL from an absolute `URL` of Foundation. The fragment is dropped, because a fragment is never sent.
     ///
-    /// When Foundation creates a `URL` from a string, Foundation percent-encodes non-ASCII text and spaces. These escapes are kept.
+    /// When Foundation creates a `URL` from a string, Foundation percent-encodes non-ASCII text and spaces. This initializer keeps these
+    /// escapes.
     ///
     /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``, for example for a file URL or for credentials.
     public init(_ url: URL) throws(InvalidURLError) {

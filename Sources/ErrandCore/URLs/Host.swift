@@ -38,7 +38,7 @@ enum Host {
         return host
     }
 
-    /// Returns the ASCII form of a host; `nil` if the host has no such form. The conversion of Foundation is called, which works only
+    /// Returns the ASCII form of a host; `nil` if the host has no such form. This function calls Foundation's conversion, which works only
     /// if FoundationInternationalization is linked. The module `Errand` links FoundationInternationalization.
     private static func asciiForm(of host: String) -> String? {
         guard !host.unicodeScalars.contains(where: { $0.value < 128 && !URLCharacterSet.host.contains(UInt8($0.value)) })

@@ -32,7 +32,7 @@ public struct Origin: Sendable {
 
     /// Creates an origin from text such as `https://a.example:8443`.
     ///
-    /// - Throws: ``InvalidURLError`` unless `text` is a scheme and a host, with or without a port. A path is refused, even a
+    /// - Throws: ``InvalidURLError`` if `text` is anything except a scheme and a host, with or without a port. A path is refused, even a
     ///   single slash. For the origin of a URL, use ``HTTPURL/origin``.
     public init(_ text: String) throws(InvalidURLError) {
         let url = try HTTPURL(text)

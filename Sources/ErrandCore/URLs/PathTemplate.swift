@@ -10,9 +10,9 @@
 /// data, and is percent-encoded. In the path, the value is a part of one segment. After a question mark, the value is a part of
 /// one query value.
 ///
-/// After the values are filled in, a segment must not be empty, `.` or `..`. A path with such a segment is refused when the
-/// request is built ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). This rule applies to
-/// the text of a segment before its first semicolon, because some servers drop the parameters of a segment.
+/// After the values are filled in, a segment must not be empty, `.` or `..`. A path with one of these segments is refused when the request
+/// is built ([RFC 3986, section 6.2.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3)). The check uses only the text of a
+/// segment before its first semicolon, because some servers drop the parameters of a segment.
 ///
 /// The second, optional argument of an interpolation names the parameter in ``template``. Logs, spans and metrics use the
 /// template as the name of the endpoint (`url.template`).
@@ -30,7 +30,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
 
     let parts: [Part]
     private let kind: Kind
-    /// Whether the path is data and not a template. There should be few templates, because they name endpoints.
+    /// Whether the path is data and not a template. An app should have few templates, because each template names an endpoint.
     var isVerbatim: Bool { kind != .template }
     /// The whole URL, as text; `nil` for a path.
     var urlText: String? { if kind == .url, case .literal(let text)? = parts.first { text } else { nil } }
@@ -163,7 +163,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
                 // The first segment (before a leading slash) and the last segment (after a trailing slash) may be empty.
                 if start != 0 && end != path.endIndex { return .emptySegment }
             } else {
-                // Some servers drop the parameters of a segment before they resolve dots. Such a server reads `..;x` as `..`.
+                // Some servers drop the parameters of a segment before they resolve dots, and read `..;x` as `..`.
                 let name = path[start..<end].prefix { $0 != UInt8(ascii: ";") }
                 if name.isEmpty { return .emptySegment }
                 if isDotSegment(name) { return .dotSegment }

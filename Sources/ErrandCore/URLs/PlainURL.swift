@@ -1,7 +1,7 @@
 /// The parts of an absolute URL in the most common form. The scheme is in lower case, the host has only lower-case letters,
 /// digits, hyphens and dots, and nothing is escaped.
 ///
-/// Such a URL is parsed in one pass, because it needs no change. ``URLReference`` parses or refuses all other URLs.
+/// A URL in this form is parsed in one pass, because it needs no change. ``URLReference`` parses or refuses all other URLs.
 struct PlainURL {
     /// The length of the scheme, `http` or `https`, in bytes.
     let schemeBytes: Int

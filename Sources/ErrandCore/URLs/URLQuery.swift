@@ -58,7 +58,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
             return name + "=" + PercentEncoding.encode(value, allowing: .queryComponent)
         }
 
-        /// Returns whether the names and the values of two items are equal. Their escapes may differ.
+        /// Returns whether the names and the values of two items are equal. The escapes of the two items may differ.
         public static func == (first: Item, second: Item) -> Bool { first.name == second.name && first.value == second.value }
 
         /// Hashes the name and the value.
@@ -72,7 +72,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     public struct ArrayStyle: Sendable, Hashable, CustomStringConvertible {
         /// The name is repeated for each element: `ids=1&ids=2`. The default.
         public static let repeated = ArrayStyle(description: "repeated")
-        /// The name with brackets, once for each element: `ids[]=1&ids[]=2`, sent as `ids%5B%5D=1&ids%5B%5D=2`, as PHP and Rails expect it.
+        /// The name with brackets, once for each element: `ids[]=1&ids[]=2`, sent as `ids%5B%5D=1&ids%5B%5D=2`. PHP and Rails expect this
+        /// form.
         public static let brackets = ArrayStyle(description: "brackets")
         /// The name once, with commas between the elements: `ids=1,2`. A comma within an element is percent-encoded.
         public static let commas = ArrayStyle(description: "commas")
@@ -183,8 +184,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cust
     /// request.query.set("page", 2)
     /// ```
     ///
-    /// - Parameter value: the new value. If the value is an array, the new items are one item for each element. If the value is
-    ///   `nil` or an empty array, the items are removed.
+    /// - Parameter value: the new value. If the value is an array, each element becomes a new item. If the value is `nil` or an empty
+    ///   array, the items are removed.
     public mutating func set(_ name: String, _ value: some QueryValue) {
         replace(name, with: value.queryValues.map { Item(name: name, value: $0) })
     }

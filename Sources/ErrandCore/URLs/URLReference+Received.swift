@@ -7,9 +7,9 @@ extension URLReference {
     /// // /stra%C3%9Fe?tag%5B%5D=a%20b#top%20of%20page
     /// ```
     ///
-    /// The app can't correct a URL in a response, and other clients follow such invalid URLs ([RFC 9110, section
-    /// 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). For a URL that the app built, use ``init(_:)``,
-    /// which repairs nothing.
+    /// The app can't correct an invalid URL in a response, and other clients follow invalid URLs ([RFC 9110, section
+    /// 10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)). For a URL that the app built, use ``init(_:)``, which repairs
+    /// nothing.
     ///
     /// - Spaces around the text are dropped.
     /// - In the path, the query and the fragment, every octet that RFC 3986 does not allow there is percent-encoded. Examples are

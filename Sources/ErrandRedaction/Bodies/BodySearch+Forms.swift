@@ -2,8 +2,8 @@ internal import ErrandCore
 internal import ErrandFormats
 
 extension BodySearch {
-    /// Whether the bytes are a form. The items of a form are on one line, without characters that every writer escapes. `curl -d` sends
-    /// any data as a form.
+    /// Whether the bytes are a form. The items of a form are on one line, and contain no character that every writer of forms escapes. The
+    /// media type is not sufficient, because `curl -d` declares any data as a form.
     static func isForm(_ bytes: [UInt8]) -> Bool {
         guard let last = bytes.lastIndex(where: { !$0.isSpace }), let sign = bytes.firstIndex(in: signsOfForm),
             bytes[sign] == UInt8(ascii: "=") || sign > 0 && bytes[sign] == UInt8(ascii: "&")

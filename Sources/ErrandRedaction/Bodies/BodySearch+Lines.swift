@@ -36,7 +36,8 @@ extension BodySearch {
         }
         found.add(event(lines, of: bytes, depth: depth))
         found.add(others)
-        // One edit replaces a secret that extends over several lines. Other lines may be between these lines, so their edits are dropped.
+        // One edit replaces a secret that extends over several lines. If other lines are between these lines, the edits of the other lines
+        // are dropped.
         var last = 0
         found.edits = found.edits.sorted { $0.range.lowerBound < $1.range.lowerBound }.filter { edit in
             defer { last = max(last, edit.range.upperBound) }

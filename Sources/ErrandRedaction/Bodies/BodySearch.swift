@@ -32,7 +32,7 @@ struct BodySearch {
         if essence?.hasSuffix("json-seq") == true { return records(bytes, depth: depth) }  // octets: ASCII
         let isJSON = type?.isJSON == true || essence.map(Self.lineTypes.contains) == true
         if keepsBinary, !isForm, !isJSON, !TextDetection.isText(bytes, type: type) {
-            // Bytes that begin like JSON may be JSON with control characters. If such bytes seem to contain a secret, they are not treated
+            // Bytes that begin like JSON may be JSON with control characters. If they seem to contain a secret, the bytes are not treated
             // as binary.
             let mention = SecretMention(sensitivity: sensitivity, isWithin: false)
             if !beginsLikeJSON || !mention.isIn(bytes) { return Findings() }

@@ -52,11 +52,12 @@ package struct BodyText {
         }
     }
 
-    /// Returns the bytes as text; `nil` if the first 512 bytes are invalid UTF-8, or have control characters other than tab, CR and LF.
+    /// Returns the bytes as text. `nil` if the first 512 bytes have control characters other than tab, CR and LF. Also `nil` if these bytes
+    /// are invalid UTF-8, and `charset` is not Windows-1252.
     private static func text(_ bytes: [UInt8], isWhole: Bool, charset: Charset?) -> String? {
         var sample = bytes.prefix(512)
         guard !sample.contains(where: { $0 < 0x20 && !$0.isSpace || $0 == 0x7F }) else { return nil }
-        // The sample and `front` may end within a character.
+        // The sample and the bytes may end within a character.
         if !isWhole || sample.count < bytes.count { sample = sample.dropLast(incompleteCount(sample)) }
         if String(validating: sample, as: UTF8.self) != nil {
             return String(decoding: isWhole ? bytes[...] : bytes.dropLast(incompleteCount(bytes[...])), as: UTF8.self)

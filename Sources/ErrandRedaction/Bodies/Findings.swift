@@ -1,7 +1,7 @@
 package import ErrandCore
 package import ErrandFormats
 
-/// The secrets of a body, found by the syntax of the body. Logs, `curl` commands and recordings use these rules.
+/// The secrets of a body, found by the syntax of the body. Logs, `curl` commands and recordings replace these secrets.
 ///
 /// These syntaxes are known: JSON, forms, multipart bodies, event streams and sequences of JSON texts. Strings in JSON and values of forms
 /// are also examined, if they are JSON, a form or a URL. The names in ``/ErrandCore/Sensitivity`` decide what is secret.

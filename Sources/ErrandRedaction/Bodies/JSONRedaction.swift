@@ -3,8 +3,8 @@ package import ErrandFormats
 /// Finds the bytes of a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)) that are the values of members with secret names.
 /// All other bytes stay unchanged.
 ///
-/// A string becomes the placeholder, a number `0`, an array `[]` and an object `{}`, so that the text can still be decoded. `null`,
-/// `true`, `false` and the empty string stay unchanged. Names are compared with their escapes resolved.
+/// The replacement is the placeholder for a string, `0` for a number, `[]` for an array, and `{}` for an object. Therefore the text can
+/// still be decoded. `null`, `true`, `false` and the empty string stay unchanged. Names are compared after their escapes are resolved.
 ///
 /// Text that is truncated or malformed is redacted up to the problem. One placeholder replaces the text from the problem to the
 /// end. After a secret value, a comma, a bracket or the end must follow. If anything else follows, one placeholder replaces the text from

@@ -28,7 +28,7 @@ extension StatusError {
 
 extension BodyText {
     /// Returns the first ``StatusError/excerptLimitBytes`` bytes of a body on one line, without secrets: see
-    /// ``StatusError/bodyExcerpt(hiding:secretsOf:)``. `nil` if the body is empty.
+    /// ``StatusError/bodyExcerpt(hiding:secretsOf:advice:)``. `nil` if the body is empty.
     ///
     /// - Parameters:
     ///   - front: the first bytes of the body.
@@ -53,11 +53,12 @@ extension BodyText {
 extension StatusError: CustomDebugStringConvertible {
     /// The ``description``, and the first 200 bytes of the body without secrets: `…; body: {"error":"no such user"}`.
     ///
-    /// In plain text and HTML, secrets have no names, so such a body is not shown: `…; body: 512 bytes (text/html); see bodyPrefix`.
-    /// Your code can read the bytes in ``bodyPrefix``.
+    /// In plain text and HTML, secrets have no names, so a body in these formats is not shown: `…; body: 512 bytes (text/html); see
+    /// bodyPrefix`. Your code can read the bytes in ``bodyPrefix``.
     ///
     /// Values with a sensitive name are replaced. If the server repeats secrets of the request, these secrets are also replaced.
-    /// Such secrets have at least 6 bytes, and are from the URL, the fields, or a body in memory of at most 64 KiB.
+    /// This rule applies to secrets of at least 6 bytes. The secrets come from the URL, from the fields, or from a body in memory of at
+    /// most 64 KiB.
     ///
     /// Debuggers and `String(reflecting:)` show this text. ``description`` and the texts for people never show the body.
     public var debugDescription: String { description + (bodyExcerpt(advice: Self.adviceOnHiddenBody).map { "; body: \($0)" } ?? "") }

@@ -17,9 +17,10 @@ extension Request {
     /// print(try response.request.curl())
     /// ```
     ///
-    /// In `sh`, the command sends this method, target, fields and body. `curl` adds only `Host` and `Content-Length`. Settings in
-    /// `~/.curlrc` still apply. Characters that the shell could expand are in single quotes. Field values are not changed. Before you show
-    /// the text on a terminal, consider where the values come from.
+    /// In `sh`, the command sends the method, the target, the fields and the body of this request. `curl` adds only `Host` and
+    /// `Content-Length`. Settings in `~/.curlrc` still apply. Characters that the shell could expand are in single quotes. Field values are
+    /// not changed, and may contain control characters. Before you show the text on a terminal, check that you trust the source of the
+    /// values.
     ///
     /// Names decide which values are sensitive. The names in ``/ErrandCore/RequestOptions/sensitivity`` apply to fields and query
     /// items. The same names apply to members of JSON, items of a form and parts of a multipart body. A body of another syntax,
@@ -35,7 +36,7 @@ extension Request {
     /// - Parameters:
     ///   - pretty: whether each option has its own line. If false, the text is one line, unless the value of a field has a control
     ///     character.
-    ///   - showingSecrets: whether the text contains secrets. Such a text is a credential.
+    ///   - showingSecrets: whether the text contains secrets. A text with secrets is itself a credential.
     ///   - bodyLimitBytes: the maximum length of a body in the text, at least 0. Default: 64 KiB. A byte that is not text takes up
     ///     to four characters.
     ///   - arguments: more arguments for `curl`, such as `["--unix-socket", "/run/app.sock"]`, for settings of the connection. Arguments

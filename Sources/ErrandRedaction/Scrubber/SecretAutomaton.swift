@@ -40,7 +40,7 @@ struct SecretAutomaton: Sendable {
             if endings[Int(state)] < 0 { endings[Int(state)] = Int32(index) }
         }
         fallbacks = [Int32](repeating: 0, count: parents.count)
-        // Shorter prefixes come first, because the fallback of a state must be set before the state.
+        // Shorter prefixes come first, because the fallback of a state depends on the fallbacks of shorter prefixes.
         var byDepth = [[Int32]](repeating: [], count: longest + 1)
         for state in parents.indices { byDepth[Int(depths[state])].append(Int32(state)) }
         for state in byDepth.dropFirst().joined() {
@@ -100,7 +100,7 @@ struct SecretAutomaton: Sendable {
             return state
         }
         if let cut, depths[Int(state)] >= cut {
-            // The continuation of the text is unknown. Therefore any text with this beginning may determine the index.
+            // The continuation of the text is unknown. Therefore the index may be the index of any text with this beginning.
             add((bytes.count - Int(depths[Int(state)]))..<bytes.count, endings[Int(state)] >= 0 ? Int(endings[Int(state)]) : -1)
         }
         return found

@@ -6,7 +6,7 @@ package import ErrandFormats
 /// - plain
 /// - percent-encoded, once or several times
 /// - form-encoded
-/// - with the escapes of JSON, also within JSON
+/// - with the escapes of JSON, once or several times
 /// - within base64, in both alphabets, at any alignment
 ///
 /// The search takes linear time, independent of the number of secrets. Three levels of nested escapes are resolved.
@@ -132,8 +132,7 @@ package struct SecretScrubber {
         }
     }
 
-    /// Returns the base64 characters, in the first alphabet, that depend only on `secret`. The secret comes after `offset`
-    /// other bytes.
+    /// Returns the base64 characters, in the standard alphabet, that depend only on `secret`. The secret comes after `offset` other bytes.
     private static func core(of secret: [UInt8], after offset: Int) -> [UInt8] {
         let whole = Data([UInt8](repeating: 0, count: offset) + secret).base64EncodedString().utf8
         return Array(Array(whole).prefix((offset + secret.count) * 8 / 6).dropFirst((offset * 8 + 5) / 6))

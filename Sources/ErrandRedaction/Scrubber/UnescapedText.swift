@@ -73,7 +73,7 @@ struct UnescapedText {
         return first.map { UnescapedText(resolving: syntax, of: self, first: $0, isCut: isCut) }
     }
 
-    /// Returns the original range of the bytes in `range`.
+    /// Returns the range of the original bytes from which the bytes in `range` come.
     func origin(of range: Range<Int>) -> Range<Int> {
         let lower = origin(of: range.lowerBound)
         return lower..<max(lower, origin(of: range.upperBound))

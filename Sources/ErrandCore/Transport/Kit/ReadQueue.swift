@@ -8,7 +8,7 @@ package import ErrandFormats
     /// The numbers of queued bytes at which the transport starts to wait.
     @usableFromInline package struct Marks: Sendable {
         /// Before the first read, the transport waits when this number of bytes is queued: 64 KiB. A caller may need only the head of a
-        /// response, for example to send the request again. With this limit, the unread body of such a response takes little memory.
+        /// response, for example to send the request again. With this limit, the unread body of the response takes little memory.
         ///
         /// More bytes may arrive after the transport has begun to wait. Over HTTP/2, the server may still fill the stream's window, which
         /// is 1 MiB.

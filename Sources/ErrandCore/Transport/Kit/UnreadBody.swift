@@ -66,7 +66,7 @@
     }
 
     /// Drops the queued chunks. If a chunk was queued and the body has not failed yet, the next read fails with `error`. Without this
-    /// error, the reader would take the missing chunks for the end of the body.
+    /// error, the reader would treat the body as complete, although chunks are missing.
     @inlinable package mutating func drop(because error: any Error) {
         if queue.isEmpty { return }
         queue.removeAll()
