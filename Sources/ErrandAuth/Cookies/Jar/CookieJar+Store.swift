@@ -118,10 +118,7 @@ extension CookieJar: AccountBoundStore {
     ///
     /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed even then.
     public func forget(_ identity: CredentialIdentity) async throws {
-        if let account {
-            let isSame = account.canonicalOctets.map { $0 == identity.canonicalOctets } ?? (account == identity)
-            guard isSame else { return }
-        }
+        if let account, !account.isSameAccount(as: identity) { return }
         removeAll()
         try await save()
     }
