@@ -36,7 +36,7 @@ import Testing
         store.end(true)
         store.end(true)
         try await end
-        #expect(writer.failure == nil && (2...3).contains(store.begun.value))
+        #expect(writer.failure == nil && store.begun.value == 3)
     }
 
     @Test func aFailedWriteIsTriedAgainAtTheNextCall() async throws {
@@ -94,7 +94,7 @@ import Testing
                             await Task.yield()
                             saved.change { $0 = all }
                         }
-                        #expect(saved.value >= min(own, changes.value))
+                        #expect(saved.value >= own)
                     }
                 }
             }
