@@ -120,7 +120,7 @@ var query: Order { Order() }
 // FILE: ErrandAuth/Authenticate/AuthenticationOptions.swift
 @Sendable func askForPassword(_ realm: String?) async -> String? { nil }
 
-// FILE: ErrandAuth/Cookies/CookieJar+Store.swift
+// FILE: ErrandAuth/Cookies/Jar/CookieJar+Store.swift
 let jar: CookieJar = omitted()
 
 // FILE: ErrandAuth/OAuth/OAuthClient.swift

@@ -120,8 +120,8 @@ import Testing
         values["RefreshPolicy.window"] = RefreshPolicy.standard.window.inWords
         values["HSTSList.limit"] = number(HSTSList.limit)
         let cookies = CookieJar.Limits()
-        values["CookieJar.Limits.domainCount"] = number(cookies.domainCount)
-        values["CookieJar.Limits.siteCount"] = number(cookies.siteCount)
+        values["CookieJar.Limits.countPerDomain"] = number(cookies.countPerDomain)
+        values["CookieJar.Limits.countPerSite"] = number(cookies.countPerSite)
         values["CookieJar.Limits.totalCount"] = number(cookies.totalCount)
         values["CookieJar.Limits.totalBytes"] = bytes(cookies.totalBytes)
         values["CookieJar.Limits.fieldBytes"] = bytes(cookies.fieldBytes)

@@ -10,7 +10,7 @@ public struct CookieCalls: Sendable {
     private let own: Request
 
     public init() throws {
-        let limits = CookieJar.Limits(siteCount: 3_000)
+        let limits = CookieJar.Limits(countPerSite: 3_000)
         let (sites, site) = (CookieJar(limits: limits), CookieJar(limits: limits))
         for number in 0..<3_000 {
             try sites.set(Self.cookie("s\(number).example"))

@@ -22,7 +22,7 @@ public struct Cookie: Sendable, Hashable {
     public let path: String
     /// The time after which the cookie is not sent; `nil` for a session cookie, which is not written to a store.
     public let expires: HTTPDate?
-    /// Whether the cookie is sent only over `https`, and to the loopback host.
+    /// Whether the cookie is sent only over `https`, and to `localhost` and the loopback addresses.
     public let isSecure: Bool
     /// Whether scripts of a page must not read the cookie. The library keeps the attribute for other programs.
     public let isHTTPOnly: Bool

@@ -23,7 +23,7 @@ enum CookiePolicy {
             expires: field.expiry(receivedAt: now), isSecure: isSecure, isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite, created: now
         )
         try check(cookie)
-        guard field.path != nil || !cookie.name.hasPrefixIgnoringCase("__Host-") else { throw refusal(.prefix) }
+        guard field.path != nil || !cookie.name.hasCookiePrefix("__Host-") else { throw refusal(.prefix) }
         return cookie
     }
 
@@ -42,7 +42,7 @@ enum CookiePolicy {
         if cookie.sameSite == SetCookie.SameSite.none, !cookie.isSecure { throw refusal(.sameSiteNeedsSecure) }
         // Some servers read the value of a cookie without a name as a name and a value.
         let shown = name.isEmpty ? cookie.value : cookie.name
-        let (isSecurePrefix, isHostPrefix) = (shown.hasPrefixIgnoringCase("__Secure-"), shown.hasPrefixIgnoringCase("__Host-"))
+        let (isSecurePrefix, isHostPrefix) = (shown.hasCookiePrefix("__Secure-"), shown.hasCookiePrefix("__Host-"))
         if isSecurePrefix || isHostPrefix {
             guard !name.isEmpty, cookie.isSecure, !isHostPrefix || cookie.isHostOnly && cookie.path.isExactly("/") else {
                 throw refusal(.prefix)
@@ -102,8 +102,11 @@ enum CookiePolicy {
 }
 
 extension String {
-    fileprivate func hasPrefixIgnoringCase(_ prefix: String) -> Bool {
-        utf8.count >= prefix.utf8.count && zip(utf8, prefix.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+    /// Returns whether the text begins with the prefix of a cookie's name, in any case. Octets are compared, because a combining character
+    /// must not hide the prefix. Some servers remove Unicode white space before a name. Therefore such white space is ignored.
+    fileprivate func hasCookiePrefix(_ prefix: String) -> Bool {
+        let name = Substring(unicodeScalars.drop { !$0.isASCII && $0.properties.isWhitespace }).utf8
+        return name.count >= prefix.utf8.count && zip(name, prefix.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
     }
 }
 

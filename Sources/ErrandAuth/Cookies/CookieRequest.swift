@@ -27,7 +27,7 @@ struct CookieRequest: Sendable {
         self.origin = origin
         self.path = path.utf8.first == UInt8(ascii: "/") ? path : "/"
         (self.site, self.isSafe) = (site, isSafe)
-        isSecure = origin.scheme.isExactly("https") || origin.isLoopback
+        isSecure = origin.scheme.isExactly("https") || origin.isThisMachine
     }
 
     init(_ url: HTTPURL) { self.init(origin: url.origin, path: url.path[...]) }

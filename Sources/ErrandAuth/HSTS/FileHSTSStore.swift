@@ -12,12 +12,9 @@ public import ErrandCore
 /// file, and may also replace the file. `curl` ignores the lock and the times of the entries. The file reveals which servers the app has
 /// used.
 public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
-    /// The longest time for which a write waits for the writes of other processes.
-    private static let patience: Duration = .seconds(30)
-
     /// The path of the file.
-    public let path: String
-    private let clock: any Clock<Duration>
+    public var path: String { file.path }
+    private let file: LockedPrivateFile
     private let now: @Sendable () -> Date
 
     /// Creates a store.
@@ -29,15 +26,28 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     public init(
         atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        (self.path, self.clock, self.now) = (path, clock, now)
+        (file, self.now) = (LockedPrivateFile(path, clock: clock), now)
     }
 
     /// Returns the hosts of the file; an empty array if there is no file.
     ///
     /// - Throws: ``/ErrandCore/FileReadError`` if the file can't be read, has more than 1 MiB, or is not a list of hosts. The same
-    ///   error is thrown if users other than the owner can read or write the file.
-    public func load() async throws -> [HSTSHost] {
-        guard let data = try await PrivateFile.read(path) else { return [] }
+    ///   error is thrown if users other than the owner can read or write the file, and if the path is a symbolic link.
+    public func load() async throws -> [HSTSHost] { try hosts(in: try await file.read()) }
+
+    /// Merges entries into the file while no other process writes the file.
+    ///
+    /// - Throws: the errors of ``load()``; ``/ErrandCore/FileWriteError``, also if the writes of other processes take more than 30 s;
+    ///   `CancellationError`.
+    public func apply(_ notes: [HSTSHost]) async throws -> [HSTSHost] {
+        try await file.change { data in
+            let merged = HSTSFile.merged(try hosts(in: data), with: notes, at: HTTPDate(now()))
+            return (merged, .replaced(by: Data(HSTSFile.text(of: merged).utf8)))
+        }
+    }
+
+    private func hosts(in data: Data?) throws(FileReadError) -> [HSTSHost] {
+        guard let data else { return [] }
         guard let hosts = HSTSFile.hosts(in: String(decoding: data, as: UTF8.self)) else {
             // The code is EINVAL, which is 22 on all systems.
             throw FileReadError(path: path, operation: "read", code: 22, reason: "it is not a list of hosts in the format of curl --hsts")
@@ -45,19 +55,7 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
         return hosts
     }
 
-    /// Merges entries into the file while no other process writes the file.
-    ///
-    /// - Throws: the errors of ``load()``; ``/ErrandCore/FileWriteError``, also if the writes of other processes take more than 30 s;
-    ///   `CancellationError`.
-    public func apply(_ notes: [HSTSHost]) async throws -> [HSTSHost] {
-        try await PrivateFile.whileLocked(path + ".lock", within: Self.patience, clock: clock) {
-            let merged = HSTSFile.merged(try await load(), with: notes, at: HTTPDate(now()))
-            try await PrivateFile.writeLocked(Data(HSTSFile.text(of: merged).utf8), to: path)
-            return merged
-        }
-    }
-
     /// `file PATH`.
-    public var description: String { "file \(path)" }
+    public var description: String { file.description }
 }
 #endif

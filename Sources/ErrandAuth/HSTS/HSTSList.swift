@@ -31,13 +31,12 @@ public final class HSTSList: Sendable {
 
     private enum Work: Hashable, Sendable {
         case load
-        case save
-        case background(Int)
     }
 
     private let table: Mutex<HSTSTable>
     private let preloaded: [String: HSTSHost]
     private let store: (any HSTSStore)?
+    private let writer = BackgroundWriter()
     private let flights = SingleFlight<Work, Void>()
     private let now: @Sendable () -> Date
 
@@ -113,7 +112,7 @@ public final class HSTSList: Sendable {
         let host = HSTSHost(
             checked: name, includesSubdomains: policy.includesSubdomains,
             expires: time.advanced(by: policy.maxAge), noted: time)
-        if let number = table.withLock({ $0.note(host) ? $0.beginWriting() : nil }) { write(number) }
+        if table.withLock({ $0.note(host) }) { writer.begin { [self] in try await write() } }
     }
 
     // MARK: - The store
@@ -149,19 +148,20 @@ public final class HSTSList: Sendable {
     ///
     /// - Throws: the error of the store (the entries are kept); `CancellationError` if the caller is cancelled.
     public func save() async throws {
-        guard let store else { return }
-        while table.withLock(\.hasNews) {
-            try await flights.run(.save, mustFinish: true) { [self] in
-                let news = table.withLock(\.news)
-                guard !news.isEmpty else { return }
-                do {
-                    let hosts = try await store.apply(news)
-                    table.withLock { $0.finish(news, hosts) }
-                } catch {
-                    table.withLock { $0.fail(error) }
-                    throw error
-                }
-            }
+        guard store != nil, table.withLock(\.hasNews) else { return }
+        try await writer.finish { [self] in try await write() }
+    }
+
+    /// Writes the entries that the store does not have yet. The next call of the stack reports a failure.
+    private func write() async throws {
+        let news = table.withLock(\.news)
+        guard let store, !news.isEmpty else { return }
+        do {
+            let hosts = try await store.apply(news)
+            table.withLock { $0.finish(news, hosts) }
+        } catch {
+            table.withLock { $0.fail(error) }
+            throw error
         }
     }
 
@@ -173,17 +173,6 @@ public final class HSTSList: Sendable {
         table.withLock { [time] in $0.removeAll(at: time) }
         try await save()
         try loading.get()
-    }
-
-    /// Writes in the background, until no new entries have arrived during a write. A failed write is tried again only after a new entry.
-    private func write(_ number: Int) {
-        flights.begin(.background(number)) { [self] in
-            while true {
-                let count = table.withLock(\.recordCount)
-                try? await save()  // the next call reports the failure
-                if table.withLock({ $0.endWriting(ifNothingSince: count) }) { return }
-            }
-        }
     }
 
     /// The failure of the store that was not reported yet; `nil` if there is no such failure. Each failure is returned once.

@@ -17,10 +17,6 @@ struct HSTSTable: Sendable {
     private(set) var isLoaded = false
     private var nextLoad: HTTPDate?
     private var failure: (any Error)?
-    private var isWriting = false
-    private var writeCount = 0
-    /// The number of entries for the store so far.
-    private(set) var recordCount = 0
 
     init(isStored: Bool) { self.isStored = isStored }
 
@@ -63,7 +59,6 @@ struct HSTSTable: Sendable {
     private mutating func record(_ host: HSTSHost) -> Bool {
         guard isStored else { return false }
         changes.update(host.name, default: host) { $0 = host }
-        recordCount += 1
         return true
     }
 
@@ -118,22 +113,6 @@ struct HSTSTable: Sendable {
 
     /// The entries that the store does not have.
     var news: [HSTSHost] { changes.entries.map(\.value) }
-
-    /// Begins to write in the background. Returns the number of the background work. Returns `nil` if other work is in progress: that work
-    /// writes these entries too.
-    mutating func beginWriting() -> Int? {
-        if isWriting { return nil }
-        isWriting = true
-        writeCount += 1
-        return writeCount
-    }
-
-    /// Ends the work in the background, unless there are entries since `count` (``recordCount``). Returns whether the work has ended.
-    mutating func endWriting(ifNothingSince count: Int) -> Bool {
-        guard recordCount == count else { return false }
-        isWriting = false
-        return true
-    }
 
     /// Records that the store has these entries, and adds the hosts of the store to the table.
     mutating func finish(_ written: [HSTSHost], _ stored: [HSTSHost]) {

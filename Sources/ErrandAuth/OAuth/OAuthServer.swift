@@ -95,9 +95,7 @@ public struct OAuthServer: Sendable, Hashable {
     static func checkSecure(_ text: String) throws {
         let shown = Substring(text.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }).shownSafely(limit: 200)
         guard let url = try? HTTPURL(text) else { throw OAuthError(.unsupported, "the endpoint '\(shown)' is not a URL") }
-        let host = url.host.description
-        let isHere = ["localhost", "127.0.0.1", "[::1]", "::1"].contains(where: host.isExactly)
-        guard url.scheme.isExactly("https") || isHere else {
+        guard url.scheme.isExactly("https") || url.origin.isThisMachine else {
             throw OAuthError(.unsupported, "the endpoint '\(shown)' does not use https")
         }
     }

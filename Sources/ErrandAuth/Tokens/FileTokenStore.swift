@@ -14,7 +14,7 @@ internal import ErrandCore
 /// as a sign-in with another account.
 ///
 /// The file is replaced as a whole: after a crash, the file has the old token or the new token. Anybody who can read the file can
-/// use the token. On Apple's platforms, prefer the keychain.
+/// use the token. On Apple's platforms, prefer the keychain. If the path is a symbolic link, a save replaces the link.
 ///
 /// Before a refresh is sent, the space for the new token is reserved in the file `PATH.part`. If the disk is full or the folder can't be
 /// written, no refresh is sent, and the old refresh token stays valid. At the end of the refresh, `PATH.part` is removed. If a process is
@@ -22,21 +22,21 @@ internal import ErrandCore
 public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// The maximum time for which a refresh waits for the refreshes of other processes. A single refresh takes less time than this maximum.
     private static let patience: Duration = .seconds(120)
-    /// The maximum time for which a write waits for the writes of other processes.
-    private static let writePatience: Duration = .seconds(30)
     private static let coding = JSONCoding(dates: .secondsSince2001)
 
     /// The path of the file.
-    public let path: String
+    public var path: String { file.path }
 
-    private let clock: any Clock<Duration>
+    private let file: LockedPrivateFile
 
     /// Creates a store.
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. Its folder must exist.
     ///   - clock: measures the wait for other processes.
-    public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) { (self.path, self.clock) = (path, clock) }
+    public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) {
+        file = LockedPrivateFile(path, clock: clock)
+    }
 
     /// Returns the token; `nil` if there is no file.
     ///
@@ -89,13 +89,11 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     ///   - ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created
     ///   - ``TokenFileError`` if the work of other processes or stores takes more than 120 s
     public func exclusively(_ work: @Sendable () async throws -> Void) async throws {
-        guard let lock = try await PrivateFile.lock(path + ".lock", within: Self.patience, clock: clock) else {
-            throw TokenFileError(path: path, reason: "another process has been refreshing it for \(Self.patience)")
+        try await file.whileLocked(within: Self.patience, orThrow: busy("refreshing")) {
+            let result = await Result(of: work)
+            await PrivateFile.cancelReservation(path)
+            try result.get()
         }
-        defer { lock.release() }
-        let result = await Result(of: work)
-        await PrivateFile.cancelReservation(path)
-        try result.get()
     }
 
     /// Runs `work` while no other process, and no other store of this process, writes the same file.
@@ -104,14 +102,15 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     ///   - ``/ErrandCore/FileWriteError`` if the file `PATH.write-lock` can't be created
     ///   - ``TokenFileError`` if the work of other processes or stores takes more than 30 s
     public func atomically(_ work: @Sendable () async throws -> Void) async throws {
-        guard let lock = try await PrivateFile.lock(path + ".write-lock", within: Self.writePatience, clock: clock) else {
-            throw TokenFileError(path: path, reason: "another process has been writing it for \(Self.writePatience)")
-        }
-        defer { lock.release() }
-        try await work()
+        try await file.whileLocked(by: ".write-lock", orThrow: busy("writing"), work)
+    }
+
+    /// - Parameter activity: the work of the other process, as a participle.
+    private func busy(_ activity: String) -> (Duration) -> any Error {
+        { TokenFileError(path: path, reason: "another process has been \(activity) it for \($0)") }
     }
 
     /// `file PATH`.
-    public var description: String { "file \(path)" }
+    public var description: String { file.description }
 }
 #endif

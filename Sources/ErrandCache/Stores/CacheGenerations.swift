@@ -5,14 +5,6 @@ internal import ErrandCore
 /// One counter gives all numbers. The partition without an account has the number at which the store was last emptied. An account that is
 /// not in ``forgotten`` has the same number, or ``floor`` if ``floor`` is larger.
 struct CacheGenerations: Sendable {
-    /// The account of an identity, as a key of the table. Of a durable identity, only the canonical octets count.
-    enum Account: Sendable, Hashable {
-        case durable([UInt8])
-        case volatile(CredentialIdentity)
-
-        init(_ identity: CredentialIdentity) { self = identity.canonicalOctets.map { .durable($0) } ?? .volatile(identity) }
-    }
-
     /// The largest number of forgotten accounts whose numbers are kept.
     static let accountLimit = 1000
 
@@ -20,21 +12,22 @@ struct CacheGenerations: Sendable {
     private var emptied: Int64 = 0
     /// The number of each account that is not in ``forgotten``: the largest number that was evicted.
     private var floor: Int64 = 0
-    /// The table itself has no limit: ``forget(_:)`` removes the excess, because it needs the number of each removed account.
-    private var forgotten = BoundedTable<Account, Int64>(limit: .max)
+    /// The keys have no further texts. The table itself has no limit: ``forget(_:)`` removes the excess, because it needs the number of each
+    /// removed account.
+    private var forgotten = BoundedTable<CredentialIdentity, Int64>(limit: .max)
 
     /// Returns the number of a partition.
     func current(of partition: CacheKey.Partition) -> Int64 {
         guard case .account(let identity) = partition else { return emptied }
         // Most stores have forgotten no account, and a look-up must stay cheap.
         if forgotten.isEmpty { return max(emptied, floor) }
-        return max(emptied, forgotten[Account(identity)] ?? floor)
+        return max(emptied, forgotten[identity.ofAccount] ?? floor)
     }
 
     /// Begins a new generation of an account.
-    mutating func forget(_ account: Account) {
+    mutating func forget(_ identity: CredentialIdentity) {
         last += 1
-        forgotten.update(account, default: last) { $0 = last }
+        forgotten.update(identity.ofAccount, default: last) { $0 = last }
         while forgotten.count > Self.accountLimit, let (_, number) = forgotten.removeLeastRecentlyUsed() { floor = max(floor, number) }
     }
 

@@ -230,11 +230,10 @@ struct MemoryCacheTable: Sendable {
 
     /// Removes the entries of an account, and begins a new generation of its partition.
     mutating func forget(_ identity: CredentialIdentity) -> Removed {
-        let account = CacheGenerations.Account(identity)
-        generations.forget(account)
+        generations.forget(identity)
         return removeAll { key in
             guard case .account(let other) = key.partition else { return false }
-            return CacheGenerations.Account(other) == account
+            return other.isSameAccount(as: identity)
         }
     }
 

@@ -14,7 +14,7 @@
 ///
 /// To find the data of an account, a store uses the ``RequestOptions/credentialIdentity`` of the requests:
 /// - For a durable identity, the store uses a keyed digest of ``CredentialIdentity/canonicalOctets``. Identities with equal
-///   octets belong to the same account.
+///   octets belong to the same account: ``CredentialIdentity/isSameAccount(as:)``.
 /// - For a volatile identity, the store uses the identity itself, only in memory.
 public protocol AccountBoundStore: Sendable {
     /// Removes all data of an account. Does nothing if the store has no data of the account.

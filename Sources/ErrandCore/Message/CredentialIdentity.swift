@@ -19,6 +19,10 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     private let account: OctetKey?
     private let parts: [OctetKey]
 
+    private init(_ scheme: OctetKey, _ account: OctetKey?, _ parts: [OctetKey]) {
+        (self.scheme, self.account, self.parts) = (scheme, account, parts)
+    }
+
     /// Creates a volatile identity.
     ///
     /// - Parameters:
@@ -43,6 +47,13 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
         self.account = OctetKey(account)
         self.parts = parts.map { OctetKey($0) }
     }
+
+    /// Returns whether two identities belong to the same account. Durable identities belong to the same account if their schemes and their
+    /// accounts have equal octets. The further texts of a durable identity, such as a password, do not count.
+    public func isSameAccount(as other: CredentialIdentity) -> Bool { ofAccount == other.ofAccount }
+
+    /// This identity without the further texts of a durable identity. The identities of one account are then equal.
+    package var ofAccount: CredentialIdentity { account == nil ? self : CredentialIdentity(scheme, account, []) }
 
     /// Whether the identity is durable: other runs and other processes find the same account by the identity.
     public var isDurable: Bool { account != nil }

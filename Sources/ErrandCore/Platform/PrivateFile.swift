@@ -11,24 +11,26 @@ internal import Darwin
 /// The file is replaced as a whole, and forced to the disk before the call returns. The system's calls run on threads that may
 /// block.
 package enum PrivateFile {
-    /// The default limit of ``read(_:limitBytes:)`` and ``reserve(_:limitBytes:)``: 1 MiB.
+    /// The default limit of ``read(_:limitBytes:followsLinks:)`` and ``reserve(_:limitBytes:)``: 1 MiB.
     package static let limitBytes = 1 << 20
 
     /// Returns the bytes of the file; `nil` if there is no file.
     ///
-    /// - Parameter limitBytes: the maximum length of the file in bytes, at least 0. Default: 1 MiB.
+    /// - Parameters:
+    ///   - limitBytes: the maximum length of the file in bytes, at least 0. Default: 1 MiB.
+    ///   - followsLinks: whether the path may be a symbolic link. Default: true.
     /// - Throws: `FileReadError`, also if other users can read or write the file, or the file has more than `limitBytes`.
-    package static func read(_ path: String, limitBytes: Int = limitBytes) async throws -> Data? {
-        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes) }
+    package static func read(_ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true) async throws -> Data? {
+        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes, followsLinks: followsLinks) }
     }
 
-    /// Returns the bytes of the file, like ``read(_:limitBytes:)``, and blocks the thread.
+    /// Returns the bytes of the file, like ``read(_:limitBytes:followsLinks:)``, and blocks the thread.
     ///
     /// - Throws: `FileReadError`.
-    package static func readBlocking(_ path: String, limitBytes: Int = limitBytes) throws -> Data? {
+    package static func readBlocking(_ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true) throws -> Data? {
         let file: ReadOnlyFile
         do {
-            file = try ReadOnlyFile(path: path)
+            file = try ReadOnlyFile(path: path, followsLinks: followsLinks)
         } catch let error as FileReadError where error.code == ENOENT {
             return nil
         }
@@ -93,7 +95,7 @@ package enum PrivateFile {
     ///
     /// If a process is killed before the end, `PATH.part` remains, and the next call uses this file. Therefore, no secrets are left in
     /// files with unknown names. Only one caller at a time may write the file. Therefore the caller must hold the lock:
-    /// ``whileLocked(_:within:clock:_:)``.
+    /// ``LockedPrivateFile``.
     ///
     /// - Throws: `FileWriteError`.
     package static func writeLocked(_ data: Data, to path: String) async throws {
@@ -131,23 +133,9 @@ package enum PrivateFile {
         }
     }
 
-    /// Runs `work` while no other process, and no other caller of this process, runs work with the same lock.
-    ///
-    /// - Parameters:
-    ///   - path: the path of the lock file: see ``lock(_:within:clock:)``.
-    ///   - limit: the longest wait for the work of other callers.
-    ///   - clock: measures the wait.
-    ///   - work: the work.
-    /// - Throws: the errors of `work`; `FileWriteError`, whose code is EBUSY if the lock is not free within `limit`; `CancellationError`.
-    package static func whileLocked<Value: Sendable>(
-        _ path: String, within limit: Duration, clock: any Clock<Duration>, _ work: () async throws -> Value
-    ) async throws -> Value {
-        guard let lock = try await lock(path, within: limit, clock: clock) else {
-            throw FileWriteError(
-                path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
-        }
-        defer { lock.release() }
-        return try await work()
+    /// The error for a lock that another process has held for `limit`.
+    static func busy(_ path: String, for limit: Duration) -> FileWriteError {
+        FileWriteError(path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
     }
 
     /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.

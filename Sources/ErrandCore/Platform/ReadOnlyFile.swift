@@ -15,12 +15,18 @@ package final class ReadOnlyFile: Sendable {
 
     /// Opens the regular file at `path` for reading.
     ///
+    /// - Parameter followsLinks: whether the path may be a symbolic link. Default: true.
     /// - Throws: `FileReadError` with the operation and the system's error number, also for a folder, a device and a pipe.
-    package init(path: String) throws {
+    package init(path: String, followsLinks: Bool = true) throws {
         try Self.checkPath(path)
         // A pipe may have replaced the file. With `O_NONBLOCK`, the call does not wait for a writer of the pipe.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
+        guard descriptor >= 0 else {
+            let code = errno
+            let isLink = !followsLinks && code == ELOOP
+            let reason = isLink ? "it is a symbolic link; use the path of the file to which the link leads" : nil
+            throw FileReadError(path: path, operation: "open", code: code, reason: reason)
+        }
         do {
             // The open file is checked, because the file at the path may have been replaced at any time.
             var status = stat()

@@ -43,11 +43,24 @@ enum Credentials {
         return String(decoding: bytes[..<start] + shown + bytes[at...], as: UTF8.self)
     }
 
+    /// Returns `url` with "…" instead of the text after the bracket at the beginning of its authority, if this text can't be an address.
+    static func withoutInvalidAddress(_ url: String) -> String {
+        let bytes = Array(url.utf8)
+        let authority = authority(of: bytes)
+        guard bytes[authority].first == UInt8(ascii: "["), !Host.looksLikeAddress(bytes[authority]) else { return url }
+        return String(decoding: bytes[...authority.lowerBound] + Array("…".utf8) + bytes[authority.upperBound...], as: UTF8.self)
+    }
+
+    /// Returns the range of the authority. A text without slashes begins with its authority.
+    private static func authority(of bytes: [UInt8]) -> Range<Int> {
+        let start = bytes.firstRange(of: "//".utf8)?.upperBound ?? 0
+        return start..<(bytes[start...].firstIndex(where: isEnd) ?? bytes.count)
+    }
+
     /// Returns `url` with "…" instead of the port of its authority.
     static func withoutPort(_ url: String) -> String {
         let bytes = Array(url.utf8)
-        let start = bytes.firstRange(of: "//".utf8)?.upperBound ?? 0
-        let end = bytes[start...].firstIndex(where: isEnd) ?? bytes.count
+        let (start, end) = (authority(of: bytes).lowerBound, authority(of: bytes).upperBound)
         guard let colon = bytes[start..<end].lastIndex(of: UInt8(ascii: ":")) else { return url }
         return String(decoding: bytes[...colon] + Array("…".utf8) + bytes[end...], as: UTF8.self)
     }

@@ -166,11 +166,14 @@ public struct Sensitivity: Sendable, Hashable {
 
     // MARK: Shown text
 
-    /// Returns the text to show for a field: the value, or the placeholder if the field is secret. If the value is a URL
-    /// (`Location`, `Referer`, …), the URL is shown without its secrets.
+    /// Returns the text to show for a field: the value, or the placeholder if the field is secret. If the value is or
+    /// contains a path or a URL (`Location`, `Referer`, `X-Accel-Redirect`, …), the URL is shown without its secrets.
     public func shownValue(of field: HTTPField) -> String {
         if isSensitive(field) { return Self.placeholder }
-        return Self.urlFields.contains(field.name) ? redactedURL(field.value) : field.value
+        let value = field.value
+        // Fields such as `X-Accel-Redirect` have a path or a URL too.
+        let hasURL = Self.urlFields.contains(field.name) || value.hasOctetPrefix("/") || value.containsOctets("://")
+        return hasURL ? redactedURL(value) : value
     }
 
     /// Returns the name and the value of each field, in order, with each secret value replaced. A value longer than 8 KiB is

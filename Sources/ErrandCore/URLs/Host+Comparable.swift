@@ -21,10 +21,14 @@ extension Host {
         }
     }
 
-    /// Returns whether a comparable host is this machine itself.
-    static func isLoopback(_ host: String) -> Bool {
-        host.isExactly("localhost") || host.hasOctetSuffix(".localhost") || host.isExactly("0:0:0:0:0:0:0:1")
-            || host.hasOctetPrefix("127.") && isIPv4(host[...])
+    /// Returns whether a comparable host is meant to be this machine: a loopback address, `localhost`, or a name under `localhost`.
+    ///
+    /// Some resolvers look up a name under `localhost` in the network. Therefore only ``isThisMachine(_:)`` may replace TLS.
+    static func isLoopback(_ host: String) -> Bool { isThisMachine(host) || host.hasOctetSuffix(".localhost") }
+
+    /// Returns whether a comparable host is this machine itself: a loopback address, or `localhost`.
+    static func isThisMachine(_ host: String) -> Bool {
+        host.isExactly("localhost") || host.isExactly("0:0:0:0:0:0:0:1") || host.hasOctetPrefix("127.") && isIPv4(host[...])
     }
 
     /// Returns whether a host in its normal or comparable form is an address, or ends in a number. Only addresses, and parts of addresses,

@@ -16,7 +16,11 @@ enum Host {
         if text.utf8.first == UInt8(ascii: "[") {
             guard text.utf8.last == UInt8(ascii: "]"), text.utf8.count > 2 else { throw refused("a bracket is not closed") }
             let address = text.dropFirst().dropLast()
-            guard isIPv6(address) else { throw refused("'\(address)' is not an IPv6 address") }
+            guard isIPv6(address) else {
+                // Other text may be a secret.
+                let shown = looksLikeAddress(address.utf8) ? "'\(address)' is not an IPv6 address" : nil
+                throw refused(shown ?? "the text in brackets is not an IPv6 address without a zone")
+            }
             return text.lowercased()
         }
         var host = text.lowercased()
@@ -48,6 +52,15 @@ enum Host {
         components.host = host
         guard let ascii = components.encodedHost, !ascii.isEmpty, !ascii.containsOctet(UInt8(ascii: "%")) else { return nil }
         return ascii
+    }
+
+    /// Returns whether a text has only brackets and the parts of an IPv6 address: groups of up to four hexadecimal digits.
+    static func looksLikeAddress(_ octets: some Sequence<UInt8>) -> Bool {
+        var digits = 0
+        return octets.allSatisfy { octet in
+            digits = octet.isHexDigit ? digits + 1 : 0
+            return digits <= 4 && (octet.isHexDigit || ":.[]".utf8.contains(octet))
+        }
     }
 
     /// Returns whether `text` is an IPv6 address as in [RFC 4291, section

@@ -107,7 +107,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
 
     /// The invalid text, with its secrets removed or replaced, truncated to 200 characters. Credentials and a refused fragment
     /// are left out, and secret query values are replaced. A port that is not a number is left out too, because the port may be
-    /// a password.
+    /// a password. After a bracket in place of a host, text that can't be an address is left out.
     public let text: String
     /// The problem of the text.
     public let code: Code
@@ -124,6 +124,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         case .fragment: shown = String(Substring(shown.utf8.prefix { $0 != UInt8(ascii: "#") })) + "#…"
         default: break
         }
+        shown = Credentials.withoutInvalidAddress(shown)
         self.text = Sensitivity.standard.redactedURL(shown).shownSafely()
         self.code = code.shown(for: text)
     }

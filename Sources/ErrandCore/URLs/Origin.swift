@@ -56,8 +56,13 @@ public struct Origin: Sendable {
         parts = Parts(scheme: scheme, host: host, port: port, authority: port.map { "\(host):\($0)" } ?? host)
     }
 
-    /// Whether the host is this machine itself, which can be reached without a network.
+    /// Whether the host is meant to be this machine, which can be reached without a network: a loopback address, `localhost`, or a name
+    /// under `localhost`.
     package var isLoopback: Bool { Host.isLoopback(Host.comparable(host)) }
+
+    /// Whether the host is this machine itself: a loopback address, or `localhost`. Secrets may then be sent without TLS. Names under
+    /// `localhost` do not count, because some resolvers look up such names in the network.
+    package var isThisMachine: Bool { Host.isThisMachine(Host.comparable(host)) }
 
     /// Whether the host is an IP address, or ends in a number. Only addresses, and parts of addresses, end in a number.
     package var isAddress: Bool { Self.isAddress(host: host) }

@@ -9,7 +9,7 @@ import Testing
     }
 
     private func forget(_ account: String, in generations: inout CacheGenerations) {
-        generations.forget(.init(CredentialIdentity(scheme: "s", account: account)))
+        generations.forget(CredentialIdentity(scheme: "s", account: account))
     }
 
     @Test func aSignOutChangesTheNumberOfOneAccount() {
@@ -27,7 +27,7 @@ import Testing
         var generations = CacheGenerations()
         let (one, two) = (CredentialIdentity(scheme: "basic", "one"), CredentialIdentity(scheme: "basic", "two"))
         let before = generations.current(of: .account(one))
-        generations.forget(.init(one))
+        generations.forget(one)
         #expect(generations.current(of: .account(one)) != before && generations.current(of: .account(two)) == before)
     }
 

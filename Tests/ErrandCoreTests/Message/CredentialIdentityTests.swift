@@ -49,6 +49,25 @@ import Testing
         #expect(Set([composed, decomposed, composed]).count == 2)
     }
 
+    @Test func theFurtherTextsOfADurableIdentityDoNotDecideAboutTheAccount() {
+        let joe = CredentialIdentity(scheme: "bearer", account: "joe", "old token")
+        let volatile = CredentialIdentity(scheme: "bearer", "joe", "old token")
+        let rows: [(CredentialIdentity, CredentialIdentity, Bool)] = [
+            (joe, CredentialIdentity(scheme: "bearer", account: "joe"), true),
+            (joe, CredentialIdentity(scheme: "bearer", account: "joe", "new token"), true),
+            (joe, CredentialIdentity(scheme: "basic", account: "joe", "old token"), false),
+            (joe, CredentialIdentity(scheme: "bearer", account: "eve", "old token"), false),
+            (joe, volatile, false), (CredentialIdentity(scheme: "s", account: ""), CredentialIdentity(scheme: "s"), false),
+            (volatile, CredentialIdentity(scheme: "bearer", "joe", "old token"), true),
+            (volatile, CredentialIdentity(scheme: "bearer", "joe", "new token"), false),
+            (CredentialIdentity(scheme: "s", account: "é"), CredentialIdentity(scheme: "s", account: "e\u{301}"), false),
+        ]
+        for (number, (first, second, isSame)) in rows.enumerated() {
+            #expect(first.isSameAccount(as: second) == isSame && second.isSameAccount(as: first) == isSame, "row \(number)")
+            if let octets = first.canonicalOctets { #expect((octets == second.canonicalOctets) == isSame, "row \(number)") }
+        }
+    }
+
     @Test func descriptionsShowNoAccount() {
         for identity in [
             CredentialIdentity(scheme: "basic", account: "joe", "hunter2"), CredentialIdentity(scheme: "basic", "joe", "hunter2"),

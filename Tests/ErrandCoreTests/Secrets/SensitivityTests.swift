@@ -76,9 +76,21 @@ import Testing
         #expect(standard.shown([.accept: "a", .authorization: "S"]).map(\.value) == ["a", "<redacted>"])
     }
 
-    @Test(arguments: ["Location", "Content-Location", "Referer", "Link", "Refresh"])
+    @Test(arguments: ["Location", "Content-Location", "Referer", "Link", "Refresh", "X-Accel-Redirect", "X-Original-URL", "X-Other"])
     func fieldsThatHoldAURLAreShownWithoutItsSecrets(_ name: String) throws {
         #expect(try shown(name, "https://u:S1@a.example/x?token=S2&p=1#f") == "https://REDACTED:REDACTED@a.example/x?token=REDACTED&p=1#f")
+        #expect(try shown(name, "/x?token=S2&p=1") == "/x?token=REDACTED&p=1")
+    }
+
+    @Test(arguments: [
+        ("X-Other", "a; url=https://a.example/?token=S1", "a; url=https://a.example/?token=REDACTED"),
+        // The values of these fields are neither paths nor URLs.
+        ("X-Other", "page?token=S1", "page?token=S1"), ("Location", "page?token=S1", "page?token=REDACTED"),
+        ("Content-Type", "text/html; charset=utf-8", "text/html; charset=utf-8"),
+        ("User-Agent", "bot (+https://a.example; joe@a.example)", "bot (+https://a.example; joe@a.example)"),
+    ])
+    func otherFieldsAreShownAsTheyAre(_ name: String, _ value: String, _ expected: String) throws {
+        #expect(try self.shown(name, value) == expected)
     }
 
     @Test(arguments: [

@@ -256,10 +256,16 @@ import Testing
         for text in [
             "https://user:s3cret@a.example/", "https://a.example/a b?token=s3cret", "https://user:s3cret/x@a.example/",
             "https://u:s3c#s3cret@h/", "ftp://u:s3cret@h/",
+            // What can't be an address is hidden.
+            "https://[s3cret/", "https://[s3cret]/", "https://[::1%s3cret]/", "https://[s3cret]:8080/x?y", "https://[::1]s3cret/", "//[s3cret",
+            "[s3cret", "https://[s3cret x/", "https://[s3cret]/a b", "ftp://[s3cret]/",
         ] {
             let error = #expect(throws: InvalidURLError.self) { try HTTPURL(text) }
             #expect(error.map { "\($0)" + dumped($0) }?.contains("s3cret") == false)
         }
+        #expect(InvalidURLError("https://[s3cret]:80/x", .empty).text == "https://[…/x")
+        let address = #expect(throws: InvalidURLError.self) { try HTTPURL("https://[::1::2]/") }
+        #expect(address?.description == "invalid URL 'https://[::1::2]/': its host is invalid: '::1::2' is not an IPv6 address")
         let forged = #expect(throws: InvalidURLError.self) { try HTTPURL("https://[\u{2028}]/") }
         #expect(forged?.description.contains("\u{2028}") == false)
         #expect(InvalidURLError(String(repeating: "é", count: 1000), .missingHost).text.count == 201)

@@ -101,6 +101,7 @@ struct CookieFiles {
     }
 
     /// Replaces the file, which only its owner can read. A path that is not a regular file, such as /dev/null, is written to directly.
+    /// As with curl, the file replaces a symbolic link. Unlike with curl, the linked file stays unchanged.
     private static func write(_ text: String, to path: String) async throws {
         if SpecialFile.exists(at: path) {
             try await SpecialFile.withDescriptor(path) { try Terminal.write(Data(text.utf8), to: $0, named: path) }

@@ -126,6 +126,19 @@ import Testing
         }
     }
 
+    @Test func aJarReplacesASymbolicLink() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let link = folder.appendingPathComponent("jar").path
+            try Data(Self.line("sid", "1").utf8).write(to: folder.appendingPathComponent("target"))
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "target")
+            let outcome = try await run(["http://127.0.0.1:1/", "-b", "jar", "-c", "jar"], in: folder)
+            #expect(outcome.status == 6)
+            #expect(try text("jar", in: folder) == Self.head + Self.line("sid", "1"))
+            #expect((try? FileManager.default.destinationOfSymbolicLink(atPath: link)) == nil)
+            #expect(try text("target", in: folder) == Self.line("sid", "1"))
+        }
+    }
+
     @Test func aJarIsPrivateAndIsWrittenAfterAFailure() async throws {
         try await inFolder { (folder: URL) async throws in
             let file = folder.appendingPathComponent("jar")

@@ -34,9 +34,6 @@ struct DomainNames: Sendable {
     private var buckets = [Int32](repeating: -1, count: 16)
     private let hashing = Hashing()
 
-    /// The number of names.
-    var count: Int { names.count - free.count }
-
     subscript(index: Int) -> String { names[index] }
 
     /// Returns the index of a name; `nil` if there is no such name.

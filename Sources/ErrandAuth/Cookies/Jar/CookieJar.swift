@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// The jar accepts the cookies that a browser accepts:
 /// - A cookie belongs to its host, or to a domain that includes the host. Domains that are public suffixes are refused: ``PublicSuffixes``.
-/// - `Secure` cookies belong to `https` and to the loopback host. An insecure origin can't replace or hide a `Secure` cookie.
+/// - `Secure` cookies belong to `https`, to `localhost`, and to the loopback addresses. An insecure origin can't replace or hide a `Secure` cookie.
 /// - The prefixes `__Secure-` and `__Host-`, and `SameSite`, are checked: ``/ErrandCore/SiteContext``.
 /// - A cookie lives for at most 400 days after the jar has received the cookie.
 /// - The attribute `Partitioned` is ignored, because a request of an app has no top-level site.
@@ -32,9 +32,9 @@ public final class CookieJar: Sendable {
     /// The limits of a jar.
     public struct Limits: Sendable, Hashable {
         /// The largest number of cookies with one domain, at least 1. Default: 50.
-        public var domainCount: Int
+        public var countPerDomain: Int
         /// The largest number of cookies of a registrable domain, such as `example.co.uk`, and its subdomains; at least 1. Default: 180.
-        public var siteCount: Int
+        public var countPerSite: Int
         /// The largest number of cookies, at least 1. Default: 3,000.
         public var totalCount: Int
         /// The largest number of octets of all names, values, domains and paths, at least 1. Default: 4 MiB.
@@ -47,58 +47,44 @@ public final class CookieJar: Sendable {
         ///
         /// - Precondition: each limit is at least 1.
         public init(
-            domainCount: Int = 50, siteCount: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
+            countPerDomain: Int = 50, countPerSite: Int = 180, totalCount: Int = 3_000, totalBytes: Int = 4 << 20, fieldBytes: Int = 8 << 10
         ) {
             for (name, limit) in [
-                ("domainCount", domainCount), ("siteCount", siteCount), ("totalCount", totalCount), ("totalBytes", totalBytes),
+                ("countPerDomain", countPerDomain), ("countPerSite", countPerSite), ("totalCount", totalCount), ("totalBytes", totalBytes),
                 ("fieldBytes", fieldBytes),
             ] { precondition(limit >= 1, "\(name) must be at least 1 (is \(limit))") }
-            (self.domainCount, self.siteCount, self.totalCount) = (domainCount, siteCount, totalCount)
+            (self.countPerDomain, self.countPerSite, self.totalCount) = (countPerDomain, countPerSite, totalCount)
             (self.totalBytes, self.fieldBytes) = (totalBytes, fieldBytes)
         }
     }
 
     struct State: Sendable {
         var table: CookieTable
-        /// The value of the counter at the last removal of all cookies. One counter counts the uses of cookies and the removals.
-        var removalOfAll: UInt64 = 0
-        /// For each site, the value of the counter at the last removal of the site's cookies.
-        var removalsOfSites = BoundedTable<String, UInt64>(limit: 256)
+        /// All removals. Responses to earlier requests must not bring cookies back.
+        var removals = Removals()
+        /// The removals that the store does not have yet.
+        var unwrittenRemovals = Removals()
         /// The shared exchanges whose cookies were stored: for the ID of each sent request, a digest of the `Set-Cookie` fields.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
-        /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
-        var clearing = UnwrittenChanges.Clearing()
-        /// The number of the running write; `nil` if no write runs.
-        var writer: Int?
-        var lastWriter = 0
-        /// The error of the last write.
-        var saveFailure: CookieJarError?
 
-        /// Records that the cookies of a site are removed now. If there are too many records, the earliest removal is then treated as a
-        /// removal of all cookies.
-        mutating func recordRemoval(ofSite site: String, at use: UInt64) {
-            if removalsOfSites.count == removalsOfSites.limit, removalsOfSites[site] == nil,
-                let earliest = removalsOfSites.entries.min(by: { $0.value < $1.value })
-            {
-                removalsOfSites.removeValue(forKey: earliest.key)
-                removalOfAll = max(removalOfAll, earliest.value)
-            }
-            removalsOfSites.update(site, default: use) { $0 = use }
-        }
-
-        /// Returns whether the cookies of a site were removed after a use. `use` is the value of the counter at this use.
-        func wasRemoved(after use: UInt64, site: @autoclosure () -> String) -> Bool {
-            use < removalOfAll || !removalsOfSites.isEmpty && use < removalsOfSites[site()] ?? 0
+        /// Records a removal of all cookies of a site, or of all cookies if `site` is nil.
+        mutating func recordRemoval(ofSite site: String? = nil, at date: HTTPDate) {
+            let removal = Removals.Removal(use: table.countEvent(), date: date)
+            removals.record(removal, ofSite: site)
+            guard table.unwritten.hasStore else { return }
+            // The store may have cookies that were not loaded yet, or that another process has stored.
+            unwrittenRemovals.record(removal, ofSite: site)
+            table.unwritten.isPending = true
         }
     }
 
     enum Work: Hashable, Sendable {
         case load
-        case write(Int)
     }
 
     let state: Mutex<State>
     let flights = SingleFlight<Work, Void>()
+    let writer = BackgroundWriter()
     let store: (any CookieStore)?
     /// The account to which the cookies belong; `nil` if the jar is bound to no account.
     public let account: CredentialIdentity?
@@ -182,12 +168,8 @@ public final class CookieJar: Sendable {
     /// Removes all cookies. Responses to requests that began earlier don't bring cookies back.
     public func removeAll() {
         state.withLock { state in
-            state.removalOfAll = state.table.countEvent()
+            state.recordRemoval(at: now())
             state.table.removeAll { _ in true }
-            if store != nil {
-                state.clearing.date = now()
-                state.table.unwritten.isPending = true
-            }
         }
         writeInBackground()
     }
@@ -198,14 +180,8 @@ public final class CookieJar: Sendable {
 
     func removeAll(ofSite site: String) {
         state.withLock { state in
-            state.recordRemoval(ofSite: site, at: state.table.countEvent())
+            state.recordRemoval(ofSite: site, at: now())
             state.table.removeAll(ofSite: site)
-            // The store may have cookies of the site that were not loaded yet, or that another process has stored.
-            if store != nil {
-                let date = now()
-                state.clearing.sites.update(site, default: date) { $0 = date }
-                state.table.unwritten.isPending = true
-            }
         }
         writeInBackground()
     }
@@ -303,7 +279,8 @@ extension CookieJar {
                 return
             }
             state.sharedExchanges.update(sent, default: digest) { $0 = digest }
-            guard !state.wasRemoved(after: use, site: CookieRequest.siteName(of: request.origin.host)) else {
+            let removal = state.removals.last(ofSite: CookieRequest.siteName(of: request.origin.host))
+            guard use >= removal?.use ?? 0 else {
                 refused += received.map { CookieRefusedError(.removed, $0.name) }
                 return
             }

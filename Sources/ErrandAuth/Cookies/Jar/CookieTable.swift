@@ -133,9 +133,6 @@ struct CookieTable: Sendable {
             .sorted { (slots[$0].created, slots[$0].order) < (slots[$1].created, slots[$1].order) }.compactMap { cookies[$0] }
     }
 
-    /// The number of domains that have cookies.
-    var domainCount: Int { domains.count }
-
     // MARK: Changes
 
     /// Stores a cookie in place of a cookie with the same key. The new cookie keeps the creation date of the old cookie. An expired cookie
@@ -304,8 +301,8 @@ struct CookieTable: Sendable {
         while isFull, let victim = uses.leastRecentlyUsed { remove(victim) }
     }
 
-    private func isFull(domain: Int) -> Bool { domains.cookies(of: domain).count > limits.domainCount }
-    private func isFull(site: Int) -> Bool { domains.count(ofSite: site) > limits.siteCount }
+    private func isFull(domain: Int) -> Bool { domains.cookies(of: domain).count > limits.countPerDomain }
+    private func isFull(site: Int) -> Bool { domains.count(ofSite: site) > limits.countPerSite }
     private var isFull: Bool { count > limits.totalCount || totalBytes > limits.totalBytes }
 
     /// Removes the expired cookies from the table. The store keeps these cookies, because another process may have renewed them.
@@ -342,9 +339,9 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - clearing: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
+    ///   - removals: the removals of all cookies, and of sites, that the store does not have yet. The store must remove a cookie that is not in this table, and was
     ///     created no later than the removal.
-    mutating func merge(_ stored: [Cookie], _ clearing: UnwrittenChanges.Clearing, at now: HTTPDate) {
+    mutating func merge(_ stored: [Cookie], _ removals: Removals, at now: HTTPDate) {
         unwritten.isLoaded = true
         var seen: Set<Int> = []
         for cookie in stored {
@@ -357,7 +354,9 @@ extension CookieTable {
                 guard slots[index].conditions.expires != nil, !unwritten.isChanged(index) else { continue }
                 if cookies[index] != cookie { replace(index, by: cookie) }
                 unwritten.noteStored(index)
-            } else if let date = clearing.date(for: cookie), cookie.created <= date {
+            } else if let removal = removals.last(ofSite: CookieRequest.siteName(of: cookie.domain)),
+                cookie.created <= removal.date
+            {
                 unwritten.remove(key)
             } else {
                 let index = add(cookie)

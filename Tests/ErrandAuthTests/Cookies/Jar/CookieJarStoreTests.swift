@@ -167,6 +167,19 @@ import Testing
         #expect(Set(await store.names) == ["a", "b"] && jar.saveFailure == nil)
     }
 
+    @Test func aChangeDuringAFailingWriteIsWritten() async throws {
+        let isWritable = Watched(false)
+        let store = RecordingCookieStore(isWritable: isWritable)
+        let jar = jar(store)
+        await store.failWrites(1)
+        try jar.set(cookie("a"))
+        try await store.calls.wait { $0 == ["load", "+a"] }
+        try jar.set(cookie("b"))
+        isWritable.change { $0 = true }
+        // Nobody calls `save`.
+        try await store.calls.wait { $0 == ["load", "+a", "+a +b"] }
+    }
+
     @Test func aSaveIsNotRefusedBecauseAnEarlierWriteFails() async throws {
         let isWritable = Watched(false)
         let store = RecordingCookieStore([cookie("a")], isWritable: isWritable)
@@ -259,6 +272,27 @@ import Testing
         try jar.set(cookie("own"))
         try await jar.save()
         #expect(Set(await store.names) == ["c", "later", "own"] && jar.count == 3)
+    }
+
+    /// If there are more sites than the limit, the earliest removal counts as a removal of all cookies.
+    @Test(arguments: [257, Removals.siteLimit, Removals.siteLimit + 1]) func noRemovalOfASiteIsForgotten(_ count: Int) async throws {
+        let isReadable = Watched(false)
+        let stored = (0..<count).map { cookie("s\($0)", "s\($0).example") } + [cookie("other", "b.example")]
+        date.move(bySeconds: 10)
+        let store = RecordingCookieStore(stored, isReadable: isReadable)
+        let jar = jar(store)
+        for number in 0..<count { jar.removeAll(ofSite: try HTTPURL("https://www.s\(number).example/")) }
+        try jar.set(cookie("own", "s0.example"))
+        isReadable.change { $0 = true }
+        try await jar.save()
+        let names: Set = count > Removals.siteLimit ? ["own"] : ["own", "other"]
+        #expect(Set(await store.names) == names && Set(jar.cookies.map(\.name)) == names)
+        // The store has the removals now. A cookie that another process stores later stays.
+        let later = cookie("later", "s1.example")
+        await store.change { $0.append(later) }
+        try jar.set(cookie("own2", "s0.example"))
+        try await jar.save()
+        #expect(Set(await store.names) == names.union(["later", "own2"]))
     }
 
     @Test func aServerRemovesItsCookiesFromAStoreThatWasNotLoaded() async throws {

@@ -155,7 +155,10 @@ import Testing
     @Test(
         arguments: [
             ("https://a.example/", nil), ("http://localhost:8080/", nil), ("http://127.0.0.1/", nil), ("http://[::1]/", nil),
-            ("http://x.localhost/", nil), ("http://a.example/", .insecureOrigin), ("http://localhost.example/", .insecureOrigin),
+            ("http://127.0.0.2/", nil), ("http://localhost./", nil), ("http://a.example/", .insecureOrigin),
+            ("http://localhost.example/", .insecureOrigin),
+            // Some resolvers look up a name under `localhost` in the network.
+            ("http://x.localhost/", .insecureOrigin), ("https://x.localhost/", nil),
         ] as [(String, CookieRefusedError.Code?)])
     func aSecureCookieNeedsASecureOrigin(_ url: String, _ expected: CookieRefusedError.Code?) throws {
         let jar = jar()
@@ -197,6 +200,10 @@ import Testing
             ("__Host-a=b; Secure; Path=/; Domain=www.a.example", .prefix), ("__Host-a=b; Secure; Path=/; Domain=", nil),
             ("__Secure-a", .prefix), ("=__Host-a=b; Secure; Path=/", .prefix), ("__hOST-", .prefix), ("=__SECURE-=x; Secure", .prefix),
             ("_Secure-a=b", nil), ("a=__Host-b", nil), ("__Host", nil),
+            // Some servers remove white space before a name. Other characters before the prefix stay.
+            ("\u{A0}__Host-a=b", .prefix), ("\u{2003}\u{3000}__secure-a=b", .prefix), ("\u{85}__Host-a=b; Secure", .prefix),
+            ("=\u{2028}__Host-a=b; Secure; Path=/", .prefix), ("\u{A0}__Host-a=b; Secure; Path=/", nil), ("\u{A0}a=b", nil),
+            ("__Host-\u{301}a=b", .prefix), ("\u{200B}__Host-a=b", nil), ("é__Host-a=b", nil),
         ] as [(String, CookieRefusedError.Code?)])
     func prefixesRequireAttributes(_ field: String, _ expected: CookieRefusedError.Code?) throws {
         let refusal = try jar().refusal(field, from: "https://www.a.example/file")

@@ -1,34 +1,10 @@
 #if Auth
-internal import ErrandCore
-internal import ErrandFormats
-
 /// The changes of a jar's cookies that the store lacks. Session cookies are not written.
 struct UnwrittenChanges: Sendable {
     /// The changes that the store gets in one call.
     struct Batch: Sendable {
         var changed: [Cookie] = []
         var removed: [Cookie.Key] = []
-    }
-
-    /// The removals of all cookies, and of all cookies of a site, that the store does not have yet.
-    struct Clearing: Sendable {
-        /// The date at which all cookies were removed; `nil` if not all cookies were removed.
-        var date: HTTPDate?
-        /// For each site, the date at which the cookies of the site were removed.
-        var sites = BoundedTable<String, HTTPDate>(limit: 256)
-
-        /// Returns the date of the last removal that covers a cookie; `nil` if no removal covers the cookie.
-        func date(for cookie: Cookie) -> HTTPDate? {
-            let ofSite = sites.isEmpty ? nil : sites[CookieRequest.siteName(of: cookie.domain)]
-            guard let date, let ofSite else { return date ?? ofSite }
-            return max(date, ofSite)
-        }
-
-        /// Forgets the removals that the store now has. Later removals stay.
-        mutating func remove(_ stored: Clearing) {
-            if date == stored.date { date = nil }
-            for entry in stored.sites.entries where sites[entry.key] == entry.value { sites.removeValue(forKey: entry.key) }
-        }
     }
 
     /// The state of a cookie in the store.
@@ -52,6 +28,8 @@ struct UnwrittenChanges: Sendable {
         removals = hasStore ? [] : nil
         isLoaded = !hasStore
     }
+
+    var hasStore: Bool { removals != nil }
 
     /// Prepares an index for a cookie that the store does not know.
     mutating func begin(_ index: Int) {

@@ -19,15 +19,13 @@ internal import ErrandFormats
 /// file `PATH.part`, which only the file's owner can read. If a process is killed before the file is replaced, `PATH.part` remains, and the
 /// next change overwrites `PATH.part`.
 ///
-/// If the file is not a file of cookies, or is damaged, each function throws a ``CookieFileError``, and the file stays unchanged.
+/// If the file is not a file of cookies, or is damaged, each function throws a ``CookieFileError``, and the file stays unchanged. A path
+/// that is a symbolic link is refused. Otherwise a change would replace the link, and removed cookies would stay in the linked file.
 public struct FileCookieStore: CookieStore, CustomStringConvertible {
-    /// The maximum time for which a change waits for the changes of other processes.
-    private static let patience: Duration = .seconds(30)
-
     /// The path of the file.
-    public let path: String
+    public var path: String { file.path }
 
-    private let clock: any Clock<Duration>
+    private let file: LockedPrivateFile
     private let now: @Sendable () -> Date
 
     /// Creates a store.
@@ -39,16 +37,16 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     public init(
         atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
     ) {
-        (self.path, self.clock, self.now) = (path, clock, now)
+        (file, self.now) = (LockedPrivateFile(path, limitBytes: CookieFile.limitBytes, clock: clock), now)
     }
 
     /// Returns the stored cookies, without expired cookies; an empty array if there is no file, or the file is empty.
     ///
     /// - Throws: one of these errors:
     ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than ``CookieFile/limitBytes``. The same error is
-    ///     thrown if users other than the owner can read or write the file.
+    ///     thrown if users other than the owner can read or write the file, and if the path is a symbolic link.
     ///   - ``CookieFileError`` if the file is not a file of cookies.
-    public func load() async throws -> [Cookie] { try await stored().stored(at: HTTPDate(now())) }
+    public func load() async throws -> [Cookie] { try cookies(in: try await file.read()).stored(at: HTTPDate(now())) }
 
     /// Applies the changes to the file, and forces the file to the disk. If nothing changes, the file is not written. If no
     /// cookie is left, and the disk is full, the file is removed.
@@ -63,27 +61,19 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     ///   - ``CookieFileError`` with the code `tooLarge` if the file would have more than ``CookieFile/limitBytes``.
     ///   - `CancellationError` if the task is cancelled while the change waits.
     public func apply(changed: [Cookie], removed: [Cookie.Key]) async throws -> [Cookie] {
-        try await PrivateFile.whileLocked(path + ".lock", within: Self.patience, clock: clock) {
-            let old = try await stored()
+        try await file.change { data in
+            let old = try cookies(in: data)
             let new = old.applying(changed: changed, removed: removed, at: HTTPDate(now()))
-            if new != old {
-                let data = CookieFile.json(of: new)
-                guard data.count <= CookieFile.limitBytes else { throw CookieFileError(.tooLarge, path: path) }
-                do {
-                    try await PrivateFile.writeLocked(data, to: path)
-                } catch {
-                    guard new.isEmpty else { throw error }
-                    // A full disk has no room for a new file. Even then, the removal of all cookies must succeed.
-                    try await PrivateFile.remove(path)
-                }
-            }
-            return new
+            guard new != old else { return (new, .unchanged) }
+            let json = CookieFile.json(of: new)
+            guard json.count <= CookieFile.limitBytes else { throw CookieFileError(.tooLarge, path: path) }
+            // Even if the disk is full, the removal of all cookies must succeed.
+            return (new, new.isEmpty ? .emptied(json) : .replaced(by: json))
         }
     }
 
-    private func stored() async throws -> [Cookie] {
-        let path = path
-        guard let data = try await PrivateFile.read(path, limitBytes: CookieFile.limitBytes), !data.isEmpty else { return [] }
+    private func cookies(in data: Data?) throws(CookieFileError) -> [Cookie] {
+        guard let data, !data.isEmpty else { return [] }
         do throws(CookieFileError) {
             return try CookieFile.json(parsing: data)
         } catch {
@@ -92,6 +82,6 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     }
 
     /// `file PATH`.
-    public var description: String { "file \(path)" }
+    public var description: String { file.description }
 }
 #endif

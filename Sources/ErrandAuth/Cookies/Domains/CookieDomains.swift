@@ -39,9 +39,6 @@ struct CookieDomains: Sendable {
     private var siteNames = DomainNames()
     private var sites: [Site] = []
 
-    /// The number of domains that have cookies.
-    var count: Int { domainNames.count }
-
     // MARK: Search
 
     /// Returns the domains that include a host.

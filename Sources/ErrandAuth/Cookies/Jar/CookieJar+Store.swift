@@ -22,7 +22,7 @@ extension CookieJar {
             }
             state.withLock { state in
                 guard !state.table.unwritten.isLoaded else { return }
-                state.table.merge(stored, state.clearing, at: now())
+                state.table.merge(stored, state.unwrittenRemovals, at: now())
             }
         }
         writeInBackground()
@@ -35,74 +35,55 @@ extension CookieJar {
     /// - Throws: ``CookieJarError``. The changes are kept, and the next write tries again.
     public func save() async throws {
         guard store != nil else { return }
-        try await runShielded { [self] in
-            // A write that began before this call may lack the latest changes. Therefore its failure is not the result of this call.
-            var mayLackChanges = state.withLock { $0.writer != nil }
-            while let number = state.withLock({ $0.writer ?? $0.startWriting() }) {
-                do {
-                    try await flights.run(.write(number), mustFinish: true) { [self] in try await write(number) }
-                } catch {
-                    guard mayLackChanges, !(error is CancellationError) else { throw error }
-                }
-                mayLackChanges = false
-            }
-        }
+        try await runShielded { [self] in try await writer.finish { [self] in try await write() } }
     }
 
     /// The error of the last write to the store; `nil` if the last write succeeded, or if there was no write. The jar keeps the changes,
     /// and tries again after the next change.
-    public var saveFailure: CookieJarError? { state.withLock(\.saveFailure) }
+    public var saveFailure: CookieJarError? { writer.failure.map(CookieJarError.init(ofWrite:)) }
 
-    /// Starts a write, unless another write runs, or the store already has all changes.
+    /// Whether the store lacks a change.
+    private var isPending: Bool { store != nil && state.withLock(\.table.unwritten.isPending) }
+
+    /// Begins to write, unless the store already has all changes.
     func writeInBackground() {
-        guard store != nil, let number = state.withLock({ $0.startWriting() }) else { return }
-        flights.begin(.write(number)) { [self] in try await write(number) }
+        if isPending { writer.begin { [self] in try await write() } }
     }
 
-    /// Writes until the store has all changes. Does nothing if another write has replaced this write.
-    private func write(_ number: Int) async throws {
-        guard let store, state.withLock({ $0.writer == number }) else { return }
+    /// Writes until the store has all changes.
+    private func write() async throws {
+        guard let store, isPending else { return }
         do {
             try await load()
-            while let (changes, clearing) = state.withLock({ $0.takeChanges() }) {
+            while let (changes, removals) = state.withLock({ $0.takeChanges() }) {
                 do {
                     let stored = try await store.apply(changed: changes.changed, removed: changes.removed)
                     state.withLock { state in
-                        state.table.merge(stored, clearing, at: now())
-                        state.clearing.remove(clearing)
+                        state.table.merge(stored, removals, at: now())
+                        state.unwrittenRemovals.forget(removals)
                     }
                 } catch {
                     state.withLock { $0.table.restore(changes) }
-                    throw error is CookieJarError ? error : CookieJarError(.saveFailed, underlying: error)
+                    throw error
                 }
             }
         } catch {
-            state.withLock { state in
-                state.writer = nil
-                state.saveFailure = error as? CookieJarError ?? CookieJarError(.saveFailed, underlying: error)
-            }
-            throw error
+            throw CookieJarError(ofWrite: error)
         }
     }
 }
 
-extension CookieJar.State {
-    /// Returns the number of a new write; `nil` if a write runs, or the store has all changes.
-    mutating func startWriting() -> Int? {
-        guard writer == nil, table.unwritten.isPending else { return nil }
-        lastWriter += 1
-        writer = lastWriter
-        return writer
+extension CookieJarError {
+    /// The error of a write: an error of the jar itself, or an error of the store.
+    fileprivate init(ofWrite error: any Error) {
+        self = error as? CookieJarError ?? CookieJarError(.saveFailed, underlying: error)
     }
+}
 
-    /// Returns the changes that the store lacks, and the removals of all cookies and of sites. If there are no changes, ends the write and
-    /// returns `nil`.
-    mutating func takeChanges() -> (UnwrittenChanges.Batch, UnwrittenChanges.Clearing)? {
-        guard table.unwritten.isPending else {
-            (writer, saveFailure) = (nil, nil)
-            return nil
-        }
-        return (table.takeChanges(), clearing)
+extension CookieJar.State {
+    /// Returns the changes that the store lacks, and the removals of all cookies and of sites; `nil` if there are no changes.
+    mutating func takeChanges() -> (UnwrittenChanges.Batch, Removals)? {
+        table.unwritten.isPending ? (table.takeChanges(), unwrittenRemovals) : nil
     }
 }
 
@@ -118,10 +99,7 @@ extension CookieJar: AccountBoundStore {
     ///
     /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed even then.
     public func forget(_ identity: CredentialIdentity) async throws {
-        if let account {
-            let isSame = account.canonicalOctets.map { $0 == identity.canonicalOctets } ?? (account == identity)
-            guard isSame else { return }
-        }
+        if let account, !account.isSameAccount(as: identity) { return }
         removeAll()
         try await save()
     }

@@ -175,6 +175,17 @@ import Testing
         }
     }
 
+    @Test func aSymbolicLinkIsRefused() async throws {
+        try write(#"{"cookies":[],"format":"errand-cookies","version":1}"#)
+        let link = folder.file("link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        let store = FileCookieStore(atPath: link) { cookieTestTime.date }
+        let error = await #expect(throws: FileReadError.self) { try await store.load() }
+        #expect(error?.description.contains("it is a symbolic link") == true)
+        await #expect(throws: FileReadError.self) { try await store.apply(changed: [.sample("a")], removed: []) }
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+    }
+
     @Test func cookiesOfMoreThanTheLimitAreNotWritten() async throws {
         let store = fileStore()
         _ = try await store.apply(changed: [.sample("a")], removed: [])

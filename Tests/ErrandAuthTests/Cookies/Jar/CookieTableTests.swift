@@ -41,31 +41,31 @@ import Testing
         let hasRoom = fill(&table, (1...3_010).map { cookie("\($0)", "h.s\($0 % 1_000).example") })
         #expect(hasRoom.allSatisfy(\.self) && names(table) == (11...3_010).map { "\($0)" } && table.count == 3_000)
         table.removeAll { _ in true }
-        #expect(table.count == 0 && table.domainCount == 0 && table.totalBytes == 0)
+        #expect(table.count == 0 && table.domains(including: "h.s1.example").isEmpty && table.totalBytes == 0)
     }
 
     #if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)
     @Test func aPreconditionOfALimitNamesTheValue() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = CookieJar.Limits(siteCount: 0)
+            _ = CookieJar.Limits(countPerSite: 0)
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("siteCount must be at least 1 (is 0)"))
+        #expect(text.contains("countPerSite must be at least 1 (is 0)"))
     }
     #endif
 
     @Test func aRemovedCookieReturnsOnlyIfAnotherProcessStoresTheCookieAgain() {
         var table = CookieTable(limits: CookieJar.Limits(), hasStore: true)
         let stored = cookie("a", expires: 2_000)
-        table.merge([stored], UnwrittenChanges.Clearing(), at: now)
+        table.merge([stored], Removals(), at: now)
         let isRemoved = table.remove(stored.key)
         // A write that began before the removal ends after the removal.
-        table.merge([stored], UnwrittenChanges.Clearing(), at: now)
+        table.merge([stored], Removals(), at: now)
         #expect(isRemoved && names(table) == [])
         let changes = table.takeChanges()
-        table.merge([], UnwrittenChanges.Clearing(), at: now)
+        table.merge([], Removals(), at: now)
         #expect(changes.removed == [stored.key] && names(table) == [])
-        table.merge([stored], UnwrittenChanges.Clearing(), at: now)
+        table.merge([stored], Removals(), at: now)
         #expect(names(table) == ["a"])
     }
 
@@ -77,14 +77,14 @@ import Testing
     }
 
     @Test func expiredCookiesAreEvictedFirst() {
-        var table = CookieTable(limits: CookieJar.Limits(domainCount: 3), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(countPerDomain: 3), hasStore: false)
         let first = fill(&table, [cookie("1", isSecure: false), cookie("2", expires: 2_000), cookie("3", expires: 3_000)])
         let second = fill(&table, [cookie("4", expires: 9_000)], at: HTTPDate(secondsSinceEpoch: 2_500))
         #expect(first + second == [true, true, true, true] && names(table) == ["1", "3", "4"])
     }
 
     @Test func cookiesWithoutSecureAreEvictedBeforeSecureCookies() {
-        var table = CookieTable(limits: CookieJar.Limits(domainCount: 3), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(countPerDomain: 3), hasStore: false)
         let hasRoom = fill(
             &table,
             [
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func theLeastRecentlyUsedCookieIsEvicted() throws {
-        var table = CookieTable(limits: CookieJar.Limits(domainCount: 3, totalCount: 4), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(countPerDomain: 3, totalCount: 4), hasStore: false)
         var hasRoom = fill(&table, [cookie("1"), cookie("2"), cookie("3")])
         table.use(try #require(table.index(of: cookie("1").key)))
         hasRoom += fill(&table, [cookie("4")])
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func aCookieThatIsReplacedTakesNoSecondPlace() {
-        var table = CookieTable(limits: CookieJar.Limits(domainCount: 2), hasStore: false)
+        var table = CookieTable(limits: CookieJar.Limits(countPerDomain: 2), hasStore: false)
         let hasRoom = fill(&table, [cookie("1"), cookie("2"), cookie("1", value: "y"), cookie("3")])
         #expect(hasRoom.allSatisfy(\.self) && names(table) == ["1", "3"] && table.count == 2)
     }
@@ -151,7 +151,7 @@ import Testing
     @Test func aSearchReadsTheCookiesOfItsHostAlone() throws {
         let url = try HTTPURL("https://www.a.example/x")
         let growth = growth(of: 300) { count in
-            var table = CookieTable(limits: CookieJar.Limits(domainCount: .max, siteCount: .max, totalCount: .max), hasStore: false)
+            var table = CookieTable(limits: CookieJar.Limits(countPerDomain: .max, countPerSite: .max, totalCount: .max), hasStore: false)
             for number in 0..<count { _ = table.set(cookie("\(number)", "h\(number).a.example"), at: now) }
             _ = table.set(cookie("a", "www.a.example"), at: now)
             return table

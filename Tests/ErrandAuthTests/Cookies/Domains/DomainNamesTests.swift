@@ -41,7 +41,6 @@ import Testing
                 expected[name] = index
             }
         }
-        #expect(names.count == expected.count)
         for number in 0..<400 {
             let name = "h\(number).a.example"
             #expect(names.index(of: name) == expected[name] && names.matches(including: name).host == expected[name])
