@@ -355,3 +355,12 @@ let caches: String = omitted()
 // FILE: ErrandSQLite/SQLiteDatabase.swift
 let path: String = omitted()
 let name: [UInt8] = omitted()
+
+// FILE: ErrandStoreConformance/CacheStoreBehavior.swift
+func MyCacheStore(_ folder: URL? = nil, bytes: Int, entries: Int, entryBytes: Int) -> any CacheStore { omitted() }
+
+// FILE: ErrandStoreConformance/CookieStoreBehavior.swift
+func MyCookieStore(_ file: URL? = nil) -> any CookieStore { omitted() }
+
+// FILE: ErrandStoreConformance/TokenStoreBehavior.swift
+func MyTokenStore(_ file: URL? = nil) -> any TokenStore { omitted() }
