@@ -301,7 +301,9 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "ErrandStoreConformanceTests", dependencies: ["ErrandAuth", "ErrandCache", "ErrandCore", "ErrandStoreConformance"]),
+            name: "ErrandStoreConformanceTests",
+            dependencies: ["ErrandAuth", "ErrandCache", "ErrandCore", "ErrandStoreConformance", "TestSupport"]
+        ),
         .testTarget(
             name: "ErrandMockServerTests",
             dependencies: ["ErrandCore", "ErrandMockServer", "ErrandNIO", "ErrandTesting", "TestSupport"]

@@ -96,7 +96,8 @@ public struct CookieStoreBehavior: Sendable, CustomStringConvertible, CustomTest
             #expect(try await store.apply(changed: [new], removed: [old.key]) == [new])
             #expect(try await store.load() == [new])
         },
-        CookieStoreBehavior("ChangesAsAWhole", "In a cancelled task, a change is stored as a whole, or the change throws an error.") { make in
+        CookieStoreBehavior("ChangesAsAWhole", "In a cancelled task, a change is stored as a whole, or the change throws an error.") {
+            make in
             let store = try await make()
             let (old, new) = (cookie("a"), [cookie("b"), cookie("c")])
             _ = try await store.apply(changed: [old], removed: [])
