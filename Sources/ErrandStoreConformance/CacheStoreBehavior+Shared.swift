@@ -22,7 +22,8 @@ extension CacheStoreBehavior {
             #expect(try await text(of: found.id, 0..<5, in: store) == "hello")
             let large = try #require(try await store.lookUp(key("/b")).entries.first)
             #expect(try await body(of: large.id, 0..<Int64(bytes.count), in: store) == bytes)
-            #expect(try await store.lookUp(key("/c")).entries.isEmpty && store.usage.entries == 2)
+            #expect(try await store.lookUp(key("/c")).entries.isEmpty)
+            #expect(try await store.usage.entries == 2)
             #expect(store.digest([1]) == digest)
         },
         CacheStoreBehavior("SharesEntries", "Another store of the place finds an entry as soon as the entry is published.") { make in
