@@ -344,15 +344,15 @@ func show(_ body: some Any, isStale: Bool) {}
 let head: Data = omitted()
 let body: Data = omitted()
 
-// FILE: ErrandSQLite/CacheSealing.swift
+// FILE: ErrandSQLite/Store/CacheSealing.swift
 import Crypto
 let key: SymmetricKey = omitted()
 let path: String = omitted()
 
-// FILE: ErrandSQLite/SQLiteCacheStore.swift
+// FILE: ErrandSQLite/Store/SQLiteCacheStore.swift
 let caches: String = omitted()
 
-// FILE: ErrandSQLite/SQLiteDatabase.swift
+// FILE: ErrandSQLite/Database/SQLiteDatabase.swift
 let path: String = omitted()
 let name: [UInt8] = omitted()
 
