@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "ErrandURLSessionTesting", targets: ["ErrandURLSessionTesting"]),
         .library(name: "ErrandMockServer", targets: ["ErrandMockServer"]),
         .library(name: "ErrandConformance", targets: ["ErrandConformance"]),
+        .library(name: "ErrandStoreConformance", targets: ["ErrandStoreConformance"]),
     ],
     traits: [
         .default(enabledTraits: ["Telemetry", "NIO", "Auth"]),
@@ -215,6 +216,8 @@ let package = Package(
             ]
         ),
         .target(name: "ErrandConformance", dependencies: ["ErrandCore", "ErrandTesting"]),
+        // Separate, so that a test of a store links no middleware and no stubs.
+        .target(name: "ErrandStoreConformance", dependencies: ["ErrandAuth", "ErrandCache", "ErrandCore"]),
 
         // MARK: Tests
         // The counters of the allocator.
@@ -252,16 +255,20 @@ let package = Package(
         .testTarget(
             name: "ErrandAuthTests",
             dependencies: [
-                "Errand", "ErrandAuth", "ErrandConformance", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandAuth", "ErrandConformance", "ErrandStoreConformance", "ErrandTesting", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Auth"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),
         .testTarget(
-            name: "ErrandCacheTests", dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandTesting"]),
+            name: "ErrandCacheTests",
+            dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandStoreConformance", "ErrandTesting"]
+        ),
         .testTarget(
             name: "ErrandSQLiteTests",
-            dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandSQLite", "ErrandTesting", "TestSupport"]
+            dependencies: [
+                "ErrandCache", "ErrandCore", "ErrandFormats", "ErrandSQLite", "ErrandStoreConformance", "ErrandTesting", "TestSupport",
+            ]
         ),
         .testTarget(
             name: "ErrandTelemetryTests",
@@ -292,6 +299,10 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
             ]
+        ),
+        .testTarget(
+            name: "ErrandStoreConformanceTests",
+            dependencies: ["ErrandAuth", "ErrandCache", "ErrandCore", "ErrandStoreConformance", "TestSupport"]
         ),
         .testTarget(
             name: "ErrandMockServerTests",
@@ -349,8 +360,8 @@ let package = Package(
         .testTarget(
             name: "MainActorSamplesTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandTesting", "ErrandURLSession",
-                "ErrandURLSessionTesting",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandStoreConformance",
+                "ErrandTesting", "ErrandURLSession", "ErrandURLSessionTesting",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
@@ -360,8 +371,8 @@ let package = Package(
         .testTarget(
             name: "ReadmeTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandTesting", "ErrandURLSession",
-                "ErrandURLSessionTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandRecording", "ErrandSQLite", "ErrandStoreConformance",
+                "ErrandTesting", "ErrandURLSession", "ErrandURLSessionTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),

@@ -344,14 +344,23 @@ func show(_ body: some Any, isStale: Bool) {}
 let head: Data = omitted()
 let body: Data = omitted()
 
-// FILE: ErrandSQLite/CacheSealing.swift
+// FILE: ErrandSQLite/Store/CacheSealing.swift
 import Crypto
 let key: SymmetricKey = omitted()
 let path: String = omitted()
 
-// FILE: ErrandSQLite/SQLiteCacheStore.swift
+// FILE: ErrandSQLite/Store/SQLiteCacheStore.swift
 let caches: String = omitted()
 
-// FILE: ErrandSQLite/SQLiteDatabase.swift
+// FILE: ErrandSQLite/Database/SQLiteDatabase.swift
 let path: String = omitted()
 let name: [UInt8] = omitted()
+
+// FILE: ErrandStoreConformance/CacheStoreBehavior.swift
+func MyCacheStore(_ folder: URL? = nil, bytes: Int, entries: Int, entryBytes: Int) -> any CacheStore { omitted() }
+
+// FILE: ErrandStoreConformance/CookieStoreBehavior.swift
+func MyCookieStore(_ file: URL? = nil) -> any CookieStore { omitted() }
+
+// FILE: ErrandStoreConformance/TokenStoreBehavior.swift
+func MyTokenStore(_ file: URL? = nil) -> any TokenStore { omitted() }

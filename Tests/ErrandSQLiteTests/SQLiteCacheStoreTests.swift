@@ -1,6 +1,7 @@
 #if SQLite
 import ErrandCache
 import ErrandFormats
+import ErrandStoreConformance
 import Foundation
 import Synchronization
 import TestSupport
@@ -23,32 +24,14 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 }
 
 @Suite struct SQLiteCacheStoreTests {
-    @Test("A store on the disk behaves like a store", arguments: CacheStoreBehavior.all)
-    func behavesLikeAStore(_ behavior: CacheStoreBehavior) async throws {
-        let folder = try TestFolder("sqlite-cache")
-        let count = Mutex(0)
-        try await behavior.check { limits in
-            let number = count.withLock { count in
-                count += 1
-                return count
+    @Test(arguments: CacheStoreBehavior.all + CacheStoreBehavior.shared, [false, true])
+    func theStoreConforms(to behavior: CacheStoreBehavior, isSealed: Bool) async throws {
+        try await withFolder { path, _ in
+            try await behavior.check {
+                SQLiteCacheStore(
+                    folder: path, bytes: Int64($0.bytes), entries: $0.entries, entryBytes: Int64($0.entryBytes),
+                    sealing: isSealed ? xor : nil)
             }
-            return SQLiteCacheStore(
-                folder: folder.file("\(number)"), bytes: Int64(limits.bytes), entries: limits.entries, entryBytes: Int64(limits.entryBytes))
-        }
-    }
-
-    @Test("A store that seals behaves like a store", arguments: CacheStoreBehavior.all)
-    func behavesLikeAStoreWithSeals(_ behavior: CacheStoreBehavior) async throws {
-        let folder = try TestFolder("sqlite-cache")
-        let count = Mutex(0)
-        try await behavior.check { limits in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            return SQLiteCacheStore(
-                folder: folder.file("\(number)"), bytes: Int64(limits.bytes), entries: limits.entries, entryBytes: Int64(limits.entryBytes),
-                sealing: xor)
         }
     }
 
@@ -321,26 +304,6 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
     }
 
     // MARK: Several stores over one folder
-
-    @Test func anotherStoreSeesEntriesAndSignOutsAtOnce() async throws {
-        try await withFolder { path, _ in
-            let (one, two) = (SQLiteCacheStore(folder: path), SQLiteCacheStore(folder: path))
-            let key = Samples.key("/a", account: "carol")
-            #expect(try await two.lookUp(key).entries.isEmpty)
-            try await Samples.add("n", bytes: 100_000, to: one, key)
-            let entry = try #require(try await two.lookUp(key).entries.first)
-            #expect(try await Samples.check(entry, in: two) == "n")
-            let generation = try await two.lookUp(key).generation
-            let writer = try #require(
-                try await two.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation))
-            try await writer.write(Data("hello".utf8))
-            try await one.forget(CredentialIdentity(scheme: "sample", account: "carol"))
-            #expect(try await two.lookUp(key).entries.isEmpty)
-            #expect(try await writer.publish(Samples.head("m", bytes: 5), replacing: []) == nil)
-            #expect(try await two.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) == nil)
-            #expect(try await one.lookUp(key).entries.isEmpty)
-        }
-    }
 
     @Test func theNumbersOfForgottenAccountsHaveALimit() async throws {
         try await withFolder { path, _ in

@@ -1,6 +1,8 @@
 import Errand
 import ErrandSQLite
+import ErrandStoreConformance
 import Foundation
+import Testing
 
 // The samples of the article "Caching", to the letter: `ReadmeTests` holds each block of it against this file.
 
@@ -64,5 +66,14 @@ func prefetch(_ cities: [String], with weather: Weather) async throws {
     for city in cities {
         let response = try await weather.stack.send(Request(.get, "/forecasts/\(city, "city")"))
         for try await _ in response.body {}
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ResponseStoreTests {
+    @Test(arguments: CacheStoreBehavior.all)
+    func conforms(to behavior: CacheStoreBehavior) async throws {
+        try await behavior.check { limits in
+            MemoryCacheStore(bytes: limits.bytes, entries: limits.entries, entryBytes: limits.entryBytes)
+        }
     }
 }

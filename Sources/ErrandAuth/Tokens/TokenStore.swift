@@ -6,6 +6,8 @@
 /// locks, the rules of ``FileTokenStore`` for several processes also apply to the store.
 ///
 /// A source saves or removes one token at a time.
+///
+/// To test your own store, use `TokenStoreBehavior` of the product `ErrandStoreConformance`.
 public protocol TokenStore: Sendable {
     /// Returns the token; `nil` if the store is empty.
     ///

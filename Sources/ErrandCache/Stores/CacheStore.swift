@@ -22,6 +22,8 @@ internal import ErrandFormats
 ///
 /// **Limits:** a store has limits for bytes, entries and the bytes of one entry, which it never exceeds, not even during a write. If there
 /// is no room, the least recently used entries are removed. A look-up counts as a use of all entries that it returns.
+///
+/// To test your own store, use `CacheStoreBehavior` of the product `ErrandStoreConformance`.
 public protocol CacheStore: AccountBoundStore {
     /// The store in words, for the stack's description: `memory, 16 MiB`.
     var label: String { get }

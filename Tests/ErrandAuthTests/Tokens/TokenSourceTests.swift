@@ -701,13 +701,7 @@ import Testing
             try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
         }
         let store = FileTokenStore(atPath: path)
-        #expect(try await store.load() == nil)
-        try await store.remove()
-        let token = AccessToken(
-            "a", expiresAt: Date(timeIntervalSince1970: 2_000_000), refreshToken: "r", scopes: ["x", "y"], idToken: "i",
-            obtainedAt: Date(timeIntervalSince1970: 1))
-        try await store.save(token)
-        #expect(try await store.load() == token)
+        try await store.save(AccessToken("a"))
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
         for permissions in [0o640, 0o620, 0o604, 0o602, 0o644] {
             try setPermissions(permissions)

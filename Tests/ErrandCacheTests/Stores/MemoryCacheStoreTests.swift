@@ -1,12 +1,12 @@
 import ErrandCore
+import ErrandStoreConformance
 import HTTPTypes
 import Testing
 
 @testable import ErrandCache
 
 @Suite(.timeLimit(.minutes(5))) struct MemoryCacheStoreTests {
-    @Test("A store in memory behaves like a store", arguments: CacheStoreBehavior.all)
-    func behavesLikeAStore(_ behavior: CacheStoreBehavior) async throws {
+    @Test(arguments: CacheStoreBehavior.all) func theStoreConforms(to behavior: CacheStoreBehavior) async throws {
         try await behavior.check { MemoryCacheStore(bytes: $0.bytes, entries: $0.entries, entryBytes: $0.entryBytes) }
     }
 

@@ -1,5 +1,7 @@
 #if Auth
 /// A place in which a ``CookieJar`` keeps its cookies between runs of an app.
+///
+/// To test your own store, use `CookieStoreBehavior` of the product `ErrandStoreConformance`.
 public protocol CookieStore: Sendable {
     /// Returns the stored cookies; an empty array if the store is empty.
     ///

@@ -1,6 +1,7 @@
 #if Auth
 import ErrandCore
 import ErrandFormats
+import ErrandStoreConformance
 import ErrandTesting
 import Foundation
 import TestSupport
@@ -41,23 +42,23 @@ import Testing
 
     // MARK: Every store
 
-    @Test func changesAreMergedByKey() async throws {
+    @Test(arguments: CookieStoreBehavior.all) func theStoreInMemoryConforms(to behavior: CookieStoreBehavior) async throws {
+        try await behavior.check { MemoryCookieStore() }
+    }
+
+    @Test(arguments: CookieStoreBehavior.all + CookieStoreBehavior.shared)
+    func theFileConforms(to behavior: CookieStoreBehavior) async throws {
+        let path = path
+        try await behavior.check { FileCookieStore(atPath: path) }
+    }
+
+    @Test func aCookieTakesThePlaceOfTheReplacedCookie() async throws {
         for store in stores() {
-            #expect(try await store.load() == [])
             let (a, b, c) = (Cookie.sample("a"), Cookie.sample("b"), Cookie.sample("c"))
             #expect(try await store.apply(changed: [a, b], removed: []) == [a, b])
             let newer = Cookie.sample("a", "2")
-            #expect(try await store.apply(changed: [c, newer], removed: [b.key, Cookie.sample("missing").key]) == [newer, c])
+            #expect(try await store.apply(changed: [c, newer], removed: [b.key]) == [newer, c])
             #expect(try await store.load() == [newer, c])
-            #expect(try await store.apply(changed: [], removed: []) == [newer, c])
-            // The four parts of the key are compared.
-            let others = [
-                Cookie.sample("a", domain: "b.example"), .sample("a", path: "/a"), .sample("A"),
-                Cookie(name: "a", value: "v", domain: "a.example", isHostOnly: false, expires: a.expires, created: cookieTestTime),
-            ]
-            #expect(try await store.apply(changed: others, removed: []) == [newer, c] + others)
-            #expect(try await store.apply(changed: [], removed: others.map(\.key)) == [newer, c])
-            // A key in both lists: the cookie is stored.
             #expect(try await store.apply(changed: [a], removed: [a.key]) == [c, a])
         }
     }
@@ -94,29 +95,6 @@ import Testing
         #expect(memory.cookies.map(\.name) == ["a"] && memory.description == "memory, 1 cookie")
         time.move(bySeconds: 10)
         #expect(memory.load() == [] && memory.description == "memory, 0 cookies")
-    }
-
-    @Test func twoJarsShareTheCookiesOfAStore() async throws {
-        for store in stores() {
-            func jar() -> CookieJar { CookieJar(store: store, now: { cookieTestTime.date }) }
-            let (first, second, later) = (jar(), jar(), jar())
-            try first.set(.sample("a"))
-            try first.set(.sample("session", expires: nil))
-            try await first.save()
-            try second.set(.sample("b"))
-            try await second.save()
-            #expect(Set(second.cookies.map(\.name)) == ["a", "b"])
-            try await later.load()
-            #expect(later.cookies.map(\.name) == ["a", "b"])
-            // A removal of all cookies also removes the cookies of other jars, which learn of the removal at their next write.
-            first.removeAll()
-            try await first.save()
-            #expect(try await store.load() == [])
-            try second.set(.sample("c"))
-            try await second.save()
-            #expect(second.cookies.map(\.name) == ["c"])
-            #expect(try await store.load().map(\.name) == ["c"])
-        }
     }
 
     // MARK: The file
@@ -239,27 +217,6 @@ import Testing
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         cancelled.release()
-    }
-
-    @Test func noStoreLosesACookieOfAnotherStore() async throws {
-        let path = path
-        try await withThrowingTaskGroup { group in
-            for writer in 0..<8 {
-                group.addTask {
-                    let store = FileCookieStore(atPath: path) { cookieTestTime.date }
-                    for number in 0..<10 {
-                        let removed = number == 0 ? [] : [Cookie.sample("w\(writer)-\(number - 1)-b").key]
-                        let all = try await store.apply(
-                            changed: [.sample("w\(writer)-\(number)-a"), .sample("w\(writer)-\(number)-b")], removed: removed)
-                        #expect(all.contains { $0.name == "w\(writer)-\(number)-a" })
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-        let names = Set(try await fileStore().load().map(\.name))
-        let expected = (0..<8).flatMap { writer in (0..<10).map { "w\(writer)-\($0)-a" } + ["w\(writer)-9-b"] }
-        #expect(names == Set(expected))
     }
 }
 #endif

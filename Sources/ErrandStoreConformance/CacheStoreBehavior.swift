@@ -1,39 +1,87 @@
-import ErrandCache
-import ErrandCore
-import HTTPTypes
-import Testing
+public import ErrandCache
+internal import ErrandCore
+internal import HTTPTypes
+public import Testing
 
-/// The behavior that each store of a cache must have. Only public declarations are used.
-struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
-    /// The limits of a store for a test.
-    struct Limits: Sendable {
-        var bytes = 1_000_000
-        var entries = 100
-        var entryBytes = 500_000
+/// A rule that every store of responses must follow, with its check.
+///
+/// ```swift
+/// @Test(arguments: CacheStoreBehavior.all)
+/// func conforms(to behavior: CacheStoreBehavior) async throws {
+///     try await behavior.check { limits in
+///         MyCacheStore(bytes: limits.bytes, entries: limits.entries, entryBytes: limits.entryBytes)
+///     }
+/// }
+/// ```
+///
+/// If several stores can open the same place, such as a folder or a database, also check ``shared``. The closure then opens the same
+/// place at each call. The place must be empty before the first call:
+///
+/// ```swift
+/// @Test(arguments: CacheStoreBehavior.all + CacheStoreBehavior.shared)
+/// func conformsInAFolder(to behavior: CacheStoreBehavior) async throws {
+///     let folder = URL.temporaryDirectory.appending(path: UUID().uuidString)
+///     defer { try? FileManager.default.removeItem(at: folder) }
+///     try await behavior.check { limits in
+///         MyCacheStore(folder, bytes: limits.bytes, entries: limits.entries, entryBytes: limits.entryBytes)
+///     }
+/// }
+/// ```
+///
+/// A check waits for the store without a timeout. Give the suite the trait `.timeLimit(.minutes(1))`.
+public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+    /// The limits of a store, which a behavior chooses.
+    public struct Limits: Sendable, Hashable {
+        /// The largest number of bytes, as ``/ErrandCache/CacheUsage/limitBytes``.
+        public let bytes: Int
+        /// The largest number of entries, as ``/ErrandCache/CacheUsage/entryLimit``.
+        public let entries: Int
+        /// The largest number of bytes of one entry, head included.
+        public let entryBytes: Int
+
+        init(bytes: Int = 1_000_000, entries: Int = 100, entryBytes: Int = 500_000) {
+            (self.bytes, self.entries, self.entryBytes) = (bytes, entries, entryBytes)
+        }
     }
 
     typealias Make = @Sendable (Limits) async throws -> any CacheStore
 
-    let name: String
-    let check: @Sendable (Make) async throws -> Void
+    /// The unique name of the behavior.
+    public let name: String
+    /// The rule, as a sentence.
+    public let summary: String
+    private let run: @Sendable (Make) async throws -> Void
 
-    var testDescription: String { name }
+    init(_ name: String, _ summary: String, _ run: @escaping @Sendable (Make) async throws -> Void) {
+        (self.name, self.summary, self.run) = (name, summary, run)
+    }
 
-    init(_ name: String, _ check: @escaping @Sendable (Make) async throws -> Void) { (self.name, self.check) = (name, check) }
+    /// Makes a store, uses the store, and records an issue for each violation.
+    ///
+    /// - Parameter make: returns an empty store with these limits. For the behaviors of ``shared``, the closure is called several times,
+    ///   and returns another store of the same place at each call. For all other behaviors, the closure is called once.
+    /// - Throws: the errors of `make`, and the errors of the store.
+    public func check(_ make: @Sendable (Limits) async throws -> any CacheStore) async throws { try await run(make) }
 
-    static let all = reading + writing + removing + limits
+    /// The name and the rule.
+    public var description: String { "\(name): \(summary)" }
+    /// The name, for test reports.
+    public var testDescription: String { name }
+
+    /// The behaviors of every store.
+    public static let all: [CacheStoreBehavior] = reading + writing + removing + limits
 
     // MARK: Reading and writing
 
     static let reading: [CacheStoreBehavior] = [
-        CacheStoreBehavior("a new store is empty") { make in
+        CacheStoreBehavior("EmptyAtFirst", "A new store has no entries, and reports its limits.") { make in
             let store = try await make(Limits())
             #expect(try await store.lookUp(key("/a")).entries.isEmpty)
             let usage = try await store.usage
             #expect(usage.entries == 0 && usage.bytes == 0 && usage.entryLimit == 100 && usage.limitBytes == 1_000_000)
             #expect(try await store.entries(limit: 10).isEmpty)
         },
-        CacheStoreBehavior("an entry has all parts of its head, and its body") { make in
+        CacheStoreBehavior("KeepsTheWholeEntry", "An entry has all parts of its head, and its body.") { make in
             let store = try await make(Limits())
             let selection = CacheSelection(fields: [
                 .init(name: .accept, value: .text("text/html")), .init(name: .cookie, value: .digest([1, 2, 3])),
@@ -51,14 +99,14 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(found.head.lifetimes == written.lifetimes && found.head.extent == .whole(length: 5) && !found.head.isDecoded)
             #expect(try await text(of: found.id, 0..<5, in: store) == "hello")
         },
-        CacheStoreBehavior("a part of a representation stays a part") { make in
+        CacheStoreBehavior("KeepsParts", "A part of a representation stays a part.") { make in
             let store = try await make(Limits())
             let part = head(extent: .part(100..<105, completeLength: nil), isDecoded: true)
             _ = try await add(to: store, key("/a"), part, ["hello"])
             let found = try #require(try await store.lookUp(key("/a")).entries.first)
             #expect(found.head.extent == .part(100..<105, completeLength: nil) && found.head.isDecoded)
         },
-        CacheStoreBehavior("a body is read from any offset") { make in
+        CacheStoreBehavior("ReadsAnyRange", "A body can be read from any offset.") { make in
             let store = try await make(Limits())
             let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             let id = try #require(try await add(to: store, key("/a"), head(extent: .whole(length: 300_000)), chunks: [bytes]))
@@ -69,12 +117,13 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
                 if let immediate = store.immediateBody(of: id, offsets: range) { #expect(immediate == read) }
             }
         },
-        CacheStoreBehavior("an empty body is stored") { make in
+        CacheStoreBehavior("KeepsEmptyBodies", "An empty body is stored.") { make in
             let store = try await make(Limits())
             let id = try #require(try await add(to: store, key("/a"), head(extent: .whole(length: 0)), []))
             #expect(try await text(of: id, 0..<0, in: store) == "")
         },
-        CacheStoreBehavior("a body that is being read survives the removal of its entry") { make in
+        CacheStoreBehavior("ReadsRemovedBodies", "The reader of a body gets the whole body, even if the entry is removed meanwhile.") {
+            make in
             let store = try await make(Limits())
             let bytes = Data(repeating: 7, count: 400_000)
             let id = try #require(try await add(to: store, key("/a"), head(extent: .whole(length: 400_000)), chunks: [bytes]))
@@ -85,7 +134,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(read == bytes)
             #expect(try await store.body(of: id, offsets: 0..<400_000) == nil)
         },
-        CacheStoreBehavior("keys that differ in one part have different entries") { make in
+        CacheStoreBehavior("KeepsKeysApart", "Keys that differ in one part have different entries.") { make in
             let store = try await make(Limits())
             let account = CredentialIdentity(scheme: "s", account: "a")
             let keys = [
@@ -106,7 +155,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             }
             #expect(try await store.usage.entries == keys.count)
         },
-        CacheStoreBehavior("the list begins with the most recently used entry") { make in
+        CacheStoreBehavior("ListsRecentlyUsedFirst", "The list begins with the most recently used entry.") { make in
             let store = try await make(Limits())
             for path in ["/a", "/b", "/c"] { _ = try await add(to: store, key(path), head(), ["x"]) }
             _ = try await store.lookUp(key("/a"))
@@ -117,7 +166,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let listed = try #require(try await store.entries(limit: 9).first { $0.url == account.url })
             #expect(listed.belongsToAccount && !listed.hasContent)
         },
-        CacheStoreBehavior("the digest is the same for the same octets") { make in
+        CacheStoreBehavior("RepeatsDigests", "The same octets have the same digest, and other octets have another digest.") { make in
             let store = try await make(Limits())
             guard let first = store.digest([1, 2, 3]) else { return }
             #expect(
@@ -126,7 +175,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
     ]
 
     static let writing: [CacheStoreBehavior] = [
-        CacheStoreBehavior("nothing is visible before the entry is published") { make in
+        CacheStoreBehavior("HidesUnpublished", "Nothing of an entry is visible before the entry is published.") { make in
             let store = try await make(Limits())
             let writer = try #require(try await writer(in: store, key("/a")))
             try await writer.write(Data("hello".utf8))
@@ -135,7 +184,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await writer.publish(head(), replacing: []) != nil)
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("a discarded or released writer leaves nothing") { make in
+        CacheStoreBehavior("DiscardsWriters", "A writer that is discarded or released leaves nothing.") { make in
             let store = try await make(Limits())
             for discards in [true, false] {
                 let writer = try #require(try await writer(in: store, key("/a")))
@@ -148,14 +197,14 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await store.lookUp(key("/a")).entries.isEmpty)
             #expect(try await store.usage.bytes == 0)
         },
-        CacheStoreBehavior("discarding after the end has no effect") { make in
+        CacheStoreBehavior("KeepsPublished", "Discarding a writer after its end has no effect.") { make in
             let store = try await make(Limits())
             let writer = try #require(try await writer(in: store, key("/a")))
             #expect(try await writer.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
             writer.discard()
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("a new entry replaces what it names, and entries with an equal selection") { make in
+        CacheStoreBehavior("ReplacesEntries", "A new entry replaces the named entries, and the entries with an equal selection.") { make in
             let store = try await make(Limits())
             let other = try await add(to: store, key("/a"), head(selection: language("de")), ["hallo"])
             let old = try await add(to: store, key("/a"), head(selection: language("en")), ["hello"])
@@ -165,7 +214,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let last = try await add(to: store, key("/a"), head(selection: language("fr")), ["salut"], replacing: [other, new, old])
             #expect(try await ids(key("/a"), store) == [last])
         },
-        CacheStoreBehavior("numbers are not used again") { make in
+        CacheStoreBehavior("NeverRepeatsNumbers", "The number of a removed entry is not used again.") { make in
             let store = try await make(Limits())
             var numbers: Set<CacheEntry.ID> = []
             for _ in 0..<5 {
@@ -174,7 +223,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
                 try await store.removeAll()
             }
         },
-        CacheStoreBehavior("a key has at most 16 entries, the oldest responses go first") { make in
+        CacheStoreBehavior("BoundsVariants", "A key has at most 16 entries. The entries with the oldest responses are removed first.") {
+            make in
             let store = try await make(Limits())
             var added: [CacheEntry.ID] = []
             for number in 0..<20 {
@@ -183,7 +233,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             }
             #expect(try await Set(ids(key("/a"), store)) == Set(added.suffix(16)))
         },
-        CacheStoreBehavior("an update replaces a head and keeps the body") { make in
+        CacheStoreBehavior("UpdatesHeads", "An update replaces the head of an entry, and keeps the body.") { make in
             let store = try await make(Limits())
             let id = try #require(try await add(to: store, key("/a"), head([(.age, "1")]), ["hello"]))
             let new = head([(.age, "2"), (.eTag, "\"x\"")], at: 50)
@@ -193,7 +243,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await text(of: id, 0..<5, in: store) == "hello")
             #expect(try await store.usage.entries == 1)
         },
-        CacheStoreBehavior("writers at the same time do not disturb each other") { make in
+        CacheStoreBehavior("WritesConcurrently", "Concurrent writers do not disturb each other.") { make in
             let store = try await make(Limits())
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<40 {
@@ -218,7 +268,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
     // MARK: Removing
 
     static let removing: [CacheStoreBehavior] = [
-        CacheStoreBehavior("removed entries are gone, and unknown numbers are ignored") { make in
+        CacheStoreBehavior("RemovesEntries", "Removed entries are missing, and unknown numbers are ignored.") { make in
             let store = try await make(Limits())
             let one = try #require(try await add(to: store, key("/a"), head(selection: language("de")), ["hello"]))
             let two = try #require(try await add(to: store, key("/a"), head(selection: language("en")), ["hello"]))
@@ -229,7 +279,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await store.usage.entries == 0)
             #expect(try await store.usage.bytes == 0)
         },
-        CacheStoreBehavior("a removed URL has no entries of any account or content, and its writers give up") { make in
+        CacheStoreBehavior("RemovesURLs", "A removed URL has no entries of any account or content, and its writers are given up.") { make in
             let store = try await make(Limits())
             let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
             let keys = [
@@ -247,17 +297,22 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await other.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
             #expect(try await store.lookUp(key("/a")).entries.isEmpty)
         },
-        CacheStoreBehavior("a removed origin has no entries") { make in
+        CacheStoreBehavior("RemovesOrigins", "A removed origin has no entries, and its writers are given up.") { make in
             let store = try await make(Limits())
             let other = CacheKey(url: url("/a", host: "b.example"))
             let port = CacheKey(url: url("/a", host: "a.example:8443"))
             for key in [key("/a"), key("/b"), other, port] { _ = try await add(to: store, key, head(), ["hello"]) }
+            let open = try #require(try await writer(in: store, key("/c")))
+            let kept = try #require(try await writer(in: store, CacheKey(url: url("/c", host: "b.example"))))
             try await store.removeAll(of: url("/").origin)
             #expect(try await store.usage.entries == 2)
             #expect(try await store.lookUp(other).entries.count == 1)
             #expect(try await store.lookUp(port).entries.count == 1)
+            #expect((try? await open.publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
+            #expect(try await kept.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
         },
-        CacheStoreBehavior("a forgotten account has no entries, and none of an exchange in progress") { make in
+        CacheStoreBehavior("ForgetsAccounts", "A forgotten account has no entries, and gets no entry from an exchange in progress.") {
+            make in
             let store = try await make(Limits())
             let one = CredentialIdentity(scheme: "s", account: "one", "token 1")
             let two = CredentialIdentity(scheme: "s", account: "two", "token 2")
@@ -291,7 +346,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             _ = try await add(to: store, keys[0], head(), ["hello"])
             #expect(try await store.lookUp(keys[0]).entries.count == 1)
         },
-        CacheStoreBehavior("the entries of a group are removed for all accounts of an origin") { make in
+        CacheStoreBehavior("RemovesGroups", "The entries of a group are removed for all accounts of an origin.") { make in
             let store = try await make(Limits())
             let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
             let name = try #require(HTTPField.Name("Cache-Groups"))
@@ -305,7 +360,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             for key in removed { #expect(try await store.lookUp(key).entries.isEmpty) }
             for key in kept { #expect(try await store.lookUp(key).entries.count == 1) }
         },
-        CacheStoreBehavior("an emptied store has no entries, and its writers give up") { make in
+        CacheStoreBehavior("RemovesEverything", "An emptied store has no entries, and its writers are given up.") { make in
             let store = try await make(Limits())
             _ = try await add(to: store, key("/a"), head(), ["hello"])
             let account = CredentialIdentity(scheme: "s", account: "one")
@@ -325,7 +380,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await store.usage.entries == 0)
             #expect(try await store.usage.bytes == 0)
         },
-        CacheStoreBehavior("changes are made although the task is cancelled") { make in
+        CacheStoreBehavior("RemovesAfterCancellation", "Removals are carried out even if the task is cancelled.") { make in
             let store = try await make(Limits())
             let id = try #require(try await add(to: store, key("/a"), head(), ["hello"]))
             _ = try await add(to: store, key("/b"), head(), ["hello"])
@@ -341,7 +396,8 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
     // MARK: Limits
 
     static let limits: [CacheStoreBehavior] = [
-        CacheStoreBehavior("the number of entries is never exceeded, and the least recently used entry goes first") { make in
+        CacheStoreBehavior("BoundsEntries", "The limit for entries is never exceeded. The least recently used entry is removed first.") {
+            make in
             let store = try await make(Limits(entries: 3))
             for path in ["/a", "/b", "/c"] { _ = try await add(to: store, key(path), head(), ["hello"]) }
             _ = try await store.lookUp(key("/a"))
@@ -350,7 +406,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await store.lookUp(key("/b")).entries.isEmpty)
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("the number of bytes is never exceeded, and heads count") { make in
+        CacheStoreBehavior("BoundsBytes", "The limit for bytes is never exceeded, and the heads of entries count.") { make in
             let store = try await make(Limits(bytes: 200_000, entryBytes: 60_000))
             let value = String(repeating: "v", count: 20_000)
             for number in 0..<20 {
@@ -366,7 +422,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(entries >= 2 && entries <= 4, "\(entries) entries of 40 KB in 200 KB")
             #expect(try await store.lookUp(key("/19")).entries.count == 1)
         },
-        CacheStoreBehavior("an entry that is too large is refused before it is written") { make in
+        CacheStoreBehavior("RefusesLargeEntries", "An entry that is too large gets no writer.") { make in
             let store = try await make(Limits(entryBytes: 10_000))
             let lookup = try await store.lookUp(key("/a"))
             #expect(try await store.writer(for: key("/a"), head: head(), expectedBytes: 20_000, since: lookup.generation) == nil)
@@ -375,7 +431,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             let large = head([(.eTag, String(repeating: "v", count: 20_000))])
             #expect(try await store.writer(for: key("/a"), head: large, expectedBytes: nil, since: lookup.generation) == nil)
         },
-        CacheStoreBehavior("an entry that becomes too large fails, and the others stay") { make in
+        CacheStoreBehavior("StopsLargeEntries", "The writer of an entry that becomes too large fails, and other entries stay.") { make in
             let store = try await make(Limits(entryBytes: 50_000))
             _ = try await add(to: store, key("/b"), head(), ["hello"])
             let writer = try #require(try await writer(in: store, key("/a")))
@@ -386,7 +442,7 @@ struct CacheStoreBehavior: Sendable, CustomTestStringConvertible {
             #expect(try await store.lookUp(key("/b")).entries.count == 1)
             #expect(try await store.usage.entries == 1)
         },
-        CacheStoreBehavior("removed and replaced entries give their bytes back") { make in
+        CacheStoreBehavior("ReleasesBytes", "Removed and replaced entries no longer count.") { make in
             let store = try await make(Limits())
             _ = try await add(to: store, key("/a"), head(), ["hello"])
             let bytes = try await store.usage.bytes
@@ -410,21 +466,21 @@ extension [CacheEntry.ID?] {
 }
 
 extension CacheStoreBehavior {
-    fileprivate static func url(_ path: String, host: String = "a.example") -> HTTPURL {
+    static func url(_ path: String, host: String = "a.example") -> HTTPURL {
         do { return try HTTPURL("https://\(host)\(path)") } catch { preconditionFailure("path must be valid (is \(path))") }
     }
 
-    fileprivate static func key(_ path: String) -> CacheKey { CacheKey(url: url(path)) }
+    static func key(_ path: String) -> CacheKey { CacheKey(url: url(path)) }
 
-    fileprivate static func key(_ path: String, search: String) -> CacheKey {
+    static func key(_ path: String, search: String) -> CacheKey {
         key(path).replacing(url: url(path).description, content: nil, search: search)
     }
 
-    fileprivate static func language(_ language: String) -> CacheSelection {
+    static func language(_ language: String) -> CacheSelection {
         CacheSelection(fields: [.init(name: .acceptLanguage, value: .text(language))])
     }
 
-    fileprivate static func head(
+    static func head(
         _ fields: [(HTTPField.Name, String)] = [], extent: CacheExtent = .whole(length: 5), selection: CacheSelection = CacheSelection(),
         lifetimes: CacheLifetimes? = nil, isDecoded: Bool = false, at seconds: Double = 0
     ) -> CacheEntry.Head {
@@ -437,12 +493,12 @@ extension CacheStoreBehavior {
             selection: selection, extent: extent, lifetimes: lifetimes, isDecoded: isDecoded)
     }
 
-    fileprivate static func writer(in store: any CacheStore, _ key: CacheKey) async throws -> (any CacheWriter)? {
+    static func writer(in store: any CacheStore, _ key: CacheKey) async throws -> (any CacheWriter)? {
         let generation = try await store.lookUp(key).generation
         return try await store.writer(for: key, head: head(), expectedBytes: nil, since: generation)
     }
 
-    fileprivate static func add(
+    static func add(
         to store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, _ texts: [String], replacing: [CacheEntry.ID?] = []
     ) async throws -> CacheEntry.ID? {
         let bytes = texts.map { Data($0.utf8) }
@@ -456,7 +512,7 @@ extension CacheStoreBehavior {
         return try await add(to: store, key, head, chunks: bytes, replacing: replacing)
     }
 
-    fileprivate static func add(
+    static func add(
         to store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, chunks: [Data], replacing: [CacheEntry.ID?] = []
     ) async throws -> CacheEntry.ID? {
         let generation = try await store.lookUp(key).generation
@@ -466,11 +522,11 @@ extension CacheStoreBehavior {
         return try await writer.publish(head, replacing: replacing.compactMap(\.self))
     }
 
-    fileprivate static func ids(_ key: CacheKey, _ store: any CacheStore) async throws -> [CacheEntry.ID] {
+    static func ids(_ key: CacheKey, _ store: any CacheStore) async throws -> [CacheEntry.ID] {
         try await store.lookUp(key).entries.map(\.id)
     }
 
-    fileprivate static func body(of id: CacheEntry.ID, _ offsets: Range<Int64>, in store: any CacheStore) async throws -> Data {
+    static func body(of id: CacheEntry.ID, _ offsets: Range<Int64>, in store: any CacheStore) async throws -> Data {
         let source = try #require(try await store.body(of: id, offsets: offsets))
         var data = Data()
         while let chunk = try await source.next() {
@@ -480,7 +536,7 @@ extension CacheStoreBehavior {
         return data
     }
 
-    fileprivate static func text(of id: CacheEntry.ID, _ offsets: Range<Int64>, in store: any CacheStore) async throws -> String {
+    static func text(of id: CacheEntry.ID, _ offsets: Range<Int64>, in store: any CacheStore) async throws -> String {
         String(decoding: try await body(of: id, offsets, in: store), as: UTF8.self)
     }
 }

@@ -1,1 +1,0 @@
-../../ErrandCacheTests/Stores/CacheStoreBehavior.swift

@@ -1,0 +1,74 @@
+import ErrandCache
+import ErrandStoreConformance
+import TestSupport
+import Testing
+
+#if Auth
+import ErrandAuth
+#endif
+
+/// The suites for stores against stores with one fault each: each behavior must find its faults.
+@Suite(.timeLimit(.minutes(5))) struct StoreMutantTests {
+    /// A store of responses without a fault, and the same store as a shared place.
+    private static func check(_ behavior: CacheStoreBehavior, _ fault: FaultyCacheStore.Fault?) async throws {
+        let place = CacheStoreBehavior.shared.contains { $0.name == behavior.name } ? FaultyCacheStore.Place() : nil
+        try await behavior.check { FaultyCacheStore($0, at: place, fault) }
+    }
+
+    @Test(arguments: CacheStoreBehavior.all + CacheStoreBehavior.shared)
+    func eachBehaviorOfCacheStoresFindsItsFault(_ behavior: CacheStoreBehavior) async throws {
+        try await Self.check(behavior, nil)
+        let faults = FaultyCacheStore.Fault.allCases.filter { $0.foundBy.contains(behavior.name) }
+        #expect(!faults.isEmpty, "\(behavior.name) has no fault")
+        for fault in faults { await withKnownIssue("\(fault)") { try await Self.check(behavior, fault) } }
+    }
+
+    @Test func namesAreUnique() {
+        let names = (CacheStoreBehavior.all + CacheStoreBehavior.shared).map(\.name)
+        #expect(Set(names).count == names.count)
+        #expect(FaultyCacheStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(names.contains))
+    }
+
+    #if Auth
+    private static func check(_ behavior: TokenStoreBehavior, _ fault: FaultyTokenStore.Fault?) async throws {
+        guard TokenStoreBehavior.shared.contains(where: { $0.name == behavior.name }) else {
+            return try await behavior.check { FaultyTokenStore(MemoryTokenStore(), fault) }
+        }
+        let folder = try TestFolder("tokens")
+        try await behavior.check { FaultyTokenStore(FileTokenStore(atPath: folder.file("token.json")), fault) }
+    }
+
+    @Test(arguments: TokenStoreBehavior.all + TokenStoreBehavior.shared)
+    func eachBehaviorOfTokenStoresFindsItsFault(_ behavior: TokenStoreBehavior) async throws {
+        try await Self.check(behavior, nil)
+        let faults = FaultyTokenStore.Fault.allCases.filter { $0.foundBy == behavior.name }
+        #expect(!faults.isEmpty, "\(behavior.name) has no fault")
+        for fault in faults { await withKnownIssue("\(fault)") { try await Self.check(behavior, fault) } }
+    }
+
+    private static func check(_ behavior: CookieStoreBehavior, _ fault: FaultyCookieStore.Fault?) async throws {
+        guard CookieStoreBehavior.shared.contains(where: { $0.name == behavior.name }) else {
+            return try await behavior.check { FaultyCookieStore(MemoryCookieStore(), fault) }
+        }
+        let folder = try TestFolder("cookies")
+        try await behavior.check { FaultyCookieStore(FileCookieStore(atPath: folder.file("cookies.json")), fault) }
+    }
+
+    @Test(arguments: CookieStoreBehavior.all + CookieStoreBehavior.shared)
+    func eachBehaviorOfCookieStoresFindsItsFault(_ behavior: CookieStoreBehavior) async throws {
+        try await Self.check(behavior, nil)
+        let faults = FaultyCookieStore.Fault.allCases.filter { $0.foundBy.contains(behavior.name) }
+        #expect(!faults.isEmpty, "\(behavior.name) has no fault")
+        for fault in faults { await withKnownIssue("\(fault)") { try await Self.check(behavior, fault) } }
+    }
+
+    @Test func namesOfTokensAndCookiesAreUnique() {
+        let tokens = (TokenStoreBehavior.all + TokenStoreBehavior.shared).map(\.name)
+        #expect(Set(tokens).count == tokens.count)
+        #expect(FaultyTokenStore.Fault.allCases.map(\.foundBy).allSatisfy(tokens.contains))
+        let cookies = (CookieStoreBehavior.all + CookieStoreBehavior.shared).map(\.name)
+        #expect(Set(cookies).count == cookies.count)
+        #expect(FaultyCookieStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(cookies.contains))
+    }
+    #endif
+}
