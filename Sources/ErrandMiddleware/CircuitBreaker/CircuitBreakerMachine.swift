@@ -24,7 +24,7 @@ package struct CircuitBreakerMachine: Sendable {
         /// The number of failed calls after the last call that succeeded.
         var failedInSuccession = 0
         var slow = 0
-        /// The latest end of the waits that the server has asked for after failed calls.
+        /// The latest instant at which a wait ends that the server has asked for; `nil` if the server has asked for no wait.
         var pausedUntil: Duration?
     }
 
@@ -61,7 +61,7 @@ package struct CircuitBreakerMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // If there is no inner timeout, a probe may never end. Such probes must not keep the circuit half-open.
+            // If there is no inner timeout, a probe may never end. A probe that never ends must not keep the circuit half-open.
             guard inFlight + succeeded < policy.probeCount || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)

@@ -24,8 +24,9 @@ public import ErrandCore
 /// - a failure because the device is offline
 /// - a call whose own timeout passes within 1 s (``CircuitBreakerPolicy/callTimeoutThreshold``)
 ///
-/// A call's own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set the threshold to
-/// the time that a healthy server needs. With a shorter threshold, callers with short deadlines can open the circuit for all callers.
+/// A call's own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set
+/// `callTimeoutThreshold` to the time that a healthy server needs for a response. With a shorter threshold, callers with short deadlines
+/// can open the circuit for all callers.
 ///
 /// **Per request:** with `request.options.circuitBreaker = .off`, the request bypasses the breaker and is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {

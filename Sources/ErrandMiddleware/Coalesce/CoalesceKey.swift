@@ -12,7 +12,8 @@ struct CoalesceKey: Hashable, Sendable {
     /// The phase limits of the stack. A condition of the stack may choose other limits for each request.
     private let limits: [Duration?]?
 
-    // The fields that are always compared. A different value selects another response for the same URL, or describes other content.
+    // The fields that are always compared. With a different value in one of these fields, the server may send another response for the same
+    // URL, or the body has another meaning.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]

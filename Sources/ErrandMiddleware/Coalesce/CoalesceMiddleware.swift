@@ -31,7 +31,7 @@ internal import Synchronization
 ///   template. A request with an option that can't be compared never shares an exchange.
 ///
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
-/// caller sends its own request. Later callers join the new request.
+/// caller sends its own request. Later callers join the exchange of the new request.
 ///
 /// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event sink.
 /// The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a caller
@@ -124,7 +124,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
 /// The exchanges in progress.
 private final class SharedExchanges: Sendable {
     private struct State {
-        /// The exchanges that can be joined.
+        /// The exchanges that a new caller can join.
         var open: [CoalesceKey: SharedExchange] = [:]
         /// All exchanges.
         var all: [Int: SharedExchange] = [:]

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A caller's request, and the remaining time until the deadline at the moment when the request reached this layer.
+/// A caller's request, and the time that remained until its deadline when the request reached this layer.
 struct Caller: Sendable {
     var request: Request
     /// The head of the response; `nil` before the head arrives.
@@ -115,7 +115,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             try caller.checkDeadline(.body, .sent)
-            // A buffered chunk is taken directly, because this is cheaper than a race against the deadline.
+            // A buffered chunk is taken directly, because a race against the deadline costs more.
             if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {

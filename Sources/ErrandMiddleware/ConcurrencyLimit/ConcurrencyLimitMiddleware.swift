@@ -15,8 +15,8 @@ public import ErrandCore
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code
 /// `timedOut`, in the phase `queue`.
 ///
-/// **Per request:** with `request.options.concurrencyLimit = .off`, the request bypasses the queue. `request.options.priority`
-/// sets the order.
+/// **Per request:** with `request.options.concurrencyLimit = .off`, the request bypasses the queue. `request.options.priority` decides the
+/// order of the queue.
 public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     private let limiter: ConcurrencyLimiter
     private let scope: RequestScope
@@ -62,8 +62,8 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         return response
     }
 
-    /// Returns the effect of a failure on the limit. A failure has no effect if it says nothing about the load of the server. For example,
-    /// no server got the request.
+    /// Returns the outcome of a failed exchange for the adaptive limit. A failure does not change the limit if it says nothing about the
+    /// load of the server. An example is a request that no server got.
     private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
         switch error {
         case _ where Task.isCancelled: .cancelled
@@ -75,9 +75,9 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
 
     /// The current use of the limit of one key.
     public struct State: Sendable, Hashable {
-        /// The exchanges in progress.
+        /// The number of exchanges in progress.
         public let inFlight: Int
-        /// The queued requests.
+        /// The number of queued requests.
         public let queued: Int
         /// The current limit, at most 10^15.
         public let limit: Int

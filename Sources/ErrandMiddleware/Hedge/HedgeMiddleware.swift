@@ -21,8 +21,8 @@ internal import Synchronization
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
-/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside `circuitBreaker` and
-/// the limits, so that each attempt takes a slot. Hedging costs about 10 µs for each request.
+/// **Place:** inside `retry`. The layer is also inside `coalesce`, because an inner `coalesce` would merge the attempts. The layer is
+/// outside `circuitBreaker` and the limits, so that each attempt takes a slot. Hedging costs about 10 µs for each request.
 ///
 /// **Per request:** set `request.options.hedge` to `.off` or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {
@@ -79,8 +79,8 @@ public struct HedgeMiddleware: HTTPMiddleware {
         }
         // A response that refuses the request says nothing about the usual response time.
         guard !policy.statuses.contains(response.head.status) else { return response }
-        // The duration of the whole call is added as a response time, even if a later attempt gave the response. Without slow
-        // calls, the delay would become shorter from call to call.
+        // The duration of the whole call is added as a response time, even if a later attempt gave the response. If slow calls were left
+        // out, the delay would become shorter from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response

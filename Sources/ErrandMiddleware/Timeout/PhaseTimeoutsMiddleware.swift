@@ -10,7 +10,7 @@ public import ErrandCore
 /// **Place:** in a stack that sorts its layers, inside all layers except `sign`. In any other stack, the layer can be anywhere around
 /// the transport, because the transport's boundary enforces the limits. An attempt begins at this layer. If the layer is inside
 /// `retry` and `redirect`, each attempt and each hop has its own time. With 3 attempts of at most 20 s each, a call takes up to 60 s
-/// plus the backoffs. `timeout(_:)` limits the whole call. If one of these layers is inside another, the shorter value of each limit
+/// plus the backoffs. `timeout(_:)` limits the whole call. If a stack has two `phaseTimeouts` layers, the shorter value of each limit
 /// applies.
 ///
 /// **Per request:** set `request.options.phaseTimeouts` to `.off`, or to a value such as `.use(PhaseTimeouts(firstByte: .seconds(2)))`.

@@ -9,15 +9,15 @@ public import ErrandCore
 /// let stack = transport.validate(ready)
 /// ```
 ///
-/// A validator may read the whole body if the body has at most 64 MiB. The next reader then gets the same bytes from memory. If a
-/// validator reads only a part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a
-/// body with other bytes, set the body of the response, and return `.accept(response)`.
+/// A validator may read the whole body if the body has at most 64 MiB. The next reader gets the same bytes from memory. If a validator
+/// reads only a part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with
+/// other bytes, set the body of the response, and return `.accept(response)`.
 ///
 /// ## Validators and retry
 ///
 /// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. This decision repeats a request with any method, has its
-/// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
-/// layer obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
+/// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). The
+/// layer `retry` obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
 ///
 /// ## Refreshing a token
 ///
@@ -73,15 +73,16 @@ public struct ResponseValidator: Sendable {
         case accept(Response)
         /// The call fails with this error.
         case fail(any Error)
-        /// The request is sent again after a wait, at most `atMost` times by this validator. After that, the call fails with
-        /// ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
+        /// The request is sent again after a wait, at most `atMost` times by this validator. If the validator asks for more repetitions,
+        /// the call fails with ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
         case retry(Backoff, atMost: Int)
-        /// Another request is sent first, for example to renew a session. After that, the first request is sent again. The other
-        /// request passes the inner layers. The response to the other request may have any status, and is discarded. If the other
-        /// request fails, the call fails with the same error. A validator can return this decision at most once for a call.
+        /// Another request is sent, for example to renew a session. After the response to the other request, the original request is sent
+        /// again. The other request passes the inner layers. The response to the other request may have any status, and is discarded. If
+        /// the other request fails, the call fails with the error of that request. A validator can return this decision at most once for a
+        /// call.
         case retryAfterSending(Request)
-        /// The request is sent again after some work of the app. The work is cancelled if the call is cancelled, or if its deadline
-        /// passes. A validator can return this decision at most once for a call.
+        /// The request is sent again after some work of the app. The work is cancelled if the call is cancelled, or if the deadline of the
+        /// call passes. A validator can return this decision at most once for a call.
         case retryAfterRunning(@Sendable () async throws -> Void)
     }
 }
