@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The problem of a body that can't be read by the envelope of the client.
+/// The problem with a body that the client's envelope can't read.
 enum EnvelopeProblem: Error {
     /// The data is missing, and the output is not optional.
     case missingData(path: [String])

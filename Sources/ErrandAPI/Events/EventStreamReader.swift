@@ -93,7 +93,7 @@ struct EventStreamReader: Sendable {
         observer?.report(.connecting)
         response = nil
         var request = request
-        // A longer field is not sent, because most servers refuse a longer field.
+        // A value of more than `FieldLimits.valueBytes` bytes is not sent, because most servers refuse such a field.
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)

@@ -67,7 +67,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     /// The elements of the pages, as one sequence.
     ///
-    /// - Parameter elements: returns the elements of a page.
+    /// - Parameter elements: a closure that returns the elements of a page.
     public func elements<Element: Sendable>(_ elements: @escaping @Sendable (Output) -> [Element]) -> PageElements<Output, Element> {
         PageElements(pages: self, elements: elements)
     }

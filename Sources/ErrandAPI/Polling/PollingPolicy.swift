@@ -5,7 +5,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// The wait before each further request. By default, the waits grow by a factor of 1.5 from 1 s to 30 s. If the response has
     /// a `Retry-After` that is neither zero nor in the past, the time in that field replaces the wait.
     public var backoff: Backoff
-    /// The random part of the wait: by default, the wait is between half and all of the backoff.
+    /// The random part of the wait: by default, the wait is between half of the backoff and the whole backoff.
     public var jitter: Backoff.Jitter
     /// The timeout of the whole poll, 10 minutes by default. The timeout begins with the first request, and includes all requests and
     /// waits. `nil`: the time is not limited.

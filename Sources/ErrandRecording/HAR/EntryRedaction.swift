@@ -39,7 +39,7 @@ struct EntryRedaction {
         scrub(&entry.request, by: scrubber)
         scrub(&entry.response, by: scrubber)
         if let tag = entry.cache.beforeRequest?.eTag {
-            // The field may have been replaced by its name.
+            // The value of the field may have been replaced, because the name of the field is sensitive.
             let isReplaced = entry.response.headers[.eTag].map { !$0.isExactly(tag) } ?? false
             entry.cache.beforeRequest?.eTag = isReplaced ? entry.response.headers[.eTag] ?? "" : scrubber.scrubbed(tag)
         }
@@ -82,7 +82,7 @@ struct EntryRedaction {
         }
     }
 
-    /// Returns the replacements in a body, and remembers the values; `nil` if the body must be removed.
+    /// Returns the replacements in a body, and remembers the secret values; `nil` if the body must be removed.
     private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit]? {
         let found = Findings(in: bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
         if found.isHidden { return keepsUnknownText ? [] : nil }

@@ -257,8 +257,8 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// Logs a refused response whose body has the error of the back end. The records are the same as for an accepted response,
-    /// with `error.type`.
+    /// Logs a refused response whose body has the error of the back end. The records have the content of the records for an accepted
+    /// response, and also `error.type`.
     private func logRefusal(
         _ received: Received, _ error: ServiceError, _ read: BodyPrefix?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {

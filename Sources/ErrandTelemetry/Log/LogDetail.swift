@@ -32,8 +32,8 @@
 public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
     /// Nothing, not even failures.
     case none
-    /// Method and URL, and the status or the failure with the time. The default. The record of a typed call that fails with
-    /// a ``/ErrandCore/StatusError`` also has the first 200 bytes of the body, without secrets.
+    /// The method, the URL, the time, and the status or the failure. The default. The record of a typed call that fails with a
+    /// ``/ErrandCore/StatusError`` also has the first 200 bytes of the body, without secrets.
     case basic
     /// The details of `basic`, and the header fields.
     case headers

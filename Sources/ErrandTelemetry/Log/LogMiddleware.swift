@@ -45,7 +45,7 @@ public import Logging
 /// - JSON, forms and event streams are shown without their secrets.
 /// - For a multipart body, the names of its parts are shown.
 /// - For other text, such as HTML, XML or plain text, only the length and the type are shown: `body of 1204 bytes, text/html`.
-///   Secrets can't be found in such text.
+///   The log can't find secrets in these types of text.
 /// - For bytes that are not text, the word `binary` is shown.
 ///
 /// **Refused bodies:** if a typed call fails because of its status, the record has the first 200 bytes of the body on one line. The

@@ -43,9 +43,9 @@ public import Metrics
 /// its caller cancelled, and a response that was abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
-/// servers are counted together, with the `server.address` `_OTHER`, without a port and optional attributes. Each set has at most 100
-/// instruments, up to three for each outcome. Further outcomes are counted together, with the `error.type` `_OTHER` and without a status.
-/// After 1,000 sets of the attributes of connections, further servers are counted together, too.
+/// servers are counted together, with the `server.address` `_OTHER`, without a port, and without optional attributes. Each set has at most
+/// 100 instruments, up to three for each outcome. Further outcomes are counted together, with the `error.type` `_OTHER` and without a
+/// status. After 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
 /// swift-metrics can't pass buckets or units to a backend. Therefore, configure ``durationBuckets`` in your backend.
 ///
@@ -179,8 +179,8 @@ extension HTTPSender {
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add. Default: none.
-    ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not
-    ///     known. Must return quickly.
+    ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not known. The
+    ///     closure must return quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],

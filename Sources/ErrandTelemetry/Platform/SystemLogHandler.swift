@@ -6,7 +6,7 @@ internal import os
 /// A handler of swift-log that writes to the system's log, `os.Logger`. Only Apple's platforms have this type.
 ///
 /// Create a logger with `Logger(label: "http") { SystemLogHandler(subsystem: "com.example.notes", category: $0) }`, and pass the logger to
-/// `log(to:)`. To write the records of all packages to the system's log, pass such a closure to `LoggingSystem.bootstrap`.
+/// `log(to:)`. To write the records of all packages to the system's log, pass this closure to `LoggingSystem.bootstrap`.
 ///
 /// **Privacy:** the log of this library replaces secrets before a record is written. Therefore the messages of this library's records are
 /// public. The messages of other libraries, and the metadata of all records, are private: the system hides private text unless a debugger
