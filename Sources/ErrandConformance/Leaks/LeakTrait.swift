@@ -20,10 +20,10 @@ public import Testing
 /// - new entries directly in the temporary folder whose names begin with this library's prefix
 /// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress
 ///
-/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the resources of
-/// other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The wait before the
-/// start of a test counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. Entries
-/// that other processes create in the temporary folders are reported, too.
+/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). In a parallel run, the
+/// resources of other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The wait
+/// before the start of a test counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`.
+/// Entries that other processes create in the temporary folders are reported, too.
 ///
 /// If tests share a resource on purpose, such as a server, start the resource with another trait, and put that trait before this trait.
 ///

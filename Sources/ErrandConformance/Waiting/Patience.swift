@@ -55,8 +55,8 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
 
 /// Runs `operation` in its own task, and cancels the task when `moment` is signaled.
 ///
-/// If the operation does not end soon with `CancellationError`, records an issue. If the operation does not end at all, the
-/// function does not wait for its end.
+/// If the operation does not end soon with `CancellationError`, records an issue. The function does not wait for an operation that ignores
+/// its cancellation.
 func expectCancellation(
     when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
 ) async throws {

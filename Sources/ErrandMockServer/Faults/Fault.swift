@@ -9,15 +9,16 @@ public import ErrandCore
 ///
 /// - ``close``: the connection is closed. If bytes of the request are unread, the operating system resets the connection instead.
 /// - ``reset``: the connection is reset.
-/// - ``stall``: nothing more is read or sent. The connection stays open until the client closes the connection or the server stops.
+/// - ``stall``: the server reads and sends nothing more. The connection stays open until the client closes the connection or the server
+///   stops.
 /// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
 /// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
 ///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. After the fault, the connection is
 ///   closed.
 /// - ``wrongContentLength``: the head declares more bytes than are sent. The server closes the connection after half of the
 ///   body. At the point after the body, the server closes the connection after the whole body.
-/// - ``garbage``: octets that are not HTTP are sent. After these octets, nothing more is read or sent, as with ``stall``. Before the head,
-///   the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
+/// - ``garbage``: octets that are not HTTP are sent. After these octets, the server reads and sends nothing more, as with ``stall``. Before
+///   the head, the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
 ///   `Content-Length`, the octets follow the message.
 /// - ``slowDrip``: the rest of the response is sent slowly. At the points before the head, the rest of the request is also read
 ///   slowly.
@@ -64,7 +65,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Declares a length that is not the length of the body.
     ///
     /// - Parameter missingBytes: the number of bytes that the head declares and the server does not send. If the number is
-    ///   negative, the server sends this many bytes more than the head declares. Must not be 0.
+    ///   negative, the server sends this many bytes more than the head declares. The number must not be 0.
     public static func wrongContentLength(missingBytes: Int) -> Fault {
         precondition(missingBytes != 0, "missingBytes must not be 0 (is \(missingBytes))")
         return Fault(kind: .wrongContentLength(missingBytes: missingBytes), description: "wrongContentLength(\(missingBytes))")
