@@ -159,7 +159,7 @@ struct CacheExchange: Sendable {
 }
 
 extension Request {
-    /// Undoes the changes of a forward, so that the outer layers see their own fields.
+    /// Undoes the changes of `forward` to the fields, so that the outer layers see their own fields.
     fileprivate mutating func restoreFields(of forward: CacheForward, from original: Request) {
         for field in forward.fields { headers[fields: field.name] = original.headers[fields: field.name] }
     }

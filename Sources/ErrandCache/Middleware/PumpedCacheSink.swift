@@ -104,7 +104,7 @@ final class PumpedCacheSink: BodySink {
 
     /// Waits for the pump. Returns false if the time for delays is used up, or the task is cancelled.
     ///
-    /// - Parameter isDone: returns whether the reader can continue. Called under the lock.
+    /// - Parameter isDone: a closure that returns whether the reader can continue. The closure is called under the lock.
     private func wait(until isDone: @escaping @Sendable (State) -> Bool) async -> Bool {
         let limit = state.withLock { isDone($0) ? nil : $0.delay }
         guard let limit else { return true }

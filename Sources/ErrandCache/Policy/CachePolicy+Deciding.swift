@@ -12,7 +12,7 @@ extension CachePolicy {
         /// Whether the server states a lifetime, or demands validation: `max-age`, `s-maxage`, `Expires` or `no-cache`.
         public let isStated: Bool
 
-        /// Creates a response. Use it in tests of your own decision.
+        /// Creates a response. Use this initializer in tests of your own decision.
         ///
         /// - Parameters:
         ///   - request: the request, as it was sent.
@@ -66,8 +66,8 @@ extension CachePolicy {
     /// }
     /// ```
     ///
-    /// The closure is called once for each response that the rules allow the cache to store. It is also called once for each stored
-    /// response that a 304 or a response to HEAD updates. The closure must be quick, because the call waits for the closure.
+    /// The closure is called once for each response that the rules allow the cache to store. The closure is also called once for each
+    /// stored response that a 304 or a response to HEAD updates. The closure must be quick, because the call waits for the closure.
     ///
     /// - Parameter decide: the closure, which replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Received) -> Choice) -> CachePolicy {

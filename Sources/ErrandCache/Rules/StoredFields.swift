@@ -48,8 +48,8 @@ enum StoredFields {
         return stored
     }
 
-    /// Returns whether `no-cache`, or `private` in a shared cache, names a field that can't be excluded. The directive then applies to the
-    /// whole response.
+    /// Returns whether `no-cache`, or `private` in a shared cache, names a field that can't be excluded. In that case, the directive
+    /// applies to the whole response.
     static func namesLimitingField(_ names: [HTTPField.Name]) -> Bool { names.contains(where: limiting.contains) }
 
     /// Returns the stored fields with the fields of a 304, of a response to HEAD, or of a 206 of the same representation.
@@ -63,8 +63,8 @@ enum StoredFields {
         return updated
     }
 
-    /// Returns the fields of a stored response after a request, without the fields that would take effect a second time. Fields that the
-    /// server's new response also has stay.
+    /// Returns the fields of a stored response after a request, without the fields that would take effect a second time. Fields that are
+    /// also in the server's new response are kept.
     static func withoutRepetitions(_ fields: HTTPFields, sent: HTTPFields) -> HTTPFields {
         guard fields.contains(where: { unrepeatable.contains($0.name) && !sent.contains($0.name) }) else { return fields }
         var kept = HTTPFields()

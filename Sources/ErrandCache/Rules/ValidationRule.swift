@@ -33,7 +33,7 @@ enum ValidationRule {
         return conditions
     }
 
-    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. The 304 is then unusable.
+    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. In that case, the 304 is unusable.
     ///
     /// - Parameters:
     ///   - fields: the fields of the 304.

@@ -62,8 +62,8 @@ public final class CacheWork: Sendable {
 
 extension CacheStore {
     /// Waits until all current writes to the store, and all current requests in the background that confirm stored responses, have ended.
-    /// The wait includes the work of all stacks over this store in this process. Call this function before a program ends. Otherwise, a
-    /// response could be missing from a store on the disk.
+    /// The wait includes the work of all stacks over this store in this process. Call this function before a program ends. Without this
+    /// call, a response could be missing from a store on the disk.
     ///
     /// ```swift
     /// let store = MemoryCacheStore()
@@ -76,7 +76,7 @@ extension CacheStore {
     ///
     /// - Parameters:
     ///   - limit: the longest wait. Default: 10 s.
-    ///   - clock: measures the wait.
+    ///   - clock: the clock that measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         let work = work
         try? await runShielded {

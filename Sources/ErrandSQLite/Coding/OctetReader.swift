@@ -1,7 +1,7 @@
 #if SQLite
 internal import ErrandCore
 
-/// Reads what ``OctetWriter`` has written. All functions throw ``StoredPiece/Damaged`` if the octets are not valid.
+/// Reads the values that ``OctetWriter`` has written. All functions throw ``StoredPiece/Damaged`` if the octets are not valid.
 struct OctetReader {
     private let data: [UInt8]
     private var index = 0

@@ -109,7 +109,7 @@ struct CacheTables {
         try database.rows("SELECT \(Self.generation) FROM store", .octets(partition)) { $0.integer(0) }.first ?? 0
     }
 
-    /// Returns the generation of a partition, and the entries of a key in this partition, both at one moment.
+    /// Returns the generation of a partition, and the entries of a key in this partition, from one state of the database.
     func lookUp(_ key: [UInt8], in partition: [UInt8]?) throws -> (generation: Int64, entries: [StoredEntry]) {
         let rows = try database.rows(
             """
@@ -319,7 +319,7 @@ struct CacheTables {
 
     // MARK: Space
 
-    /// Returns pages to the file system if many pages of the file are free. Called outside a transaction of the database.
+    /// Returns pages to the file system if many pages of the file are free. Call this function outside a transaction of the database.
     func shrink(all: Bool) throws {
         let free = try database.rows("PRAGMA freelist_count") { $0.integer(0) }.first ?? 0
         if all {

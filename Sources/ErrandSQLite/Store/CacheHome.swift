@@ -36,7 +36,7 @@ final class CacheHome: Sendable {
         let description = "the folder of the store can't be used"
     }
 
-    /// Returns a digest by the secret key of the folder; `nil` if the key has not been read.
+    /// Returns a keyed digest, with the secret key of the folder; `nil` if the key has not been read.
     func digest(_ octets: [UInt8]) -> [UInt8]? {
         secret.withLock { $0 }.map { KeyedHash.hmacSHA256.code(of: octets, key: $0) }
     }

@@ -85,8 +85,9 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
-    ///   - sealing: encrypts what is written; `nil`, the default: nothing is encrypted. Entries of another key are treated as missing.
-    ///   - onEvent: called after an event, on a thread that may block.
+    ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries of
+    ///     another key are treated as missing.
+    ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
@@ -412,7 +413,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     func unregister(_ number: Int64) { openWriters.withLock { $0[number] = nil } }
 
-    /// Whether the writer was not given up.
+    /// Whether the writer can still publish its entry.
     func isOpen(_ number: Int64) -> Bool { openWriters.withLock { $0[number] != nil } }
 
     /// Reserves memory for a body that is still small. Returns false if there is no room.
