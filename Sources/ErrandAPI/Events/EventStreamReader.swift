@@ -93,7 +93,7 @@ struct EventStreamReader: Sendable {
         observer?.report(.connecting)
         response = nil
         var request = request
-        // A value of more than `FieldLimits.valueBytes` bytes is not sent, because most servers refuse such a field.
+        // A value of more than `FieldLimits.valueBytes` bytes is not sent, because most servers refuse longer values.
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
@@ -149,8 +149,8 @@ extension EventStream {
         // If a proxy compresses a stream, the proxy may delay the events until a buffer is full or the stream ends.
         if request.headers[.acceptEncoding] == nil {
             request.headers[.acceptEncoding] = "identity"
-            // Some servers and proxies compress the stream nevertheless. Browsers decode a compressed stream, as the Fetch
-            // standard requires.
+            // Some servers and proxies compress the stream even if the request asks for `identity`. Browsers decode a compressed stream, as
+            // the Fetch standard requires.
             request.options.call.decodesUnrequestedCodings = true
         }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)

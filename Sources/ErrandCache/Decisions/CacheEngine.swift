@@ -17,8 +17,8 @@ struct CacheEngine: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the policy.
-    ///   - digest: a closure that returns a digest of a secret field's value, with a key that only this cache knows; `nil` without such a
-    ///     key. Without a digest, responses that depend on secret fields are neither stored nor found. Default: no digest.
+    ///   - digest: a closure that returns a digest of a secret field's value, with a key that only this cache knows; `nil` if the cache has
+    ///     no key. Without a digest, responses that depend on secret fields are neither stored nor found. Default: no digest.
     init(_ policy: CachePolicy = .standard, digest: @escaping @Sendable (String) -> [UInt8]? = { _ in nil }) {
         self.policy = policy
         freshness = FreshnessRule(policy: policy)

@@ -114,7 +114,7 @@ struct CacheRequest: Sendable {
                 return nil
             }
         }
-        // The meaning of a body of GET is not defined, so such a body may select the response (RFC 9110, section 9.3.1).
+        // The meaning of a body of GET is not defined, so the body may select the response (RFC 9110, section 9.3.1).
         let hasBody = !request.body.isEmpty
         guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
         guard request.method == .query else { return CacheKey(url: url, partition: partition) }

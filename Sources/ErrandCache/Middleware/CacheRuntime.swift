@@ -87,7 +87,7 @@ final class CacheRuntime: Sendable {
 
     /// Removes and updates entries as the decision on a response says.
     ///
-    /// - Throws: only `CancellationError`. The changes are made nevertheless.
+    /// - Throws: only `CancellationError`. The changes are made even if the task is cancelled.
     func change(_ reception: CacheReception, of origin: Origin, for request: Request) async throws {
         guard reception.changesStore else { return }
         let changes: @Sendable () async throws -> Void = { [store] in

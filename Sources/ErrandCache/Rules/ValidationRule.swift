@@ -13,8 +13,9 @@ enum ValidationRule {
     /// Returns the conditions that name the validators of all entries.
     ///
     /// - Parameters:
-    ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` without such an entry.
-    ///   - others: the other entries of the key. Their entity tags are sent, because the server may select one of them.
+    ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` if no entry belongs to the request.
+    ///   - others: the other entries of the key. The entity tags of these entries are also sent, because the server may select one of these
+    ///     entries.
     static func conditions(selected: CacheEntry?, others: [CacheEntry]) -> Conditions {
         var conditions = Conditions()
         var tags: [EntityTag] = []

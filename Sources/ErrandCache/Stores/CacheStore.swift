@@ -151,8 +151,8 @@ extension CacheStore {
 public protocol CacheWriter: Sendable {
     /// Adds bytes to the end of the body. The bytes need not be durable before ``publish(_:replacing:)``.
     ///
-    /// - Throws: any error if the bytes can't be written, or the body becomes larger than the limit for one entry. The cache then calls
-    ///   ``discard()``.
+    /// - Throws: any error if the bytes can't be written, or the body becomes larger than the limit for one entry. After an error, the
+    ///   cache calls ``discard()``.
     func write(_ chunk: Data) async throws
 
     /// Makes the entry visible. In the same step, these entries are removed:
@@ -161,10 +161,10 @@ public protocol CacheWriter: Sendable {
     /// - the oldest entries of the key, by ``CacheEntry/Head/responseTime``, if the key has more than 16 entries
     /// - the least recently used entries of the store, if there is no room
     ///
-    /// The cache calls this function once, and not after ``discard()``. If the task is cancelled, the entry is published nevertheless.
+    /// The cache calls this function once, and not after ``discard()``. Even if the task is cancelled, the entry is published.
     ///
     /// - Parameters:
-    ///   - head: the head. Its ``CacheExtent/storedBytes`` is the number of written bytes.
+    ///   - head: the head. The ``CacheExtent/storedBytes`` of its extent is the number of written bytes.
     ///   - replaced: the entries that the entry replaces.
     /// - Returns: the number of the entry; `nil` if the writer was given up, because its account has signed out, its URL was removed,
     ///   or the store was emptied.
@@ -178,7 +178,7 @@ public protocol CacheWriter: Sendable {
 
 /// The writer of one entry in memory, whose functions never wait. The rules of ``CacheWriter`` apply.
 public protocol ImmediateCacheWriter: Sendable {
-    /// Adds bytes to the end of the body. Returns false if there is no room: the cache then calls ``discard()``.
+    /// Adds bytes to the end of the body. Returns false if there is no room. In that case, the cache calls ``discard()``.
     func write(_ chunk: Data) -> Bool
 
     /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says. Returns `nil` if the writer was given up.

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The work of all caches over one store: the bytes that wait to be written, the writes, and the requests in the background.
 ///
-/// A body is stored while it is read. If the store is slower than the reader, bytes wait in memory. This object limits these bytes:
-/// a body that gets no room is not stored.
+/// A body is stored while it is read. If the store is slower than the reader, bytes wait in memory. This object limits the waiting bytes: a
+/// body that gets no room is not stored.
 public final class CacheWork: Sendable {
     /// The default limit: 2 MiB.
     public static let defaultLimitBytes = 2 * 1024 * 1024
@@ -82,7 +82,7 @@ extension CacheStore {
         try? await runShielded {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    // The requests are awaited first, because each request then writes its response.
+                    // The requests are awaited first, because the response of each request is also written to the store.
                     try await work.revalidations.waitUntilIdle()
                     try await work.writes.waitUntilIdle()
                 }

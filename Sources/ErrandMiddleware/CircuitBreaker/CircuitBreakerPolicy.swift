@@ -14,8 +14,8 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. With
     /// `nil`, only ``failureRatio`` and ``slowCallRatio`` open the circuit.
     ///
-    /// A server may fail after many good calls. With `nil`, such a server gets many requests until the share of failed calls
-    /// reaches ``failureRatio``.
+    /// A server may fail after many good calls. With `nil`, the failing server gets many requests until the share of failed calls reaches
+    /// ``failureRatio``.
     public var consecutiveFailures: Int?
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration

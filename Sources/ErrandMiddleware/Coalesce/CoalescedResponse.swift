@@ -92,8 +92,8 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The error for a shared exchange that an inner layer has cancelled. The first caller gets a `CancellationError` instead. All other
-/// callers get this error.
+/// The error that callers get if an inner layer has cancelled their shared exchange. Only the first caller gets a `CancellationError`
+/// instead.
 struct CancelledBelowError: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(

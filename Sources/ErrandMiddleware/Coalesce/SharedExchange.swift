@@ -1,8 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange and its members. The exchange belongs to no single member. The exchange continues while at least one member
-/// stays.
+/// One exchange and its members. The exchange belongs to all of its members, and continues while at least one member stays.
 final class SharedExchange: Sendable {
     /// The number of the exchange within its middleware.
     let number: Int

@@ -13,7 +13,7 @@ public import ErrandCore
 /// contains the second failure.
 ///
 /// **Two servers:** give each sender its own `server` as an inner layer. A `server` layer outside both senders makes the URL
-/// absolute. An inner `server` does not change a URL of another origin. Therefore the second server would get no request. The
+/// absolute. An inner `server` does not change a URL of another origin. With an outer `server`, the second server would get no request. The
 /// following stack is correct:
 ///
 /// ```swift
@@ -22,9 +22,8 @@ public import ErrandCore
 ///     .validateStatus()
 /// ```
 ///
-/// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
-/// `HTTPStack.sorted(around: transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside
-/// both senders.
+/// In a stack that sorts its layers, `server` is outside `fallback`. Begin a sorted stack with the first server: `HTTPStack.sorted(around:
+/// transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
 /// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including the body

@@ -12,8 +12,8 @@ internal import Synchronization
 ///
 /// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. A request is hedged if its method is safe, its
 /// body can be sent again, and it asks for no protocol upgrade. Other requests are passed on without hedging. Each attempt after the first
-/// attempt takes a token of a ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server
-/// would get twice the load.
+/// attempt takes a token of a ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, hedging would double the
+/// load of a slow, overloaded server.
 ///
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
 /// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.
@@ -36,9 +36,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: the wait before the next attempt, and the number of attempts. Default: ``HedgePolicy/standard``.
-    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack
-    ///     uses. That `retry` adds tokens to the budget for successful calls. With `nil`, the default, this middleware creates a
-    ///     budget. The new budget has a reserve of 5 tokens, and gets one token for every twenty successful calls.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack uses:
+    ///     `retry` adds tokens to the budget for successful calls. With `nil`, the default, this middleware creates a budget. The new
+    ///     budget has a reserve of 5 tokens, and gets one token for every twenty successful calls.
     ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         self.policy = policy

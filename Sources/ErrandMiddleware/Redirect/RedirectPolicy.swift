@@ -28,8 +28,8 @@ internal import ErrandFormats
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
-    /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow such a redirect. Credentials
-    /// are always removed.
+    /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow redirects to http. Credentials are
+    /// always removed.
     public var allowsDowngrade: Bool
     /// The app's own decision; `nil` if the app does not decide.
     var decider: Decider?

@@ -76,7 +76,7 @@ extension RetryPolicy {
     /// policy's own decision, ``Attempt/decision``, never causes this risk.
     ///
     /// The retry budget and the policy's number of attempts also limit the attempts that the closure asks for. If a result is not ready,
-    /// such as after a 202, use a response validator with `.retry(_:atMost:)`. That validator has its own number of attempts, and takes no
+    /// such as after a 202, use a response validator with `.retry(_:atMost:)`. The validator has its own number of attempts, and takes no
     /// tokens from the budget.
     ///
     /// If `retry` is outside `validateStatus`, the closure gets a `StatusError` for an unwanted status.

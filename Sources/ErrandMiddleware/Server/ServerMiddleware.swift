@@ -48,7 +48,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     private let base: Base
     private let headers: HTTPFields
-    /// The default query items, percent-encoded; empty if there are no such items.
+    /// The default query items, percent-encoded; empty if there are no default items.
     private let query: String
     private let queryCount: Int
 
@@ -203,8 +203,8 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // The request has left the origin of the base URL, for example by a redirect. A server that does not know an origin adds no
-            // default fields to such a request.
+            // The request has left the origin of the base URL, for example by a redirect. To this request, a server that does not know an
+            // origin adds no default fields.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {

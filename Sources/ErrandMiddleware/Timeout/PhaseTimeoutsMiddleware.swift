@@ -14,8 +14,8 @@ public import ErrandCore
 /// applies.
 ///
 /// **Per request:** set `request.options.phaseTimeouts` to `.off`, or to a value such as `.use(PhaseTimeouts(firstByte: .seconds(2)))`.
-/// The value replaces all limits of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options
-/// also apply in a stack without this middleware. In such a stack, an attempt begins at the transport.
+/// The value replaces all limits of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. Both options also apply
+/// without this middleware. In a stack without this middleware, an attempt begins at the transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?

@@ -15,8 +15,8 @@ public import ErrandCore
 ///
 /// ## Validators and retry
 ///
-/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. This decision repeats a request with any method, has its
-/// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). The
+/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. `.retry(_:atMost:)` repeats a request with any method, has
+/// its own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). The
 /// layer `retry` obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
 ///
 /// ## Refreshing a token

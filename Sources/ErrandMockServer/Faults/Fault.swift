@@ -12,16 +12,16 @@ public import ErrandCore
 /// - ``stall``: the server reads and sends nothing more. The connection stays open until the client closes the connection or the server
 ///   stops.
 /// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
-/// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
-///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. After the fault, the connection is
-///   closed.
-/// - ``wrongContentLength``: the head declares more bytes than are sent. The server closes the connection after half of the
-///   body. At the point after the body, the server closes the connection after the whole body.
-/// - ``garbage``: octets that are not HTTP are sent. After these octets, the server reads and sends nothing more, as with ``stall``. Before
-///   the head, the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
-///   `Content-Length`, the octets follow the message.
-/// - ``slowDrip``: the rest of the response is sent slowly. At the points before the head, the rest of the request is also read
-///   slowly.
+/// - ``truncatedChunk``: at the points before the head, the server sends a head and half of a chunk. In the body, the server sends half of
+///   the remaining body in a chunk whose announced size is larger. At the end, the server does not send the last chunk. After the fault,
+///   the server closes the connection.
+/// - ``wrongContentLength``: the head declares more bytes than the server sends. The server closes the connection after half of the body.
+///   At the point after the body, the server closes the connection after the whole body.
+/// - ``garbage``: the server sends octets that are not HTTP. After these octets, the server reads and sends nothing more, as with
+///   ``stall``. Before the head, the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a
+///   message with a `Content-Length`, the octets follow the message.
+/// - ``slowDrip``: the server sends the rest of the response slowly. At the points before the head, the server also reads the rest of the
+///   request slowly.
 ///
 /// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. A stalled
 /// server does not read. If a client sends octets to a stalled server and disconnects, the server detects the disconnection only when the
@@ -89,8 +89,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Only for HTTP/2: sends GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
     ///
     /// - Parameters:
-    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server then sends the response. With
-    ///     `false`, the frame reports that the stream was not processed, and the server sends nothing more.
+    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server sends the response after the
+    ///     frame. With `false`, the frame reports that the stream was not processed, and the server sends nothing more.
     ///   - code: the error code. Default: 0 (`NO_ERROR`).
     public static func goAway(includesStream: Bool, code: UInt32 = 0) -> Fault {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")

@@ -6,7 +6,7 @@ public import ErrandCore
 /// Connections are numbered from 0, in the order in which the server accepted the connections. Exchanges are numbered from 0 on
 /// each connection. Two requests with the same `connectionIndex` have shared a connection.
 public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
-    /// The method, scheme, authority, path and fields. The value of the field `Host` is the authority; the fields do not contain `Host`.
+    /// The method, scheme, authority, path and fields. The fields do not contain `Host`, because its value is the authority.
     public let head: HTTPRequest
     /// The bytes of the body that were received, at most the first 16 MiB.
     public internal(set) var body = Data()
@@ -58,7 +58,7 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     let request: MockRequest
     let incoming: IncomingBody
 
-    /// The method, scheme, authority, path and fields. The value of the field `Host` is the authority; the fields do not contain `Host`.
+    /// The method, scheme, authority, path and fields. The fields do not contain `Host`, because its value is the authority.
     public var head: HTTPRequest { request.head }
     /// The method.
     public var method: HTTPRequest.Method { request.method }

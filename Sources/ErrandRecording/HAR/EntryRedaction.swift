@@ -8,7 +8,7 @@ struct EntryRedaction {
     static let shortestScrubbed = 8
 
     let sensitivity: Sensitivity
-    /// Whether a text body without a known syntax is kept. If false, such a body is removed.
+    /// Whether a text body without a known syntax is kept. If false, the body is removed.
     let keepsUnknownText: Bool
     private var secrets = SecretValues(shortestBytes: Self.shortestScrubbed)
 

@@ -40,7 +40,7 @@ public struct HARLog: Codable, Sendable, Hashable {
     /// - Throws: `DecodingError` if the content isn't an HTTP archive.
     public init(fileContent: Data) throws {
         // A byte order mark is allowed. `JSONCoding` is not used, because `JSONCoding` refuses long runs of combining marks. A recorded
-        // body may contain such runs. The names of the members are fixed.
+        // body may contain long runs of combining marks. The names of the members are fixed.
         self = try JSONDecoder().decode(File.self, from: Data(fileContent.withoutByteOrderMark)).log  // octets: a file of the app
     }
 

@@ -75,12 +75,12 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     exchanges are replayed one after the other. After that, the last exchange is replayed repeatedly.
     ///   - bodyLimitBytes: the maximum number of bytes to keep of each body, at least 0. Default: 16 MiB. An exchange with a longer
     ///     body is written with a truncated body, and can't be replayed.
-    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
-    ///     found in such a body. Instead, record outside of the layer that decodes the body.
+    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be found
+    ///     in an encoded body. Instead, record outside of the layer that decodes the body.
     ///   - keepsUnknownText: whether a text body of an unknown syntax, such as HTML, XML or plain text, is recorded. Default:
-    ///     `false`, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
-    ///     can't be replayed. If the body is recorded, secrets that are found in the rest of the exchange are replaced in the body. Other
-    ///     secrets stay in the body: register these secrets as `secrets`.
+    ///     `false`, because secrets can't be found in the body by name. If the body is not recorded, the exchange is in the file without
+    ///     the body, and can't be replayed. If the body is recorded, secrets that are found in the rest of the exchange are replaced in the
+    ///     body. Other secrets stay in the body: register these secrets as `secrets`.
     ///   - clock: the clock for recorded times, and for the waits of replays.
     ///   - date: the closure that returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read, or if one of `secrets` has fewer than 4

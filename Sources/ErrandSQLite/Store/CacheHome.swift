@@ -124,7 +124,7 @@ final class CacheHome: Sendable {
         report(.init(kind: .replaced, description: "the store was emptied: \(safeDescription(of: error))"))
     }
 
-    /// Removes the leftovers of killed processes: files without an entry, and the reserved bytes of such files. The caller has the lock of
+    /// Removes the leftovers of killed processes: files without an entry, and the reserved bytes of these files. The caller has the lock of
     /// the folder.
     private func removeLeftovers(_ tables: CacheTables) throws {
         for name in folder.names where name.utf8.starts(with: ".errand-".utf8) { folder.remove(name) }

@@ -114,7 +114,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         try? home.prepare()
     }
 
-    /// Returns whether a folder has a store. The initializer would create a missing folder. This function creates nothing.
+    /// Returns whether a folder has a store. Unlike the initializer, this function does not create a missing folder.
     ///
     /// - Parameter folder: the path of the folder.
     public static func exists(inFolder folder: String) -> Bool {

@@ -113,8 +113,8 @@ final class ExchangeLog: CallObserver {
         let read = BodyPrefix(of: error.bodyPrefix)
         if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
         // The record must be the same with an inner and an outer `validateStatus`. If a call decodes no value and has no envelope, an outer
-        // `validateStatus` reads the body after the record is written. Therefore, the record of such a call contains no body, with an inner
-        // `validateStatus` too.
+        // `validateStatus` reads the body after the record is written. Therefore, the record of a call without decoding and without an
+        // envelope contains no body, even with an inner `validateStatus`.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: shown)
@@ -124,7 +124,7 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// A response that is logged at the end of the call, with the part of its body that was read until then.
+    /// A response that is logged at the end of the call, with the part of its body that was read before the end.
     private struct Awaited {
         let received: Received
         let read: @Sendable () -> BodyPrefix?

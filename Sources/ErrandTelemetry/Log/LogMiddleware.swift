@@ -29,8 +29,8 @@ public import Logging
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.
 ///
-/// **Not logged:** a call that fails before the log sees its request. Only the caller gets the error of such a call. Therefore, log this
-/// error in the code of the caller. Examples:
+/// **Not logged:** a call that fails before the log sees its request. Only the caller gets the error of this call. Therefore, log the error
+/// in the code of the caller. Examples of errors that are not logged:
 /// - a body that can't be encoded (`RequestEncodingError`) or read (``/ErrandCore/FileReadError``)
 /// - an invalid path or base URL (``/ErrandCore/InvalidURLError``)
 /// - an option without its middleware (``/ErrandCore/UnsupportedOptionError``)
