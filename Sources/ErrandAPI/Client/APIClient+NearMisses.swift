@@ -78,7 +78,7 @@ extension APIClient {
         _ path: PathTemplate, query: some Encodable, as type: Value.Type = Value.self
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: to name a field, pass a value of a separate type, `.custom("X-Tenant")`.
+    /// Not available: the names of fields have a type of their own. Pass a name such as `.custom("X-Tenant")`.
     @available(*, unavailable, message: "write headers: [.custom(\"X-Tenant\"): value]")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(

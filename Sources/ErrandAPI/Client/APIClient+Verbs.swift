@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// This file has the calls that take a path instead of an endpoint. Each verb has two functions: one returns a value, and the
-// other ignores the body.
+// This file has the calls that take a path instead of an endpoint. Each verb except HEAD and OPTIONS has two functions: one returns a
+// value, and the other ignores the body.
 //
 // `timeout` is a parameter because single calls need this option most often. `options` sets all other options.
 

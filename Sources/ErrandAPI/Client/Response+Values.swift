@@ -87,7 +87,7 @@ extension Response {
             .of(request)
     }
 
-    /// Reads the body and decodes it by the given decoding.
+    /// Reads the body and decodes it with the given decoding.
     ///
     /// - Parameters:
     ///   - decoding: the decoding of the body, such as the decoding of an ``Endpoint``.

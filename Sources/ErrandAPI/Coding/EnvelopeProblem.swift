@@ -4,6 +4,6 @@ internal import ErrandCore
 enum EnvelopeProblem: Error {
     /// The data is missing, and the output is not optional.
     case missingData(path: [String])
-    /// The body is not the envelope.
+    /// The body does not have the form of the envelope.
     case notAnEnvelope(any ResponseEnvelope.Type, DecodingError)
 }

@@ -35,7 +35,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The JSON coding of this decoding; `nil` if the coding of the client applies.
     private(set) var coding: JSONCoding?
 
-    /// Whether bodies have no envelope although the client has an envelope. The value also applies to the bodies of refused responses.
+    /// Whether the envelope of the client is ignored. If true, the bodies of refused responses are also read without an envelope.
     private(set) var ignoresEnvelope = false
 
     /// Creates your own decoding, for example for XML.
@@ -218,7 +218,7 @@ extension ResponseDecoding where Output == Void {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
             unwrap: { data, _, json, envelope, _ in
-                // An empty body is a success. If a body is not the envelope, the body is refused, because the call may have failed.
+                // An empty body is a success. A body without the envelope is refused, because the call may have failed.
                 if !data.isEmpty { try envelope.check(data, json) }
             })
     }

@@ -72,11 +72,11 @@ extension ResponseEnvelope {
         return value
     }
 
-    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes an error; ``EnvelopeProblem`` and `DecodingError` if `data` is not the
-    ///   envelope.
+    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes an error; ``EnvelopeProblem`` and `DecodingError` if `data` does not have
+    ///   the form of the envelope.
     static func check(_ data: Data, _ json: JSONCoding) throws { _ = try json.decode(WholeEnvelope<Self, Nothing>.self, from: data) }
 
-    /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.
+    /// Returns the error that a body describes. `nil` if the body describes no error, or has no envelope.
     static func failure(in data: Data, _ json: JSONCoding) -> ServiceError? { (try? json.decode(Self.self, from: data))?.failure }
 
     /// - Throws: the errors of ``check(_:_:)``.

@@ -89,7 +89,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// Returns the call with the parameters of a verb: first sets the timeout, then the other options.
+    /// Returns the call with the timeout and the other options of a verb. The timeout is set first.
     func with(timeout: Duration?, _ change: (inout RequestOptions) -> Void) -> Self {
         with { options in
             if let timeout { options.timeout = .use(timeout) }

@@ -74,7 +74,7 @@ public struct EndpointBody: Sendable {
         return EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(text) }
     }
 
-    /// Returns a form of the members of a value (`application/x-www-form-urlencoded`), in the order of their encoding.
+    /// Returns a form of the members of a value (`application/x-www-form-urlencoded`), in the order in which the members are encoded.
     ///
     /// ```swift
     /// struct Login: Encodable { var user: String; var remember: Bool }

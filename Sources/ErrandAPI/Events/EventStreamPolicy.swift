@@ -29,8 +29,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// Servers send comments to show that a stream without events is alive ([HTML, section
     /// 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
     public var silenceTimeout: Duration?
-    /// The largest size of an event in bytes. If an event is larger, the stream fails with a ``/ErrandCore/TransportError`` of
-    /// the code `bodyTooLarge`.
+    /// The largest size of an event in bytes. If an event is larger, the stream fails with a ``/ErrandCore/TransportError`` with the code
+    /// `bodyTooLarge`.
     public var eventLimitBytes: Int
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect again.
     /// With another status 2xx, such as 202, the stream fails even if the rule accepts the status.

@@ -158,7 +158,7 @@ extension EventStream {
         return request
     }
 
-    /// Returns the end of a connection that has failed with an error.
+    /// Returns the kind of end of a connection that has failed with an error.
     ///
     /// - Parameter hasReceived: whether a byte arrived on an earlier connection.
     fileprivate func end(by error: any Error, hasReceived: Bool) -> EventStreamMachine.End {
@@ -171,7 +171,7 @@ extension EventStream {
             // If an earlier connection has worked, a failure of TLS or of the proxy is likely to be temporary.
             (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
                 ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
-        // The app's own layers refuse the request temporarily.
+        // A layer of the app's own stack refuses the request temporarily.
         case let error as any TemporaryRefusal: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
         default: .permanent
         }

@@ -13,8 +13,8 @@ extension APIClient {
     ///
     /// - The status 202 means that the work is not done, unless the body is in the client's envelope and describes an error. The next
     ///   request is a GET for the `Location` of the response ([RFC 9110, section
-    ///   15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)). If the response has no `Location`, a last request that was a GET
-    ///   or HEAD is sent again. If the last request had any other method, the call fails with a ``PollingError``.
+    ///   15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)). If the response has no `Location`, the last request is sent again
+    ///   if it was a GET or HEAD. After any other method, the call fails with a ``PollingError``.
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
     /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
     ///   If the timeout would pass before the next request, the call fails immediately.

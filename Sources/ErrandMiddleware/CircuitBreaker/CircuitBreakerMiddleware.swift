@@ -16,8 +16,8 @@ public import ErrandCore
 /// good calls, a failing server gets many more requests before half of the calls have failed. Therefore, the circuit also opens after 20
 /// failures in succession (``CircuitBreakerPolicy/consecutiveFailures``).
 ///
-/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes, which say
-/// nothing about the server:
+/// A call counts as failed if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes,
+/// which say nothing about the server:
 /// - a cancelled call
 /// - an invalid request
 /// - a request whose deadline passes in a queue, or during a wait for a network

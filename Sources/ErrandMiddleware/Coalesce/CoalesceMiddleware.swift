@@ -35,9 +35,9 @@ internal import Synchronization
 ///
 /// The exchange belongs to all of its callers. The exchange uses the request of the first caller, with the options, priority and event sink
 /// of this request. The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline
-/// of a caller passes, only this caller stops waiting, immediately. When no caller waits for the response or reads its body any more, the
-/// exchange is cancelled. A later caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the
-/// cancellation, and the other callers send their requests once more.
+/// of a caller passes, this caller stops waiting immediately, and all other callers continue to wait. When no caller waits for the response
+/// or reads its body any more, the exchange is cancelled. A later caller begins a new exchange. If an inner layer cancels the exchange, the
+/// first caller gets the cancellation, and the other callers send their requests once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
 /// independently. The fastest caller determines how fast the body is read from the connection. For each slower caller, at most

@@ -27,7 +27,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - limit: the number of exchanges that may be in progress at the same time.
     ///   - scope: the requests that share a limit. Default: the requests of each origin.
-    ///   - clock: the clock by which an adaptive limit measures responses.
+    ///   - clock: the clock by which an adaptive limit measures response times.
     public init(_ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
     }
@@ -131,7 +131,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - limit: the number of exchanges that may be in progress at the same time.
     ///   - scope: the requests that share a limit. Default: the requests of each origin.
-    ///   - clock: the clock by which an adaptive limit measures responses.
+    ///   - clock: the clock by which an adaptive limit measures response times.
     public func concurrencyLimit(
         _ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: ConcurrencyLimitMiddleware(limit, per: scope, clock: clock)) }

@@ -92,7 +92,8 @@ extension ResponseMetadata {
         set { self[ProfileKey.self] = newValue }
     }
 
-    /// The measured times of the call's exchanges so far: complete after the body was read. `nil` without ``ProfileMiddleware``.
+    /// The measured times of the call's exchanges so far. The times are complete after the body was read. `nil` without
+    /// ``ProfileMiddleware``.
     public var timings: CallTimings? { profile?.timings }
 }
 

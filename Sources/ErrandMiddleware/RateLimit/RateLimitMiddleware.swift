@@ -13,17 +13,17 @@ internal import ErrandFormats
 /// The layer is outside `concurrencyLimit`, so that no slot is held while a request queues.
 ///
 /// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no request
-/// under the same limit is sent before that time. The number of further requests never exceeds the remaining quota of the server. Responses
-/// are returned unchanged.
+/// under the same limit is sent before the time in this field has passed. The number of further requests never exceeds the remaining quota
+/// of the server. Responses are returned unchanged.
 ///
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code `timedOut`,
-/// in the phase `queue`. If the known wait is too long, the request fails immediately with ``RateLimitError``. Newer fields from the server
-/// can end a wait early. If this middleware gets the newer fields, the wait ends immediately. If another process that shares the store gets
-/// the fields, the wait ends within a minute.
+/// in the phase `queue`. If the known wait exceeds `maxWait`, `maxServerWait` or the deadline, the request fails immediately with
+/// ``RateLimitError``. Newer fields from the server can end a wait early. If this middleware gets the newer fields, the wait ends
+/// immediately. If another process that shares the store gets the fields, the wait ends within a minute.
 ///
 /// The middleware obeys a server's wait for at most an hour, or for at most `maxServerWait` if `maxServerWait` is longer. If the server
 /// asks for a longer wait, requests fail immediately while the middleware obeys the wait. The first request after this time is sent as a
-/// probe. The response to the probe decides about the other requests.
+/// probe. The response to the probe decides how the middleware handles the other requests.
 ///
 /// **Per request:** with `request.options.rateLimit = .off`, the request bypasses the queue, and rate-limit fields in its
 /// response are ignored. `request.options.priority` decides the order of the queue.

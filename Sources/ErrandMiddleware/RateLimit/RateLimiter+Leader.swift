@@ -43,7 +43,7 @@ extension RateLimiter {
     }
 
     /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server caused the wait, the sleep
-    /// ends after at most a minute, and when newer fields of the server arrive. If the queue's `updateCount` has changed, newer fields have
+    /// also ends after a minute, or when newer fields of the server arrive. If the queue's `updateCount` has changed, newer fields have
     /// arrived already, and there is no sleep.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter updateCount: Int) async throws {
         let end = elapsed() + wait.bounded

@@ -22,7 +22,7 @@ internal import ErrandFormats
 /// compared. With the changed scheme, the redirect stays on https, and is not refused.
 ///
 /// A redirect loop ends the call early: a call sends one request (one method and URL) at most twice. A response with `Set-Cookie` restarts
-/// this count, because a page that needs a cookie often redirects to itself.
+/// the count of equal requests, because a page that needs a cookie often redirects to itself.
 ///
 /// With ``deciding(_:)``, your own closure decides about each redirect.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
@@ -65,7 +65,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         case follow(Request)
     }
 
-    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``), and finds no
+    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``), and does not look for
     /// loops.
     ///
     /// - Parameters:

@@ -17,8 +17,8 @@ internal import Synchronization
 ///
 /// If `server` is an inner layer, requests have no origin when they reach `retry`. Requests without an origin share a bucket.
 ///
-/// A budget keeps at most 1,000 origins whose bucket is not full. Beyond this number, the least recently used origin is removed, and its
-/// bucket is full again.
+/// A budget keeps at most 1,000 origins whose bucket is not full. Beyond this number, the least recently used origin is removed, and
+/// restarts with a full bucket.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     private static let originLimit = 1_000
 

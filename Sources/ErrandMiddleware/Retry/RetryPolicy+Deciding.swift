@@ -46,8 +46,8 @@ extension RetryPolicy {
 
         /// The decision of the policy.
         public static let byPolicy = Choice(kind: .byPolicy)
-        /// Make another attempt, with any method and after any status. The attempt begins after the policy's backoff, and not before
-        /// `Retry-After`.
+        /// Make another attempt, with any method and after any status. The attempt begins after the policy's backoff, and not before the
+        /// time in `Retry-After`.
         ///
         /// The usual limits apply to this attempt: ``maxAttempts``, the budget, the deadline, and whether the body can be sent
         /// again.

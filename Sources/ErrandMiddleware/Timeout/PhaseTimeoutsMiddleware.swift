@@ -61,7 +61,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
 }
 
 extension PhaseTimeouts {
-    /// Returns the shorter of the two limits for each phase. The clock of `outer` measures these limits.
+    /// Returns the shorter of the two limits for each phase. The clock of `outer` measures the returned limits.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
         var limits = map { limit, duration in [duration, outer[limit]].compactMap(\.self).min() }
         limits.clock = outer.clock

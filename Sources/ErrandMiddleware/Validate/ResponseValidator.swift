@@ -22,7 +22,7 @@ public import ErrandCore
 /// ## Refreshing a token
 ///
 /// Each call is checked separately. If several calls get a 401 at the same time, each call would therefore refresh the token. With a
-/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A 401 to the old token may arrive after another call has refreshed the
+/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A 401 for the old token may arrive after another call has refreshed the
 /// token. In this case, the call only sends its request again, with the new token:
 ///
 /// ```swift
@@ -56,7 +56,7 @@ public struct ResponseValidator: Sendable {
     /// - Parameters:
     ///   - name: the name of the validator in the stack's description and in failures.
     ///   - check: a closure that gets the sent request, the response, and the number of times that this validator has repeated the
-    ///     call. If the closure throws, the call fails with this error.
+    ///     call. If the closure throws, the call fails with the closure's error.
     public init(
         _ name: String,
         _ check: @escaping @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict

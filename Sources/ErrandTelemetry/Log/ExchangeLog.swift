@@ -131,7 +131,7 @@ final class ExchangeLog: CallObserver {
         let isStreamed: Bool
     }
 
-    /// The values of a response that its record needs.
+    /// The parts of a response that the record of the response needs.
     private struct Received: Sendable {
         let response: Response
         /// Whether the status is a failure.
@@ -182,7 +182,7 @@ final class ExchangeLog: CallObserver {
         return metadata
     }
 
-    /// - Parameter request: the request as sent.
+    /// - Parameter request: the request, as it was sent.
     private func addResendCount(to metadata: inout Logger.Metadata, after attempts: [AttemptRecord], of request: Request?) {
         let count = max(attempts.count, request?.options.resendCount ?? 0)
         if count > 0 { metadata["http.request.resend_count"] = "\(count)" }
@@ -212,7 +212,7 @@ final class ExchangeLog: CallObserver {
         return LogText.Note(title: "body: \(excerpt.onOneLine)", side: .response)
     }
 
-    /// - Returns: the body for the caller.
+    /// - Returns: the body to return to the caller.
     private func logResponse(_ response: Response, _ received: Received) -> ResponseBody {
         guard wants(received) else { return response.body }
         guard let limitBytes = detail.bodyLimitBytes else {

@@ -60,8 +60,8 @@ public import Logging
 /// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
 /// If an inner layer declares a name as sensitive, the log hides the values of this name in the URL, the fields and the bodies. With
 /// ``LogStyle/oneLine``, the record of the request is written before the inner layers run. For this style, declare the names outside the
-/// log: `wrapped(by: middleware, outside: .log)`. Control characters from outside are escaped. No text from a server begins a line of the
-/// log.
+/// log: `wrapped(by: middleware, outside: .log)`. Control characters in requests and responses are escaped. No text from a server begins a
+/// line of the log.
 ///
 /// **Metadata** (``LogMetadata/all``):
 /// - `http.request.method`, `http.response.status_code`, `http.response.body.size`
