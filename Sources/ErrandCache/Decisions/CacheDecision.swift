@@ -76,7 +76,8 @@ struct CacheReception: Sendable {
         case serve(CacheServing)
         /// The bytes of a stored part, followed by the body of the server's response.
         case complete(CacheCompletion)
-        /// The response is unusable. The request is sent again, as this value says. The body of the server's response is not needed.
+        /// The response is unusable. The request is sent again in the way that this value describes. The body of the server's response is
+        /// not needed.
         case sendAgain(CacheForward)
     }
 

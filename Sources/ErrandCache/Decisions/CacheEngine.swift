@@ -111,7 +111,7 @@ struct CacheEngine: Sendable {
             forward.candidates = conditions.candidates
             return forward
         }
-        // A transport that decodes bodies can't decode the rest of a body alone.
+        // A transport that decodes bodies can't decode only the rest of a body.
         guard selected == nil, request.wanted == .whole, request.method == .get, !request.isDecoded else { return forward }
         for entry in matching {
             let isFresh = freshness.use(entry.head, for: request, at: now) == .now(isFresh: true)
@@ -212,7 +212,7 @@ struct CacheEngine: Sendable {
         let remaining = freshness.remaining(of: entry.head, at: now)
         let cacheStatus = CacheStatus(
             .forwarded(forward.reason), forwardedStatus: status, timeToLive: remaining, isFallback: true)
-        // The caller may have seen the stored response before, so a field that takes effect only once is left out.
+        // The caller may have seen the stored response before, so fields that must take effect only once are left out.
         return serving(entry, for: request, status: cacheStatus, sent: HTTPFields(), at: now)
     }
 }

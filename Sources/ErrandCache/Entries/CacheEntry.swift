@@ -64,7 +64,7 @@ extension CacheEntry {
         ///   - response: the status and the fields that are stored.
         ///   - requestTime: the instant at which the request was sent.
         ///   - responseTime: the instant at which the head of the response arrived.
-        ///   - selection: the fields of the request that have selected the response.
+        ///   - selection: the fields of the request by which the server has selected the response.
         ///   - extent: the bytes of the representation that the entry has.
         ///   - lifetimes: the lifetimes that the app has chosen; `nil` if the app has chosen no lifetimes.
         ///   - isDecoded: whether the transport has decoded the body.
@@ -82,7 +82,7 @@ extension CacheEntry {
         public var requestTime: CacheInstant { storage.requestTime }
         /// The instant at which the head of the response arrived.
         public var responseTime: CacheInstant { storage.responseTime }
-        /// The fields of the request that have selected the response.
+        /// The fields of the request by which the server has selected the response.
         public var selection: CacheSelection { storage.selection }
         /// The bytes of the representation that the entry has.
         public var extent: CacheExtent { storage.extent }
@@ -95,7 +95,8 @@ extension CacheEntry {
         /// Whether the stored bytes have a content coding. A stack whose transport decodes bodies does not use encoded bytes.
         var isEncoded: Bool { response.headerFields.contains(.contentEncoding) }
 
-        /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty without groups.
+        /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty if the response names no
+        /// groups.
         public var groups: [String] { CacheGroups.named(in: response.headerFields) }
 
         /// The directives of the response.

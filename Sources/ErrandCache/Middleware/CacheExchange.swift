@@ -5,7 +5,7 @@ internal import Synchronization
 struct CacheCall: Sendable {
     /// The request, as the outer layers have sent it.
     var request: Request
-    /// The parts of the request that decide how the cache handles it.
+    /// The parts of the request that decide how the cache handles the request.
     let cached: CacheRequest
     /// The result of the look-up; `nil` if the store was not asked. Nothing is stored without a look-up.
     let lookup: CacheLookup?

@@ -32,7 +32,7 @@ final class CacheRuntime: Sendable {
 
     // MARK: The request
 
-    /// Returns the parts of a request that decide how the cache handles it; `nil` if the request has no absolute URL.
+    /// Returns the parts of a request that decide how the cache handles the request; `nil` if the request has no absolute URL.
     func cacheRequest(_ request: Request, mode: CachePolicy.Mode) -> CacheRequest? {
         var digest: [UInt8]?
         if request.method == .query, let body = request.body.bufferedData {

@@ -7,7 +7,7 @@ extension CachePolicy {
         public let request: Request
         /// The head of the response. For a 304, the head of the stored response with the new fields.
         public let response: HTTPResponse
-        /// The lifetime by the server's fields and the heuristic; `nil` if the policy does not store the response.
+        /// The lifetime from the server's fields or the heuristic; `nil` if the policy does not store the response.
         public let lifetime: Duration?
         /// Whether the server states a lifetime, or demands validation: `max-age`, `s-maxage`, `Expires` or `no-cache`.
         public let isStated: Bool
@@ -17,7 +17,7 @@ extension CachePolicy {
         /// - Parameters:
         ///   - request: the request, as it was sent.
         ///   - response: the head of the response.
-        ///   - lifetime: the lifetime by the policy; `nil` if the policy does not store the response.
+        ///   - lifetime: the lifetime that the policy computes; `nil` if the policy does not store the response.
         ///   - isStated: whether the server states a lifetime, or demands validation.
         public init(request: Request, response: HTTPResponse, lifetime: Duration?, isStated: Bool) {
             (self.request, self.response, self.lifetime, self.isStated) = (request, response, lifetime, isStated)

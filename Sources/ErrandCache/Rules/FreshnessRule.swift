@@ -15,7 +15,7 @@ struct FreshnessRule: Sendable {
         case afterValidation(CacheStatus.ForwardReason)
     }
 
-    /// Returns the lifetime of a response. The first of these that exists applies: the app's choice, `s-maxage` (in a shared cache),
+    /// Returns the lifetime of a response. The first of these values that exists applies: the app's choice, `s-maxage` (in a shared cache),
     /// `max-age`, `Expires`, the heuristic.
     func lifetime(of head: CacheEntry.Head) -> Duration {
         if let chosen = head.lifetimes { return chosen.fresh }

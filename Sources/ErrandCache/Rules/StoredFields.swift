@@ -15,7 +15,7 @@ enum StoredFields {
         .cacheControl, .expires, .date, .age, .vary, .pragma, .contentRange, .contentEncoding, .contentLength, .contentType,
     ]
 
-    /// The fields that describe the stored bytes. A 304 does not change them.
+    /// The fields that describe the stored bytes. A 304 does not change these fields.
     private static let ofBytes: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentType, .contentRange]
 
     /// The fields whose effect must not be repeated when a stored response is used after a request.
@@ -52,7 +52,7 @@ enum StoredFields {
     /// applies to the whole response.
     static func namesLimitingField(_ names: [HTTPField.Name]) -> Bool { names.contains(where: limiting.contains) }
 
-    /// Returns the stored fields with the fields of a 304, of a response to HEAD, or of a 206 of the same representation.
+    /// Returns the stored fields, updated with the fields of a 304, of a response to HEAD, or of a 206 of the same representation.
     static func updated(_ stored: HTTPFields, with new: HTTPFields) -> HTTPFields {
         let names = Set(new.map(\.name)).subtracting(ofBytes)
         var updated = HTTPFields()

@@ -4,7 +4,7 @@ internal import ErrandCore
 /// 4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)). Also decides which stored responses a 304 confirms ([RFC 9111, section
 /// 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
 enum ValidationRule {
-    /// The conditions for a request, and the entries that they name.
+    /// The conditions for a request, and the entries that the conditions name.
     struct Conditions: Sendable {
         var fields: [HTTPField] = []
         var candidates: [CacheEntry] = []

@@ -112,8 +112,8 @@ public protocol CacheStore: AccountBoundStore {
 
     // MARK: Secrets
 
-    /// Returns a digest of octets, with at least 16 octets, by a secret key of the store. The same octets have the same digest as long as
-    /// the store has entries. `nil`: the store has no secret key, and responses that depend on secret fields are not stored.
+    /// Returns a digest of at least 16 octets, computed with a secret key of the store. The same octets have the same digest as long as the
+    /// store has entries. `nil`: the store has no secret key, and responses that depend on secret fields are not stored.
     ///
     /// This function must not block.
     func digest(_ octets: [UInt8]) -> [UInt8]?

@@ -55,7 +55,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     public static let halfClose = Fault(kind: .halfClose, description: "halfClose")
     /// Announces a chunk that is longer than its data.
     public static let truncatedChunk = Fault(kind: .truncatedChunk, description: "truncatedChunk")
-    /// Declares 16 bytes more than are sent.
+    /// Declares 16 bytes more than the server sends.
     public static let wrongContentLength = wrongContentLength(missingBytes: 16)
     /// Sends octets that are not valid in any version of HTTP.
     public static let garbage = garbage(Data(repeating: 0xFF, count: 16) + Data("no HTTP\r\n\r\n".utf8))

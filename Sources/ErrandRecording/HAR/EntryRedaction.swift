@@ -146,7 +146,7 @@ struct EntryRedaction {
 }
 
 extension HARResponse {
-    /// Whether the body may end within a word.
+    /// Whether the body may be cut within a word.
     fileprivate var isCut: Bool { incomplete != nil || failure != nil }
 
     /// Applies edits to the body, and adjusts its length and its chunks.

@@ -57,6 +57,6 @@ extension HAREntry {
 }
 
 extension Duration {
-    /// The duration in seconds, at most a hundred years, which a date can represent.
+    /// The duration in seconds, limited to a hundred years, so that a date can represent the result.
     fileprivate var limitedSeconds: Double { min(max(self / .seconds(1), -3_155_760_000), 3_155_760_000) }
 }

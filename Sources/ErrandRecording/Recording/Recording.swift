@@ -13,11 +13,11 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no value with a sensitive name. Such a value can be a header field, a query item, a JSON member, a form
-/// item or a part of a multipart body. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare more names. A
-/// value of at least 8 bytes with a sensitive name is also replaced everywhere else in its exchange. Text of an unknown syntax, such as
-/// HTML, XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a *registered*
-/// secret, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string, `0` for a number.
+/// **Secrets.** The file contains no value with a sensitive name. A value with a sensitive name can be a header field, a query item, a JSON
+/// member, a form item or a part of a multipart body. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare
+/// more names. A value of at least 8 bytes with a sensitive name is also replaced everywhere else in its exchange. Text of an unknown
+/// syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a
+/// *registered* secret, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string, `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
@@ -152,8 +152,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// Writes the file atomically. Does not wait for exchanges in progress.
     ///
     /// An exchange without a head is not written. If the body of an exchange is still being read, the bytes read so far are written and
-    /// marked as incomplete. A later call writes the whole body. If nothing was recorded, only the mode `all` writes the file. A new
-    /// file is readable only by its owner. A file that is replaced keeps its permissions.
+    /// marked as incomplete. A later call of this function writes the whole body, if the body has ended. If nothing was recorded, only the
+    /// mode `all` writes the file. A new file is readable only by its owner. A file that is replaced keeps its permissions.
     ///
     /// - Throws: ``SecretFoundError`` if the content to be written contains a registered secret: unchanged, percent-encoded, with the
     ///   escapes of JSON, or in base64. `FileWriteError` if the file can't be written, for example because the path leads to a device or a

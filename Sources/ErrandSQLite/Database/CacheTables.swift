@@ -158,7 +158,7 @@ struct CacheTables {
         }
     }
 
-    /// Returns whether an entry has the file of a number.
+    /// Returns whether the file with this number belongs to an entry.
     func needsFile(_ number: Int64) throws -> Bool {
         try !database.rows("SELECT 1 FROM entries WHERE number = ? AND is_file = 1", .integer(number)) { _ in true }.isEmpty
     }

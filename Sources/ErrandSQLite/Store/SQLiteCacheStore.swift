@@ -17,7 +17,7 @@ internal import Synchronization
 /// - **Processes**: a process sees the entries of others immediately. After a sign-out in one process, no process returns entries of the
 ///   account.
 /// - **Privacy**: the store keeps nothing of a volatile identity. Accounts, and the keys by which entries are found, are on the disk only
-///   as digests by a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
+///   as digests with a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
 ///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
 ///   recently used entries are removed.
@@ -85,8 +85,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
-    ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries of
-    ///     another key are treated as missing.
+    ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries that
+    ///     were encrypted with another key are treated as missing.
     ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,

@@ -89,7 +89,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///   - attributes: the optional attributes to add. Default: none.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not known.
-    ///     The closure is called at each end of an exchange, and must return quickly. Default: no closure, and
+    ///     The closure is called at the end of each exchange, and must return quickly. Default: no closure, and
     ///     `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.
     public init(

@@ -23,7 +23,7 @@ internal import os
 ///
 /// **Text:** the message, and then the metadata as `key=value`. The system may cut off long records, such as records with bodies.
 ///
-/// This code is type-checked against a declared interface of `os`, and has not run yet.
+/// This code is type-checked against a copy of the interface of `os`, and has not run yet.
 public struct SystemLogHandler: LogHandler {
     /// The lowest level that is written. Default: `info`.
     public var logLevel: Logging.Logger.Level = .info
