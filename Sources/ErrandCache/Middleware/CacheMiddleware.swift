@@ -19,9 +19,9 @@ public import ErrandCore
 /// be used, the response is a 504.
 ///
 /// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
-/// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived, and can request the rest later. At
-/// most 1 MiB of a body waits for a slow store, and 2 MiB of all bodies together. The store delays a reader by at most 50 ms in total. If
-/// the store needs more time, the response is not stored.
+/// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can
+/// request only the rest. At most 1 MiB of a body waits for a slow store, and 2 MiB of all bodies together. The store delays a reader by at
+/// most 50 ms in total. If the store needs more time, the response is not stored.
 ///
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, the response to a request with `Authorization` is not stored. To

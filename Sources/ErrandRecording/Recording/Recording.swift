@@ -13,11 +13,11 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no value with a sensitive name. A value with a sensitive name can be a header field, a query item, a JSON
-/// member, a form item or a part of a multipart body. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare
-/// more names. A value of at least 8 bytes with a sensitive name is also replaced everywhere else in its exchange. Text of an unknown
-/// syntax, such as HTML, XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a
-/// *registered* secret, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string, `0` for a number.
+/// **Secrets.** The file contains no value with a sensitive name. Such a name can belong to a header field, a query item, a JSON member, a
+/// form item or a part of a multipart body. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare more names. A
+/// value of at least 8 bytes with a sensitive name is also replaced everywhere else in its exchange. Text of an unknown syntax, such as
+/// HTML, XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a *registered*
+/// secret, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string, `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
 public final class Recording: Sendable, CustomStringConvertible {
