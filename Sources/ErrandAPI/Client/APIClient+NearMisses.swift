@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// New users often call functions that do not exist, and the compiler's own errors do not say how to fix the call. This file declares these
-// functions as unavailable, with a message that names the fix.
+// New users often call functions that do not exist, and the compiler's own errors do not say how to fix the call. Each function of this
+// file is unavailable, and has a message that names the fix.
 
 // MARK: - A path in a variable
 

@@ -154,7 +154,7 @@ public struct APIClient: Sendable {
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
-            // This code does not call the function below, because each further async function costs time in every call.
+            // This code does not call `unmappedCall`, because each further async function costs time in every call.
             return try await validated.value(of: request, serviceErrors: envelope?.forObservers, by: read)
         } catch {
             throw mapped(error, of: request)

@@ -28,8 +28,8 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
     ///   - policy: the waiting times and the timeout. Default: ``PollingPolicy/standard``.
-    ///   - isDone: a closure that returns whether the work is done. The closure runs on the caller's actor, so a model on the main actor
-    ///     can show the progress in the closure. If the work has failed, throw an error: the call fails with that error. Default: the first
+    ///   - isDone: a closure that returns whether the work is done. The closure runs on the caller's actor, so a caller on the main actor
+    ///     can update a model in the closure. If the work has failed, throw an error: the call fails with that error. Default: the first
     ///     response with a status other than 202 ends the polling.
     ///   - clock: the clock that measures the waiting times and the timeout.
     ///   - random: a closure that returns the random number for the jitter: at least 0 and less than 1.

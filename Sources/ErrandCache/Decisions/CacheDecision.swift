@@ -4,7 +4,7 @@ internal import ErrandCore
 enum CacheDecision: Sendable {
     /// The stored response is returned. No request is sent.
     case serve(CacheServing)
-    /// The stored response is returned, and a request in the background revalidates it ([RFC 5861, section
+    /// The stored response is returned, and a request in the background revalidates the response ([RFC 5861, section
     /// 3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
     case serveAndRevalidate(CacheServing, CacheForward)
     /// The request is sent.
@@ -51,7 +51,7 @@ struct CacheForward: Sendable {
     var reason: CacheStatus.ForwardReason
     /// The fields to set in the request. A field replaces all fields of its name.
     var fields: [HTTPField] = []
-    /// The entries whose validators the fields name. A 304 selects one of them.
+    /// The entries whose validators the fields name. A 304 selects one of these entries.
     var candidates: [CacheEntry] = []
     /// The entry that the response completes: the fields ask for the missing bytes at its end.
     var completes: CacheEntry?

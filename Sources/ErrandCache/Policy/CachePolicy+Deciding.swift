@@ -47,9 +47,9 @@ extension CachePolicy {
         /// - Parameters:
         ///   - lifetime: the age up to which the response is fresh. A negative duration counts as zero.
         ///   - staleWhileRevalidate: the time after `lifetime` for which the stale response is used while a request in the background
-        ///     revalidates the response; `nil`: as the server states.
-        ///   - staleIfError: the time after `lifetime` for which the stale response is used if the server fails; `nil`: as the server
-        ///     states.
+        ///     revalidates the response; `nil`: the time that the server states.
+        ///   - staleIfError: the time after `lifetime` for which the stale response is used if the server fails; `nil`: the time that the
+        ///     server states.
         public static func fresh(
             for lifetime: Duration, staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil
         ) -> Choice {

@@ -12,7 +12,7 @@ extension CachePolicy {
     /// | ``storedElseLoad`` | `returnCacheDataElseLoad` |
     /// | ``storedOnly`` | `returnCacheDataDontLoad` |
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// The rules of HTTP.
+        /// The cache follows the rules of HTTP.
         case standard
         /// The request goes to the server without conditions. The response is stored.
         case reload

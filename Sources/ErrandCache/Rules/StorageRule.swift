@@ -79,7 +79,7 @@ struct StorageRule: Sendable {
     /// - Parameters:
     ///   - stored: the stored head.
     ///   - new: the fields of the new response.
-    ///   - isOfRequest: whether the stored response belongs to the request. If so, a new `Vary` applies to the request.
+    ///   - isOfRequest: whether the stored response belongs to the request. If true, a new `Vary` applies to the request.
     /// - Throws: ``Refusal`` if the cache must not keep a response with the new fields.
     func head(
         updating stored: CacheEntry.Head, with new: HTTPFields, for request: CacheRequest, isOfRequest: Bool, requestTime: CacheInstant,

@@ -48,8 +48,8 @@ enum StoredFields {
         return stored
     }
 
-    /// Returns whether `no-cache`, or `private` in a shared cache, names a field that can't be excluded. In that case, the directive
-    /// applies to the whole response.
+    /// Returns whether `no-cache`, or `private` in a shared cache, names a field that can't be excluded. A directive that names such a
+    /// field applies to the whole response.
     static func namesLimitingField(_ names: [HTTPField.Name]) -> Bool { names.contains(where: limiting.contains) }
 
     /// Returns the stored fields, updated with the fields of a 304, of a response to HEAD, or of a 206 of the same representation.

@@ -34,7 +34,7 @@ enum ValidationRule {
         return conditions
     }
 
-    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. In that case, the 304 is unusable.
+    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. A 304 that confirms no entry is unusable.
     ///
     /// - Parameters:
     ///   - fields: the fields of the 304.

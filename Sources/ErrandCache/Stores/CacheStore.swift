@@ -7,14 +7,14 @@ internal import ErrandFormats
 /// let stack = HTTPStack.default.cache(in: .memory(bytes: 50_000_000))
 /// ```
 ///
-/// **Visibility:** an entry becomes visible as a whole when its writer publishes the entry, and never before. In the same step, the
-/// replaced entries disappear. If the process ends at any moment, each entry is whole or absent.
+/// **Visibility:** an entry becomes visible as a whole when its writer publishes the entry, and never before. The replaced entries
+/// disappear at the moment at which the new entry becomes visible. If the process ends at any moment, each entry is whole or absent.
 ///
 /// **Threads:** all functions may be called at the same time by several tasks, and several stacks may share a store. A function that may
 /// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names begin with
 /// `immediate`, must not block.
 ///
-/// **Errors:** a function throws if the store can't do its work. In that case, the cache continues without the store, and the call
+/// **Errors:** a function throws if the store can't do its work. After an error, the cache continues without the store, and the call
 /// succeeds. A missing entry is not an error.
 ///
 /// **Cancellation:** a cancelled task may get `CancellationError` from ``lookUp(_:)``, ``body(of:offsets:)`` and
@@ -155,7 +155,7 @@ public protocol CacheWriter: Sendable {
     ///   cache calls ``discard()``.
     func write(_ chunk: Data) async throws
 
-    /// Makes the entry visible. In the same step, these entries are removed:
+    /// Makes the entry visible, and in the same step removes these entries:
     /// - `replaced`
     /// - the entries of the key with an equal ``CacheEntry/Head/selection``
     /// - the oldest entries of the key, by ``CacheEntry/Head/responseTime``, if the key has more than 16 entries
@@ -178,7 +178,7 @@ public protocol CacheWriter: Sendable {
 
 /// The writer of one entry in memory, whose functions never wait. The rules of ``CacheWriter`` apply.
 public protocol ImmediateCacheWriter: Sendable {
-    /// Adds bytes to the end of the body. Returns false if there is no room. In that case, the cache calls ``discard()``.
+    /// Adds bytes to the end of the body. Returns false if there is no room. If the result is false, the cache calls ``discard()``.
     func write(_ chunk: Data) -> Bool
 
     /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says. Returns `nil` if the writer was given up.

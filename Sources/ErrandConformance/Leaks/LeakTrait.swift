@@ -53,7 +53,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
     /// Whether this test run may run tests in parallel: true if the run was started without `--no-parallel`.
     public static var isRunParallel: Bool { !CommandLine.arguments.contains("--no-parallel") }
 
-    /// Runs the test, and records an issue if it leaves something open.
+    /// Runs the test, and records an issue if the test leaves something open.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {

@@ -24,8 +24,8 @@ enum Patience {
 /// - Parameters:
 ///   - what: the expected step, for the error.
 ///   - limit: the maximum time to wait. `nil`, the default: ``Patience/forOne``.
-/// - Throws: `WaitTimeout` after `limit`; `CancellationError` as soon as the caller is cancelled. In both cases, the task
-///   is cancelled, and the function does not wait for its end.
+/// - Throws: `WaitTimeout` after `limit`; `CancellationError` as soon as the caller is cancelled. If the function throws one of these
+///   errors, the task is cancelled, and the function does not wait for the end of the task.
 func withPatience<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {

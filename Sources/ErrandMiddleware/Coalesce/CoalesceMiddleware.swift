@@ -95,8 +95,8 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         try caller.checkDeadline(.queue, .notSent)
-        // A sender may cancel an exchange although every caller still waits. The sender may cancel the next exchange in the same way.
-        // Therefore a caller joins at most two exchanges.
+        // A sender may cancel an exchange although every caller still waits, and may also cancel the next exchange. Therefore a caller
+        // joins at most two exchanges.
         for _ in 0..<2 {
             let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }

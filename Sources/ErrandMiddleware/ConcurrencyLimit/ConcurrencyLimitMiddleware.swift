@@ -85,13 +85,13 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         package init(inFlight: Int, queued: Int, limit: Int) { (self.inFlight, self.queued, self.limit) = (inFlight, queued, limit) }
     }
 
-    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. Use this function for gauges.
     public func state(of origin: Origin) -> State { limiter.state(of: .origin(origin)) }
 
-    /// Returns the current use of the limit for a key. The scope must be a closure. For gauges.
+    /// Returns the current use of the limit for a key. The scope must be a closure. Use this function for gauges.
     public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
-    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. Use this property for gauges.
     public var state: State { limiter.state(of: .all) }
 
     /// The number of keys that are kept.

@@ -112,13 +112,13 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
     }
 
-    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. Use this function for gauges.
     public func state(of origin: Origin) async -> State { await state(of: .origin(origin)) }
 
-    /// Returns the current use of the limit for a key. The scope must be a closure. For gauges.
+    /// Returns the current use of the limit for a key. The scope must be a closure. Use this function for gauges.
     public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
 
-    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. Use this property for gauges.
     public var state: State {
         get async { await state(of: .all) }
     }

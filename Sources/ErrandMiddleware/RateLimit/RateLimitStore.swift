@@ -14,8 +14,8 @@ public protocol RateLimitStore: Sendable {
     /// Decides whether a request may be sent now. A request that gets a grant is treated as sent.
     ///
     /// A request may be sent if the server's pause has ended, and every quota has at least one request left. In addition, the bucket
-    /// of `limit` must have a token, and the `count`th most recent grant must be at least a window old. When the store gives a grant, it
-    /// reduces each quota and the bucket by one. The grant gets the next number of its key.
+    /// of `limit` must have a token, and the `count`th most recent grant must be at least a window old. When the store gives a grant, the
+    /// store reduces each quota and the bucket by one. The grant gets the next number of its key.
     ///
     /// - Parameters:
     ///   - key: the text that the scope of the limit returns for a request.
@@ -37,7 +37,7 @@ public protocol RateLimitStore: Sendable {
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
     /// Returns the number of requests that may be sent now. `nil`, the default: there is no limit now, or the store does not report the
-    /// number. For gauges.
+    /// number. Use this function for gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
     /// The immediate limits of this store, for a store in the memory of this process. Immediate limits decide without suspension.
@@ -100,6 +100,6 @@ public struct RateLimitGrant: Sendable, Hashable {
     /// response to the granted request already include this request, and the requests of all earlier grants.
     public let number: Int
 
-    /// Creates a grant. For implementations of ``RateLimitStore``.
+    /// Creates a grant. Implementations of ``RateLimitStore`` use this initializer.
     public init(number: Int) { self.number = number }
 }

@@ -14,7 +14,8 @@ extension RateLimiter {
                 if Task.isCancelled { throw CancellationError() }
                 switch settings.storeFailure {
                 case .failOpen:
-                    // All queued requests are sent now. If they stayed queued, each request in turn would wait for the failing store.
+                    // All queued requests are sent now. If the requests stayed queued, each request in turn would wait for the failing
+                    // store.
                     for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
                     return nil
                 case .failClosed:

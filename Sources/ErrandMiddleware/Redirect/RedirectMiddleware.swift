@@ -61,7 +61,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
-            // `hsts` may have changed the URL of this hop. In this case, the server got the changed URL.
+            // If `hsts` has changed the URL of this hop, the server got the changed URL.
             request.adoptHTTPS(of: response.request)
             trail.add(response.metadata.redirects)
             let step: RedirectTrail.Step

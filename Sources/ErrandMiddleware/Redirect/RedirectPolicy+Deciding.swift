@@ -103,7 +103,7 @@ extension RedirectPolicy {
     /// closure chooses must obey ``allowsDowngrade`` too.
     ///
     /// The closure must be quick, because the body and the connection of the redirect are held while the closure runs. Two requests with
-    /// policies of this function can share an exchange (`coalesce`) only if both policies are copies of one policy.
+    /// policies that this function returned can share an exchange (`coalesce`) only if both policies are copies of one policy.
     ///
     /// - Parameter decide: the closure that decides. The closure replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Hop) -> Choice) -> RedirectPolicy {

@@ -17,7 +17,7 @@ internal import ErrandFormats
 /// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``). Your own options are bound, unless their keys
 ///   allow other origins
 ///
-/// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
+/// A redirect from https to http is refused by default. Without https, other devices on the network can read the request, and can change
 /// the response. If the layer `hsts` knows that the host of the target demands https, the scheme becomes https before the origins are
 /// compared. With the changed scheme, the redirect stays on https, and is not refused.
 ///

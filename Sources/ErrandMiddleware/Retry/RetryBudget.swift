@@ -91,7 +91,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Returns the current tokens of an origin. For gauges.
+    /// Returns the current tokens of an origin. Use this function for gauges.
     public func balance(of origin: Origin) -> Double {
         let now = elapsed()
         return buckets.withLock { buckets in buckets[origin].map { filled($0, at: now).tokens } ?? reserve }

@@ -21,9 +21,9 @@ public import ErrandCore
 ///
 /// ## Refreshing a token
 ///
-/// Each call is checked separately. If several calls get a 401 at the same time, each call would therefore refresh the token. With a
-/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A 401 for the old token may arrive after another call has refreshed the
-/// token. In this case, the call only sends its request again, with the new token:
+/// If several calls get a 401 at the same time, each call would refresh the token, because each call is checked separately. With a
+/// ``/ErrandCore/SingleFlight``, these calls share one refresh. If a 401 for the old token arrives after another call has refreshed the
+/// token, the call only sends its request again, with the new token:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()

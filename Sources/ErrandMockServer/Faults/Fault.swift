@@ -74,8 +74,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Sends the given octets instead of HTTP.
     public static func garbage(_ octets: Data) -> Fault { Fault(kind: .garbage(octets), description: "garbage") }
 
-    /// Sends and reads slowly: in pieces of `bytes` bytes, with a pause before each piece. In addition, the operating system reads bytes of
-    /// a request into its receive buffer.
+    /// Sends and reads slowly: in pieces of `bytes` bytes, with a pause before each piece. The operating system reads bytes of a request
+    /// into its receive buffer without these pauses.
     ///
     /// - Parameters:
     ///   - bytes: the number of bytes in each piece; at least 1.
@@ -113,17 +113,17 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
     /// The point's name.
     public let description: String
 
-    /// After the head of the request was read.
+    /// The fault happens after the head of the request was read.
     public static let requestStart = FaultPoint(description: "requestStart")
-    /// After the first part of the request's body was read. For a request without a body, the point is at the end of the request.
+    /// The fault happens after the first part of the request's body was read. For a request without a body, the point is at the end of the
+    /// request.
     public static let requestBody = FaultPoint(description: "requestBody")
-    /// After the whole request was read. The fault happens instead of the head of the response.
+    /// The fault happens after the whole request was read, instead of the head of the response.
     public static let responseStart = FaultPoint(description: "responseStart")
-    /// After half of the response's body was sent. For a body of unknown length, the point is after the first part.
+    /// The fault happens after half of the response's body was sent. For a body of unknown length, the point is after the first part.
     public static let responseBody = FaultPoint(description: "responseBody")
-    /// After the last byte of the response's body was sent. In a chunked message, the point is before the last chunk. In a
-    /// message with a `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the
-    /// stream.
+    /// The fault happens after the last byte of the response's body was sent. In a chunked message, the point is before the last chunk. In
+    /// a message with a `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the stream.
     public static let responseEnd = FaultPoint(description: "responseEnd")
 
     /// All points, in the order in which they occur.

@@ -31,7 +31,7 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
 
     /// The method.
     public var method: HTTPRequest.Method { head.method }
-    /// The path, percent-encoded, without the query. `head.path` has both.
+    /// The path, percent-encoded, without the query. `head.path` has the path with the query.
     public var path: String { head.pathWithoutQuery }
     /// The header fields.
     public var headers: HTTPFields { head.headerFields }
@@ -62,7 +62,7 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     public var head: HTTPRequest { request.head }
     /// The method.
     public var method: HTTPRequest.Method { request.method }
-    /// The path, percent-encoded, without the query. `head.path` has both.
+    /// The path, percent-encoded, without the query. `head.path` has the path with the query.
     public var path: String { request.path }
     /// The header fields.
     public var headers: HTTPFields { request.headers }

@@ -76,7 +76,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///   - bodyLimitBytes: the maximum number of bytes to keep of each body, at least 0. Default: 16 MiB. An exchange with a longer
     ///     body is written with a truncated body, and can't be replayed.
     ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be found
-    ///     in an encoded body. Instead, record outside of the layer that decodes the body.
+    ///     in an encoded body. To record the decoded body, record outside of the layer that decodes the body.
     ///   - keepsUnknownText: whether a text body of an unknown syntax, such as HTML, XML or plain text, is recorded. Default:
     ///     `false`, because secrets can't be found in the body by name. If the body is not recorded, the exchange is in the file without
     ///     the body, and can't be replayed. If the body is recorded, secrets that are found in the rest of the exchange are replaced in the
@@ -157,7 +157,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///
     /// - Throws: ``SecretFoundError`` if the content to be written contains a registered secret: unchanged, percent-encoded, with the
     ///   escapes of JSON, or in base64. `FileWriteError` if the file can't be written, for example because the path leads to a device or a
-    ///   pipe. In both cases, an existing file stays unchanged.
+    ///   pipe. If the function throws, an existing file stays unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log

@@ -170,8 +170,8 @@ struct CacheTables {
 
     // MARK: Changing
 
-    // The functions below are called in a transaction of the database. Functions that remove entries return the numbers of the entries'
-    // files. The caller removes these files after the database has committed the transaction.
+    // The functions of this section are called in a transaction of the database. Functions that remove entries return the numbers of the
+    // entries' files. The caller removes these files after the database has committed the transaction.
 
     /// Moves entries to the end of the order of use.
     func use(_ ids: [Int64]) throws {

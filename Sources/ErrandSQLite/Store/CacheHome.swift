@@ -51,7 +51,7 @@ final class CacheHome: Sendable {
 
     /// Reads the secret key, or creates the key. The caller has the lock of the folder.
     private func prepareSecret() throws {
-        // A key that can't be read, or that others can read, is replaced.
+        // A key that can't be read, or that other users can read, is replaced.
         if (try? readSecret()) == true { return }
         let new = (0..<Self.secretBytes).map { _ in UInt8.random(in: 0 ... .max) }
         let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)

@@ -14,8 +14,8 @@ internal import Synchronization
 ///   the folder (mode 0700) and its files (0600). On Apple's platforms, a new folder is excluded from backups.
 /// - **Crash**: if the process is killed, each entry is whole or absent. After a loss of power, the newest entries may be missing. Each
 ///   part of an entry has a checksum: no wrong byte is returned.
-/// - **Processes**: a process sees the entries of others immediately. After a sign-out in one process, no process returns entries of the
-///   account.
+/// - **Processes**: a process immediately sees the entries that another process has stored. After a sign-out in one process, no process
+///   returns entries of the account.
 /// - **Privacy**: the store keeps nothing of a volatile identity. Accounts, and the keys by which entries are found, are on the disk only
 ///   as digests with a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and

@@ -81,8 +81,8 @@ final class ExchangeLog: CallObserver {
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // If the logger does not accept the level of the record, the log must cost nothing. But a call that ends with a reader of the
-        // response can still fail. The logger may accept the level of that failure.
+        // If the logger does not accept the level of the record, the log must cost nothing. A call that ends with a reader of the response
+        // can still fail, and the logger may accept the level of the failure.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         hide(response.request.options.sensitivity)
         let received = Received(response, isRefused: isRefused, by: request)

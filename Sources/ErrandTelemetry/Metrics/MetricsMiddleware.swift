@@ -20,8 +20,10 @@ public import Metrics
 /// - `http.client.request.duration`: a `Recorder` that aggregates, in seconds. Additional attributes: `http.response.status_code`,
 ///   `error.type`, `network.protocol.version`.
 /// - `http.client.active_requests`: a `Meter`, in requests. Additional attribute: `url.scheme`.
-/// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
-/// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
+/// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: `http.response.status_code`,
+///   `error.type`, `network.protocol.version`.
+/// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: `http.response.status_code`,
+///   `error.type`, `network.protocol.version`.
 /// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`).
 /// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds. Only for transports that report each closed connection.
 ///   Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared this metric stable.

@@ -38,9 +38,9 @@ internal import Synchronization
 public struct CancellationTorture: Sendable {
     /// The moment at which a run is cancelled.
     public enum Moment: Sendable, Hashable, CaseIterable {
-        /// Just before the k-th job.
+        /// The run is cancelled just before the k-th job.
         case before
-        /// Just after the k-th job, when its task is suspended or has ended.
+        /// The run is cancelled just after the k-th job, when the task of the job is suspended or has ended.
         case after
     }
 
