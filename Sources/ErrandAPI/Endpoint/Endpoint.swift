@@ -21,8 +21,8 @@ internal import ErrandFormats
 ///
 /// ## Modules whose default isolation is the main actor
 ///
-/// In an app that was created with Xcode 26, all code runs on the main actor by default. Bodies are decoded on other threads.
-/// Therefore mark models `nonisolated`:
+/// In an app that was created with Xcode 26, all code runs on the main actor by default. The library decodes bodies outside of the main
+/// actor. Therefore mark models `nonisolated`:
 ///
 /// ```swift
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
@@ -89,7 +89,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// Returns the call with the timeout and the other options of a verb. The timeout is set first.
+    /// Returns the call with the timeout and the other options of a verb. The closure can change the timeout.
     func with(timeout: Duration?, _ change: (inout RequestOptions) -> Void) -> Self {
         with { options in
             if let timeout { options.timeout = .use(timeout) }

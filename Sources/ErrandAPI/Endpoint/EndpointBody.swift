@@ -120,7 +120,7 @@ public struct EndpointBody: Sendable {
     public enum PropertyListFormat: Sendable, Hashable {
         /// Text in XML.
         case xml
-        /// Apple's binary format, which is shorter.
+        /// Apple's binary format, which is shorter than XML.
         case binary
     }
 

@@ -82,7 +82,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
         (self.statuses, self.resendsNonIdempotent) = (statuses, resendsNonIdempotent)
     }
 
-    /// Connects again without limit, after 3 s and a backoff of up to 30 s; fails after 5 minutes without a first byte.
+    /// The stream connects again without limit, after 3 s and a backoff of up to 30 s. The stream fails after 5 minutes without a first
+    /// byte.
     public static let standard = EventStreamPolicy()
 
     /// The waits and the limits: `reconnects after 3 s plus 1 s to 30 s, silence 5 min`.

@@ -90,8 +90,8 @@ extension APIClient {
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
-                // Read the body for two reasons. The connection can be reused only after a body is read to its end. An envelope in the body
-                // can report an error.
+                // The body is read for two reasons. The connection can be reused only after the end of the body, and an envelope in the
+                // body can report an error.
                 var response = response
                 try await response.bufferBody(within: .seconds(1), on: clock)
                 if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {

@@ -14,7 +14,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.
     public var maxRetryAfter: Duration
     /// The largest number of successive failures that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500,
-    /// 502, 503 and 504. At least 0, 5 by default.
+    /// 502, 503 and 504. The number is at least 0, and 5 by default.
     public var maxFailures: Int
     /// Further origins to which a `Location` may lead, besides the origins of the call and of the response; none by default.
     /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.

@@ -119,10 +119,10 @@ extension CacheEntry {
 public struct CacheLifetimes: Sendable, Hashable {
     /// The age up to which the response is fresh.
     public let fresh: Duration
-    /// The time after ``fresh`` for which the stale response is used while a request in the background revalidates the response; `nil`: as
-    /// the server states.
+    /// The time after ``fresh`` for which the stale response is used while a request in the background revalidates the response; `nil`: the
+    /// time that the server states.
     public let staleWhileRevalidate: Duration?
-    /// The time after ``fresh`` for which the stale response is used if the server fails; `nil`: as the server states.
+    /// The time after ``fresh`` for which the stale response is used if the server fails; `nil`: the time that the server states.
     public let staleIfError: Duration?
 
     /// Creates lifetimes. A negative duration counts as zero.

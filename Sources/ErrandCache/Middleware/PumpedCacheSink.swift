@@ -59,7 +59,7 @@ final class PumpedCacheSink: BodySink {
         guard chunk.count > Self.pieceLimitBytes else { return await add(chunk) }
         var rest = chunk[...]
         while !rest.isEmpty {
-            // A copy, because a slice would keep the whole chunk in memory.
+            // The piece is a copy, because a slice would keep the whole chunk in memory.
             let piece = Data(rest.prefix(Self.pieceLimitBytes))
             rest = rest.dropFirst(piece.count)
             await add(piece)

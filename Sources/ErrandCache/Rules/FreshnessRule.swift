@@ -7,11 +7,11 @@ struct FreshnessRule: Sendable {
 
     /// How a request may use a stored response.
     enum Use: Sendable, Hashable {
-        /// Without a request.
+        /// The stored response is returned without a request.
         case now(isFresh: Bool)
-        /// Without waiting for the request that revalidates the response.
+        /// The stored response is returned without waiting for the request that revalidates the response.
         case duringRevalidation
-        /// Only after the server has confirmed the response.
+        /// The stored response is returned only after the server has confirmed the response.
         case afterValidation(CacheStatus.ForwardReason)
     }
 

@@ -74,8 +74,8 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.callTimeoutThreshold = callTimeoutThreshold
     }
 
-    /// Opens for 5 s if half of at least 20 calls within 30 s fail, or if 20 calls in succession fail. Closes after three successful
-    /// probes.
+    /// The circuit opens for 5 s if half of at least 20 calls within 30 s fail, or if 20 calls in succession fail. The circuit closes after
+    /// three successful probes.
     public static let standard = CircuitBreakerPolicy()
 
     /// The time for which the circuit stays open, and the conditions under which it opens: `opens for 5 s if 50 % of at least 20

@@ -226,7 +226,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         }
         var added: Set<HTTPField.Name> = []
         for field in headers where !request.head.headerFields.contains(field.name) {
-            // Keep all values of a repeated name.
+            // A repeated name keeps all of its values.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
             added.insert(field.name)
         }

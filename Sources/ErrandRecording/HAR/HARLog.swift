@@ -10,7 +10,8 @@ internal import ErrandFormats
 /// ```
 ///
 /// All members that the format requires are present. Members that begin with an underscore in the file are additions, which the format
-/// allows and other readers ignore. Sizes are in bytes, and times are in milliseconds. The value -1 means unknown.
+/// allows and other readers ignore. Sizes are in bytes, and times are in milliseconds. The value -1 means that the size or the time is
+/// unknown.
 public struct HARLog: Codable, Sendable, Hashable {
     /// The program that created the file.
     public struct Creator: Codable, Sendable, Hashable {

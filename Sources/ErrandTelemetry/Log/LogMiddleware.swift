@@ -71,7 +71,8 @@ public import Logging
 /// - `error.type`, as in spans and metrics: see ``TraceMiddleware``
 /// - `errand.tag.NAME` for each of `request.options.tags`
 ///
-/// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
+/// **Per request:** set `request.options.log` to `.off` or `.use(.debug)`, and `request.options.logDetail` to a value such as
+/// `.use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {
     private let logger: Logger
     private let level: Logger.Level

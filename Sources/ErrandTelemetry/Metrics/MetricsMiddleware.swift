@@ -51,7 +51,7 @@ public import Metrics
 ///
 /// swift-metrics can't pass buckets or units to a backend. Therefore, configure ``durationBuckets`` in your backend.
 ///
-/// **Per request:** `request.options.metrics = .off`.
+/// **Per request:** with `request.options.metrics = .off`, no metric includes the request.
 public struct MetricsMiddleware: HTTPMiddleware {
     /// The bounds of the buckets that the conventions recommend for `http.client.request.duration`, in seconds.
     public static let durationBuckets: [Double] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]

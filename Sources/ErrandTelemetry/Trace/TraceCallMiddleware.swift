@@ -19,7 +19,7 @@ public import Tracing
 /// the errors of the span follow the rules of ``TraceMiddleware``. The attributes are `http.request.method`, `url.template`,
 /// `http.response.status_code`, `error.type`, `errand.request.id`, `errand.request.number`, `errand.tag.NAME`.
 ///
-/// **Per request:** `request.options.trace = .off`.
+/// **Per request:** with `request.options.trace = .off`, the call has no span.
 public struct TraceCallMiddleware: HTTPMiddleware {
     private let tracer: (any Tracer)?
 
