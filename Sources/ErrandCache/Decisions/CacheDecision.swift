@@ -35,7 +35,7 @@ struct CacheServing: Sendable {
     /// The way in which the cache handled the request.
     var status: CacheStatus
 
-    /// The offsets of the body in the stored bytes of the entry; empty for no bytes.
+    /// The offsets of the body in the stored bytes of the entry. If the body has no bytes, the range is empty.
     var offsets: Range<Int64> {
         switch body {
         case .none: 0..<0
