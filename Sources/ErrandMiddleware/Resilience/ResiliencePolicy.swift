@@ -105,8 +105,8 @@ public struct ResilienceError: NumberedFailure, Sendable, Hashable, CustomString
 extension ResilienceError: SafelyDescribedError {}
 
 extension HTTPSender {
-    /// Adds retry, a circuit breaker, a concurrency limit, a timeout of the call and a timeout of each attempt around this sender, in the
-    /// canonical order.
+    /// Adds retry, a circuit breaker, a concurrency limit, a call timeout and an attempt timeout around this sender, in the canonical
+    /// order.
     ///
     /// ```swift
     /// let stack = transport.standardResilience()
