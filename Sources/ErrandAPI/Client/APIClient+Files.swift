@@ -3,7 +3,7 @@ public import ErrandCore
 // This file has the calls that download to a file, and the calls that report the progress of an upload.
 
 extension APIClient {
-    /// Sends a call and writes the body of its response to a file as the body arrives. The output that the call declares is ignored.
+    /// Sends a call and writes the body of its response to a file as the body arrives. The output type of the endpoint is ignored.
     ///
     /// ```swift
     /// let archive = Endpoint<Void>.get("/archives/\(id, "id")")
@@ -23,9 +23,9 @@ extension APIClient {
     ///   - url: a file URL, in a folder that exists.
     ///   - options: the options for writing. Default: ``/ErrandCore/FileWriteOptions/standard``, which replaces an existing file,
     ///     and lets only the owner read and write the file.
-    ///   - progress: called on the caller's actor when the head has arrived, then at most every 100 ms, and at the end of the body. A slow
-    ///     closure does not slow the download, but the call returns only after the last report. For a compressed body, the total number of
-    ///     bytes is not known.
+    ///   - progress: a closure that is called on the caller's actor when the head has arrived, then at most every 100 ms. The last report
+    ///     is at the end of the body. A slow closure does not slow the download, but the call returns only after the last report. For a
+    ///     compressed body, the total number of bytes is not known.
     /// - Returns: the file, its length, and the head of the response.
     /// - Throws: ``/ErrandCore/StatusError`` for an unwanted status; ``/ErrandCore/ServiceError`` if the body is JSON of at most 64 KiB
     ///   in the client's ``envelope`` and describes an error; ``/ErrandCore/FileWriteError``; ``/ErrandCore/TransportError``;
@@ -83,8 +83,9 @@ extension APIClient {
     ///
     /// If a retry or a redirect sends the body again, the progress starts again at 0.
     ///
-    /// - Parameter progress: called on the caller's actor when the body starts, then at most every 100 ms, and at the end of the body. A
-    ///   slow closure does not slow the upload, but the call returns only after the last report. An empty body reports no progress.
+    /// - Parameter progress: a closure that is called on the caller's actor when the body starts, then at most every 100 ms. The last
+    ///   report is at the end of the body. A slow closure does not slow the upload, but the call returns only after the last report. An
+    ///   empty body reports no progress.
     /// - Throws: the errors of ``value(_:)``.
     public func upload<Output>(
         _ endpoint: Endpoint<Output>, progress: @escaping (TransferProgress) -> Void

@@ -15,7 +15,7 @@ extension APIClient {
     ///   - query: the query of the call. Default: empty.
     ///   - headers: the header fields of the call. Default: none.
     ///   - timeout: the timeout of the whole call; `nil`, the default, keeps the timeout of the stack.
-    ///   - options: changes the options of the call.
+    ///   - options: a closure that changes the options of the call.
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func json(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,
@@ -25,8 +25,8 @@ extension APIClient {
         return try await value(endpoint.with(timeout: timeout, options))
     }
 
-    /// Makes a call and returns a JSON value of any shape: the body, or the data in the client's ``envelope``. The output that the call
-    /// declares is ignored. For an empty body or missing data, the result is ``/ErrandFormats/JSONValue/null``.
+    /// Makes a call and returns a JSON value of any shape: the body, or the data in the client's ``envelope``. The output type of the
+    /// endpoint is ignored. For an empty body or missing data, the result is ``/ErrandFormats/JSONValue/null``.
     ///
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func json<Output>(_ endpoint: Endpoint<Output>) async throws -> JSONValue {

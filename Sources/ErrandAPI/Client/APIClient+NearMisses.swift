@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// New users often call functions that do not exist, and the compiler's own errors do not say how to fix the call. This file declares these
-// functions as unavailable, with a message that names the fix.
+// New users often call functions that do not exist, and the compiler's own errors do not say how to fix the call. Each function of this
+// file is unavailable, and has a message that names the fix.
 
 // MARK: - A path in a variable
 
@@ -78,7 +78,7 @@ extension APIClient {
         _ path: PathTemplate, query: some Encodable, as type: Value.Type = Value.self
     ) async throws -> Value { throw Unavailable() }
 
-    /// Not available: to name a field, pass a value of a separate type, `.custom("X-Tenant")`.
+    /// Not available: the names of fields have a type of their own. Pass a name such as `.custom("X-Tenant")`.
     @available(*, unavailable, message: "write headers: [.custom(\"X-Tenant\"): value]")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(

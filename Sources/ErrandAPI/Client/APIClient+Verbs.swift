@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// This file has the calls that take a path instead of an endpoint. Each verb has two functions: one returns a value, and the
-// other ignores the body.
+// This file has the calls that take a path instead of an endpoint. Each verb except HEAD and OPTIONS has two functions: one returns a
+// value, and the other ignores the body.
 //
 // `timeout` is a parameter because single calls need this option most often. `options` sets all other options.
 
@@ -18,11 +18,11 @@ extension APIClient {
     /// - Parameters:
     ///   - path: a template; its values are escaped. For a path in a `String` variable, pass `PathTemplate(verbatim:)`.
     ///   - query: the query of the call. Default: empty.
-    ///   - headers: the header fields of the call, in place of fields of the same name from `server`. Default: none.
+    ///   - headers: the header fields of the call. These fields replace fields of the same name from `server`. Default: none.
     ///   - timeout: the timeout of the whole call, including the body; `nil`, the default, keeps the timeout of the stack.
     ///   - type: the type of the value. Pass the type only if the compiler cannot infer it.
     ///   - decoding: the decoding of the body, such as `.json.withoutEnvelope` or `.propertyList`. Default: `.json`.
-    ///   - options: sets further options of this call, such as `{ $0.retry = .off }`.
+    ///   - options: a closure that sets further options of this call, such as `{ $0.retry = .off }`.
     /// - Throws: the errors of ``value(_:)``.
     @concurrent public func get<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), timeout: Duration? = nil,

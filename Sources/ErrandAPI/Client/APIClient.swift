@@ -40,11 +40,11 @@ public import ErrandCore
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
-    /// The JSON coding of calls. The same coding applies if the app decodes a response, or the body of an error, later.
+    /// The JSON coding of calls. The same coding applies if the app later decodes a response, or the body of an error.
     public let jsonCoding: JSONCoding
     /// The largest size in bytes of a body to decode. A larger body is refused.
     public let bodyLimitBytes: Int
-    /// The wrapper around each JSON body; `nil` if the back end has no wrapper.
+    /// The wrapper around each JSON body; `nil` if the back end uses no wrapper.
     public let envelope: (any ResponseEnvelope.Type)?
     private let mapError: (@Sendable (StatusError) throws -> any Error)?
     private let validated: HTTPStack
@@ -60,9 +60,10 @@ public struct APIClient: Sendable {
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
     ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. For a larger body, a call throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - mapError: returns the error to throw for a refused response, such as an error decoded from the body. If you need the status
-    ///     later, keep the `StatusError` in your error. If the closure throws, the client throws the `StatusError`. `nil`, the default,
-    ///     keeps every `StatusError`. The closure is not called for a response whose body is an envelope with an error.
+    ///   - mapError: a closure that returns the error to throw for a refused response, such as an error decoded from the body. If you need
+    ///     the status later, keep the `StatusError` in your error. If the closure throws, the client throws the `StatusError`. With `nil`,
+    ///     the default, the client throws the `StatusError`. The closure is not called for a response whose body is an envelope with an
+    ///     error.
     public init(
         _ stack: HTTPStack, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
         bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
@@ -78,7 +79,7 @@ public struct APIClient: Sendable {
         validated = stack.validatingStatus
     }
 
-    /// Creates a client whose requests are sent through a transport, or through another sender that is not a stack.
+    /// Creates a client that sends requests through a transport, or through any other sender that is not a stack.
     ///
     /// - Parameters:
     ///   - sender: the sender of the requests.
@@ -87,7 +88,7 @@ public struct APIClient: Sendable {
     ///   - envelope: the wrapper that the back end puts around each JSON body: ``ResponseEnvelope``. Default: `nil`, no wrapper.
     ///   - bodyLimitBytes: the largest size of a body to decode, in bytes, at least 0. Default: 64 MiB. For a larger body, a call throws a
     ///     ``/ErrandCore/TransportError`` with the code `bodyTooLarge`.
-    ///   - mapError: returns the error to throw for a refused response. Default: `nil`.
+    ///   - mapError: a closure that returns the error to throw for a refused response. Default: `nil`.
     public init(
         _ sender: some HTTPSender, json: JSONCoding = .standard, envelope: (any ResponseEnvelope.Type)? = nil,
         bodyLimitBytes: Int = ResponseBody.defaultCollectLimitBytes,
@@ -123,7 +124,7 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Makes a call and returns the bytes of the body. The output that the call declares is ignored.
+    /// Makes a call and returns the bytes of the body. The output type of the endpoint is ignored.
     ///
     /// - Throws: the errors of ``value(_:)`` except decoding errors. If the ``envelope`` in the body describes an error, throws
     ///   ``/ErrandCore/ServiceError``. Only JSON bodies of at most 64 KiB are searched for an envelope.
@@ -148,12 +149,12 @@ public struct APIClient: Sendable {
         try await mappedCall(try request(for: endpoint), in: envelopeReader(for: endpoint), read)
     }
 
-    /// Makes a call with `mapError`.
+    /// Makes a call. The closure `mapError` converts the error of a refused response.
     func mappedCall<Result>(
         _ request: Request, in envelope: EnvelopeReader?, _ read: (Response) async throws -> Result
     ) async throws -> Result {
         do {
-            // This code does not call the function below, because each further async function costs time in every call.
+            // This code does not call `unmappedCall`, because each further async function costs time in every call.
             return try await validated.value(of: request, serviceErrors: envelope?.forObservers, by: read)
         } catch {
             throw mapped(error, of: request)

@@ -4,8 +4,8 @@ internal import ErrandCore
 internal import ErrandMiddleware
 
 extension HTTPStack {
-    /// This stack with a `validateStatus` for every call. If no `validateStatus` of the stack applies to all requests, this property adds
-    /// such a layer around the stack. The added layer checks only responses that no inner, conditional `validateStatus` has checked.
+    /// This stack with a `validateStatus` for every call. If no `validateStatus` of the stack applies to all requests, this property adds a
+    /// `validateStatus` around the stack. The added layer checks only responses that no inner, conditional `validateStatus` has checked.
     var validatingStatus: HTTPStack {
         alwaysPasses(.validateStatus) ? self : wrapped(by: ValidateStatusMiddleware.unlessJudged)
     }

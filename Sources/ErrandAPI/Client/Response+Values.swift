@@ -58,8 +58,8 @@ extension Response {
     ///   - coding: the rules for decoding. Default: `nil`, which means the coding of the client that sent the request, or
     ///     ``/ErrandCore/JSONCoding/standard`` if no client sent the request.
     ///   - limitBytes: the largest length of a line, in bytes, at least 1. Default: 1 MiB.
-    ///   - onInvalid: called with the error of each line that is not a `Value`. The line is then skipped. `nil`, the default, throws the
-    ///     error.
+    ///   - onInvalid: a closure that is called with the error of each line that is not a `Value`. Invalid lines are skipped. With `nil`,
+    ///     the default, the sequence throws the error.
     public func ndjson<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultJSONTextLimitBytes,
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
@@ -77,8 +77,8 @@ extension Response {
     ///   - coding: the rules for decoding. Default: `nil`, which means the coding of the client that sent the request, or
     ///     ``/ErrandCore/JSONCoding/standard`` if no client sent the request.
     ///   - limitBytes: the largest length of a text, in bytes, at least 1. Default: 1 MiB.
-    ///   - onInvalid: called with the error of each text that is not a `Value`. The text is then skipped. `nil`, the default, throws the
-    ///     error.
+    ///   - onInvalid: a closure that is called with the error of each text that is not a `Value`. Invalid texts are skipped. With `nil`,
+    ///     the default, the sequence throws the error.
     public func jsonSequence<Value: Decodable & Sendable>(
         as type: Value.Type = Value.self, coding: JSONCoding? = nil, upTo limitBytes: Int = ResponseBody.defaultJSONTextLimitBytes,
         onInvalid: (@Sendable (JSONTextError) -> Void)? = nil
@@ -87,7 +87,7 @@ extension Response {
             .of(request)
     }
 
-    /// Reads the body and decodes it by the given decoding.
+    /// Reads the body and decodes it with the given decoding.
     ///
     /// - Parameters:
     ///   - decoding: the decoding of the body, such as the decoding of an ``Endpoint``.

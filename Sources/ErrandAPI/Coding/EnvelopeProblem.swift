@@ -1,9 +1,9 @@
 internal import ErrandCore
 
-/// The problem of a body that can't be read by the envelope of the client.
+/// The problem with a body that the client's envelope can't read.
 enum EnvelopeProblem: Error {
     /// The data is missing, and the output is not optional.
     case missingData(path: [String])
-    /// The body is not the envelope.
+    /// The body does not have the form of the envelope.
     case notAnEnvelope(any ResponseEnvelope.Type, DecodingError)
 }

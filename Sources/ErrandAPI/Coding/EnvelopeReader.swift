@@ -18,7 +18,7 @@ struct EnvelopeReader: Sendable {
     /// output is the body itself.
     static let limitBytes = 64 * 1024
 
-    /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.
+    /// Returns the error that a body describes. `nil` if the body describes no error, or has no envelope.
     func failure(in data: Data) -> ServiceError? { envelope.failure(in: data, coding) }
 
     /// Returns the error that the body describes. This function is for calls whose output is the body itself. Only JSON of at

@@ -19,7 +19,7 @@ enum PropertyListCoding {
     /// - Throws: `DecodingError`, also for a list that `PropertyListCheck` refuses.
     static func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         if let why = data.withUnsafeBytes({ PropertyListCheck.problem(in: $0) }) {
-            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(problem) that is read: \(why)"))
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "\(problem) that can be read: \(why)"))
         }
         do {
             return try PropertyListDecoder().decode(type, from: data)

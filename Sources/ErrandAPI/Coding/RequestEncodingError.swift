@@ -15,8 +15,8 @@ public struct RequestEncodingError: RequestFailure, NumberedFailure {
     public var request: Request?
     /// The name of the value's type, such as `[Order]`.
     public let typeName: String
-    /// The coding path of the problem, such as `lines[0].price`, at most 200 characters; empty for the value itself. The names are the
-    /// names of the properties. Keys of a dictionary are data, and are shown as `[…]`.
+    /// The coding path of the problem, such as `lines[0].price`, at most 200 characters; empty for the value itself. The path has the names
+    /// of properties. Keys of a dictionary are data, and are shown as `[…]`.
     public let codingPath: String
     /// The error of the encoder, which may contain values.
     public let underlying: any Error

@@ -35,15 +35,15 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The JSON coding of this decoding; `nil` if the coding of the client applies.
     private(set) var coding: JSONCoding?
 
-    /// Whether bodies have no envelope although the client has an envelope. The value also applies to the bodies of refused responses.
+    /// Whether the envelope of the client is ignored. If true, the bodies of refused responses are also read without an envelope.
     private(set) var ignoresEnvelope = false
 
     /// Creates your own decoding, for example for XML.
     ///
     /// - Parameters:
     ///   - accept: the value of the field `Accept` for requests without this field. Default: `nil`, which adds no field.
-    ///   - decode: returns the value for the body, the head of the response and the client's JSON coding. A `DecodingError` becomes a
-    ///     ``ResponseDecodingError``; any other error reaches the caller unchanged.
+    ///   - decode: a closure that returns the value. The arguments are the body, the head of the response and the client's JSON coding. A
+    ///     `DecodingError` becomes a ``ResponseDecodingError``; any other error reaches the caller unchanged.
     public init(accept: String? = nil, _ decode: @escaping @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output) {
         self.init(accept: accept, wantsBody: true, decode)
     }
@@ -68,7 +68,7 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     }
 
     /// This decoding, for bodies without the client's ``ResponseEnvelope``, such as the bodies of a health check or of another server.
-    /// The bodies of refused responses are then also read without an envelope.
+    /// The bodies of refused responses are also read without an envelope.
     ///
     /// ```swift
     /// let health = Endpoint<Health>(.get, "/health", decoding: .json.withoutEnvelope)
@@ -100,8 +100,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// let list = Endpoint<OrderList>(.get, "/orders", decoding: .json.includingEnvelope)
     /// ```
     ///
-    /// If the envelope describes an error, the call fails with the ``/ErrandCore/ServiceError``, as any other call does. This property
-    /// has an effect only for JSON with an envelope.
+    /// If the envelope describes an error, the call fails with the ``/ErrandCore/ServiceError``. This property has an effect only for JSON
+    /// with an envelope.
     public var includingEnvelope: ResponseDecoding {
         var copy = self
         copy.includesEnvelope = true
@@ -114,8 +114,8 @@ public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// let names = ResponseDecoding<[User]>.json.map { $0.map(\.name) }
     /// ```
     ///
-    /// - Parameter transform: runs after the decoding, as a part of the call. An error of the closure fails the call and reaches the
-    ///   caller unchanged; a `DecodingError` becomes a ``ResponseDecodingError``.
+    /// - Parameter transform: a closure that runs after the decoding, as a part of the call. An error of the closure fails the call and
+    ///   reaches the caller unchanged; a `DecodingError` becomes a ``ResponseDecodingError``.
     public func map<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> ResponseDecoding<Value> {
         let (make, unwrap) = (make, unwrap)
         var copy = ResponseDecoding<Value>(accept: accept, wantsBody: wantsBody) { data, head, json in
@@ -157,8 +157,8 @@ extension ResponseDecoding where Output: Decodable {
             })
     }
 
-    /// Returns a decoding of JSON that uses the given coding instead of the client's coding. Such a decoding suits an endpoint
-    /// whose dates or names have another form.
+    /// Returns a decoding of JSON that uses the given coding instead of the client's coding. Use this decoding for an endpoint whose dates
+    /// or names have another form.
     ///
     /// ```swift
     /// Endpoint<Audit>(.get, "/audit", decoding: .json(coding: JSONCoding(dates: .secondsSince1970)))
@@ -218,7 +218,7 @@ extension ResponseDecoding where Output == Void {
         Self(
             accept: nil, wantsBody: false, { _, _, _ in },
             unwrap: { data, _, json, envelope, _ in
-                // An empty body is a success. If a body is not the envelope, the body is refused, because the call may have failed.
+                // An empty body is a success. A body without the envelope is refused, because the call may have failed.
                 if !data.isEmpty { try envelope.check(data, json) }
             })
     }

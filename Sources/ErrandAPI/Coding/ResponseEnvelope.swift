@@ -18,7 +18,7 @@ internal import ErrandFormats
 /// let user: User = try await client.get("/users/7")       // {"code": 0, "data": {"name": "Ada"}}
 /// ```
 ///
-/// Declare the envelope once, when you create the client. Each call then decodes the member `data`, or fails with the
+/// Declare the envelope once, when you create the client. Each call of the client decodes the member `data`, or fails with the
 /// ``/ErrandCore/ServiceError`` of ``failure``. If the status is not 2xx, and the body is an envelope of at most 64 KiB, the call also
 /// fails with this error. If an endpoint has its own coding, this coding reads the envelope.
 ///
@@ -38,7 +38,7 @@ public protocol ResponseEnvelope: Decodable, Sendable {
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, write `responseData` for the
     /// member `response_data`. `["data"]` by default. Empty if the members of the data are on the same level as the members of the
-    /// envelope. The output then declares the members that it needs.
+    /// envelope. In that case, the output declares the members that it needs.
     static var dataPath: [String] { get }
 }
 
@@ -72,11 +72,11 @@ extension ResponseEnvelope {
         return value
     }
 
-    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes an error; ``EnvelopeProblem`` and `DecodingError` if `data` is not the
-    ///   envelope.
+    /// - Throws: ``/ErrandCore/ServiceError`` if `data` describes an error; ``EnvelopeProblem`` and `DecodingError` if `data` does not have
+    ///   the form of the envelope.
     static func check(_ data: Data, _ json: JSONCoding) throws { _ = try json.decode(WholeEnvelope<Self, Nothing>.self, from: data) }
 
-    /// Returns the error that a body describes. `nil` if the body describes no error or is not the envelope.
+    /// Returns the error that a body describes. `nil` if the body describes no error, or has no envelope.
     static func failure(in data: Data, _ json: JSONCoding) -> ServiceError? { (try? json.decode(Self.self, from: data))?.failure }
 
     /// - Throws: the errors of ``check(_:_:)``.

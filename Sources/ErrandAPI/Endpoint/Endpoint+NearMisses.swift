@@ -1,7 +1,7 @@
 public import ErrandCore
 
-// New users often write endpoints with functions that do not exist, and the compiler's own errors do not say how to fix the endpoint. This
-// file declares these functions as unavailable, with a message that names the fix.
+// New users often write endpoints with functions that do not exist, and the compiler's own errors do not say how to fix the endpoint. Each
+// function of this file is unavailable, and has a message that names the fix.
 
 extension Endpoint where Output: Decodable {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.

@@ -16,13 +16,13 @@ internal import ErrandFormats
 /// let repositories = try await client.value(Repositories.list(of: "apple"))
 /// ```
 ///
-/// Keep endpoints in namespaces, as above. If two extensions of `Endpoint` have a factory of the same name with different outputs, the
-/// compiler selects one of the factories without a warning.
+/// Keep endpoints in namespaces, such as the enum `Repositories` of this example. If two extensions of `Endpoint` have a factory of the
+/// same name with different outputs, the compiler selects one of the factories without a warning.
 ///
 /// ## Modules whose default isolation is the main actor
 ///
-/// In an app that was created with Xcode 26, all code runs on the main actor by default. Bodies are decoded on other threads.
-/// Therefore mark models `nonisolated`:
+/// In an app that was created with Xcode 26, all code runs on the main actor by default. The library decodes bodies outside of the main
+/// actor. Therefore mark models `nonisolated`:
 ///
 /// ```swift
 /// nonisolated struct Repository: Decodable, Sendable { var name: String }
@@ -89,7 +89,7 @@ public struct Endpoint<Output: Sendable>: Sendable {
         return copy
     }
 
-    /// Returns the call with the parameters of a verb: first sets the timeout, then the other options.
+    /// Returns the call with the timeout and the other options of a verb. The closure can change the timeout.
     func with(timeout: Duration?, _ change: (inout RequestOptions) -> Void) -> Self {
         with { options in
             if let timeout { options.timeout = .use(timeout) }
@@ -105,8 +105,8 @@ public struct Endpoint<Output: Sendable>: Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter transform: runs after the decoding, as a part of the call. An error of the closure fails the call and reaches the
-    ///   caller unchanged; a `DecodingError` becomes a ``ResponseDecodingError``.
+    /// - Parameter transform: a closure that runs after the decoding, as a part of the call. An error of the closure fails the call and
+    ///   reaches the caller unchanged; a `DecodingError` becomes a ``ResponseDecodingError``.
     public func map<Value: Sendable>(_ transform: @escaping @Sendable (Output) throws -> Value) -> Endpoint<Value> {
         var endpoint = Endpoint<Value>(method, path, query: query, headers: headers, body: body, decoding: decoding.map(transform))
         endpoint.options = options

@@ -41,7 +41,7 @@ public struct EndpointBody: Sendable {
         EndpointBody(contentType: contentType, of: JSONValue.self) { .data(try (coding ?? $0).encode(value)) }
     }
 
-    /// A value as JSON. For JSON without a type, see ``json(_:coding:contentType:)-(JSONValue,_,_)``.
+    /// Returns a body with a value as JSON. For JSON without a type, see ``json(_:coding:contentType:)-(JSONValue,_,_)``.
     ///
     /// - Parameters:
     ///   - value: the value.
@@ -74,7 +74,7 @@ public struct EndpointBody: Sendable {
         return EndpointBody(contentType: FormURLEncoded.mediaType) { _ in .text(text) }
     }
 
-    /// Returns a form of the members of a value (`application/x-www-form-urlencoded`), in the order of their encoding.
+    /// Returns a form of the members of a value (`application/x-www-form-urlencoded`), in the order in which the members are encoded.
     ///
     /// ```swift
     /// struct Login: Encodable { var user: String; var remember: Bool }
@@ -120,7 +120,7 @@ public struct EndpointBody: Sendable {
     public enum PropertyListFormat: Sendable, Hashable {
         /// Text in XML.
         case xml
-        /// Apple's binary format, which is shorter.
+        /// Apple's binary format, which is shorter than XML.
         case binary
     }
 
@@ -137,12 +137,12 @@ public struct EndpointBody: Sendable {
         }
     }
 
-    /// Text, as UTF-8.
+    /// Returns a body with a text, as UTF-8.
     public static func text(_ text: String, contentType: String = "text/plain; charset=utf-8") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in .text(text) }
     }
 
-    /// Bytes.
+    /// Returns a body with bytes.
     public static func data(_ data: Data, contentType: String = "application/octet-stream") -> EndpointBody {
         EndpointBody(contentType: contentType) { _ in .data(data) }
     }
@@ -164,7 +164,7 @@ public struct EndpointBody: Sendable {
     /// - Throws: `EncodingError`, or the errors of opening a file.
     func requestBody(_ coding: JSONCoding) throws -> RequestBody { try make(coding) }
 
-    /// Returns the same body with progress reports.
+    /// Returns a copy of this body that reports its progress.
     func reportingProgress(_ progress: @escaping @Sendable (TransferProgress) -> Void) -> EndpointBody {
         let base = self
         var body = EndpointBody(contentType: contentType, of: type) { try base.requestBody($0).reportingProgress(progress) }

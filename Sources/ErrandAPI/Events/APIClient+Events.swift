@@ -14,16 +14,17 @@ extension APIClient {
     /// The first request is sent when the first event is read: see ``EventStream``.
     ///
     /// - Parameters:
-    ///   - endpoint: the call, with any method and body. The output that the call declares is ignored. If a body can be read only once, the
+    ///   - endpoint: the call, with any method and body. The output type of the endpoint is ignored. If a body can be read only once, the
     ///     body is never sent again.
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
     ///     the default, uses the `Last-Event-ID` field of the call, if present.
     ///   - policy: the rules for connecting again, and the limits of the stream. Default: ``EventStreamPolicy/standard``.
     ///   - clock: the clock that measures the waiting times and the silence timeout.
-    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
-    ///   - onComment: called with the text of each comment, in order with the events. The closure must not block. `nil` by default.
-    ///   - onState: called with each new state of the connection, by the code that reads or releases the iterator. The closure must not
-    ///     block. `nil` by default.
+    ///   - random: a closure that returns the random number for the jitter: at least 0 and less than 1.
+    ///   - onComment: a closure that is called with the text of each comment. The order of comments and events is kept. The closure must
+    ///     not block. `nil` by default.
+    ///   - onState: a closure that is called with each new state of the connection, by the code that reads or releases the iterator. The
+    ///     closure must not block. `nil` by default.
     public func events<Output>(
         _ endpoint: Endpoint<Output>, lastEventID: String? = nil, policy: EventStreamPolicy = .standard,
         clock: any Clock<Duration> = ContinuousClock(), random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
@@ -69,7 +70,7 @@ extension APIClient {
     ///   - lastEventID: the ID of the last event that the app has seen. The stream resumes after this event. Empty: from the start. `nil`,
     ///     the default, uses the `Last-Event-ID` field in `headers`, if present.
     ///   - policy: the rules for connecting again, and the limits of the stream. Default: ``EventStreamPolicy/standard``.
-    ///   - onState: called with each new state of the connection. The closure must not block. `nil` by default.
+    ///   - onState: a closure that is called with each new state of the connection. The closure must not block. `nil` by default.
     public func events(
         _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(), lastEventID: String? = nil,
         policy: EventStreamPolicy = .standard, onState: (@Sendable (EventStreamState) -> Void)? = nil

@@ -33,7 +33,7 @@ struct EventStreamMachine: Sendable {
     /// The value of `Last-Event-ID` for the next connection. If the value is empty, the field is not sent. An ID of more than 8192 bytes
     /// is not sent.
     private(set) var lastEventID: String
-    /// The reconnection time that the server has set, or else the reconnection time of the policy.
+    /// The reconnection time that the server has set. Until the server sets a time, the value is the reconnection time of the policy.
     private(set) var reconnectionTime: Duration
     /// Whether a byte arrived on any connection.
     private(set) var hasReceived = false

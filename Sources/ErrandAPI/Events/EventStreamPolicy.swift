@@ -29,14 +29,14 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// Servers send comments to show that a stream without events is alive ([HTML, section
     /// 9.2.7](https://html.spec.whatwg.org/multipage/server-sent-events.html#authoring-notes)).
     public var silenceTimeout: Duration?
-    /// The largest size of an event in bytes. If an event is larger, the stream fails with a ``/ErrandCore/TransportError`` of
-    /// the code `bodyTooLarge`.
+    /// The largest size of an event in bytes. If an event is larger, the stream fails with a ``/ErrandCore/TransportError`` with the code
+    /// `bodyTooLarge`.
     public var eventLimitBytes: Int
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect again.
     /// With another status 2xx, such as 202, the stream fails even if the rule accepts the status.
     public var statuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property has an effect only if the server may
-    /// have processed the request, and the stream has no event ID to resume after.
+    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property matters only if the server may have
+    /// processed the request, and the stream has no event ID after which it can resume.
     ///
     /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only in these cases, in which
     /// the server certainly has not processed the request:
@@ -82,7 +82,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
         (self.statuses, self.resendsNonIdempotent) = (statuses, resendsNonIdempotent)
     }
 
-    /// Connects again without limit, after 3 s and a backoff of up to 30 s; fails after 5 minutes without a first byte.
+    /// The stream connects again without limit, after 3 s and a backoff of up to 30 s. The stream fails after 5 minutes without a first
+    /// byte.
     public static let standard = EventStreamPolicy()
 
     /// The waits and the limits: `reconnects after 3 s plus 1 s to 30 s, silence 5 min`.

@@ -93,7 +93,7 @@ struct EventStreamReader: Sendable {
         observer?.report(.connecting)
         response = nil
         var request = request
-        // A longer field is not sent, because most servers refuse a longer field.
+        // A value of more than `FieldLimits.valueBytes` bytes is not sent, because most servers refuse longer values.
         let isSent = !machine.lastEventID.isEmpty && machine.lastEventID.utf8.count <= FieldLimits.valueBytes
         request.headers[.lastEventID] = isSent ? machine.lastEventID : nil
         let (client, sent) = (stream.client, request)
@@ -149,8 +149,8 @@ extension EventStream {
         // If a proxy compresses a stream, the proxy may delay the events until a buffer is full or the stream ends.
         if request.headers[.acceptEncoding] == nil {
             request.headers[.acceptEncoding] = "identity"
-            // Some servers and proxies compress the stream nevertheless. Browsers decode a compressed stream, as the Fetch
-            // standard requires.
+            // Some servers and proxies compress the stream even if the request asks for `identity`. Browsers decode a compressed stream, as
+            // the Fetch standard requires.
             request.options.call.decodesUnrequestedCodings = true
         }
         (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
@@ -158,7 +158,7 @@ extension EventStream {
         return request
     }
 
-    /// Returns the end of a connection that has failed with an error.
+    /// Returns the kind of end of a connection that has failed with an error.
     ///
     /// - Parameter hasReceived: whether a byte arrived on an earlier connection.
     fileprivate func end(by error: any Error, hasReceived: Bool) -> EventStreamMachine.End {
@@ -171,7 +171,7 @@ extension EventStream {
             // If an earlier connection has worked, a failure of TLS or of the proxy is likely to be temporary.
             (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
                 ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
-        // The app's own layers refuse the request temporarily.
+        // A layer of the app's own stack refuses the request temporarily.
         case let error as any TemporaryRefusal: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
         default: .permanent
         }

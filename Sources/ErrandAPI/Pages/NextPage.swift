@@ -15,15 +15,15 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// Creates your own rule.
     ///
-    /// - Parameter find: returns the position of the next page; `nil` at the end of the list. If the closure throws, the page is
-    ///   returned, and the next call of `next()` throws the error.
+    /// - Parameter find: a closure that returns the position of the next page; `nil` at the end of the list. If the closure throws, the
+    ///   page is returned, and the next call of `next()` throws the error.
     public init(_ find: @escaping @Sendable (ResultPage<Output>) throws -> PagePosition?) { self.find = find }
 
     /// Reads a cursor from the page. The cursor becomes a query item of the next request.
     ///
     /// - Parameters:
     ///   - name: the name of the query item. Default: `cursor`.
-    ///   - cursor: returns the cursor in a page; `nil` or empty at the end of the list.
+    ///   - cursor: a closure that returns the cursor in a page; `nil` or empty at the end of the list.
     public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> String?) -> NextPage {
         NextPage { page in
             guard let cursor = cursor(page.value), !cursor.isEmpty else { return nil }
@@ -35,7 +35,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - name: the name of the query item. Default: `cursor`.
-    ///   - cursor: returns the cursor in a page; `nil` at the end of the list.
+    ///   - cursor: a closure that returns the cursor in a page; `nil` at the end of the list.
     @_disfavoredOverload
     public static func cursor(named name: String = "cursor", _ cursor: @escaping @Sendable (Output) -> Int?) -> NextPage {
         .cursor(named: name) { cursor($0).map { "\($0)" } }
@@ -54,7 +54,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///   - name: the name of the query item. Default: `page`.
     ///   - first: the number of the first page at the server. The first request is the unchanged call. Therefore, this number is not added
     ///     to the first request. The second request has the next number. Default: 1.
-    ///   - hasMore: returns whether there is a page after the given page.
+    ///   - hasMore: a closure that returns whether there is a page after the given page.
     public static func number(
         named name: String = "page", first: Int = 1, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage { counted(name, first: first, step: 1, hasMore) }
@@ -67,7 +67,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     ///     call requests. If the server sends fewer elements in a page that is not the last, some elements of the list are not read.
     ///   - first: the offset of the first page at the server. The first request is the unchanged call. Therefore, this offset is not added
     ///     to the first request. The second request has this offset plus `step`. Default: 0.
-    ///   - hasMore: returns whether there is a page after the given page.
+    ///   - hasMore: a closure that returns whether there is a page after the given page.
     public static func offset(
         named name: String = "offset", step: Int, first: Int = 0, hasMore: @escaping @Sendable (Output) -> Bool
     ) -> NextPage {
@@ -120,7 +120,7 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// Reads the URL of the next page from the page.
     ///
-    /// - Parameter url: returns the absolute or relative URL in a page; `nil` or empty at the end of the list.
+    /// - Parameter url: a closure that returns the absolute or relative URL in a page; `nil` or empty at the end of the list.
     public static func url(_ url: @escaping @Sendable (Output) -> String?) -> NextPage {
         NextPage { page in
             guard let url = url(page.value), !url.isEmpty else { return nil }
@@ -130,7 +130,7 @@ public struct NextPage<Output: Sendable>: Sendable {
 
     /// Reads the URL of the next page from the page, as a `URL` of Foundation.
     ///
-    /// - Parameter url: returns the absolute or relative URL in a page; `nil` at the end of the list.
+    /// - Parameter url: a closure that returns the absolute or relative URL in a page; `nil` at the end of the list.
     @_disfavoredOverload
     public static func url(_ url: @escaping @Sendable (Output) -> URL?) -> NextPage { .url { url($0)?.relativeString } }
 }

@@ -16,8 +16,8 @@ struct PageSequence: Sendable {
     }
 
     let maxPages: Int
-    /// The positions of the pages and the URL of the first page, as octets. Swift treats two texts as equal if the texts differ only in
-    /// Unicode composition.
+    /// The positions of the pages and the URL of the first page, as octets. As values of `String`, two texts would be equal even if the
+    /// texts differ in Unicode composition.
     private var seen: Set<[UInt8]> = []
     private var count = 0
 

@@ -39,8 +39,9 @@ extension APIClient {
     ///   - position: the position of the page, such as ``ResultPage/next`` of the previous page. Default: the first page.
     ///   - allowedOrigins: the further origins to which the position may lead: see ``PaginationPolicy/allowedOrigins``. Default:
     ///     none.
-    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error of ``NextPage``, in place of the page. A redirect may lead to
-    ///   an origin that is not allowed. If that origin names a forbidden next page, this function throws the error of the next page.
+    /// - Throws: ``PaginationError``; the errors of ``value(_:)``; the error that ``NextPage`` throws. After an error of ``NextPage``, the
+    ///   page is not returned. A redirect may lead to an origin that is not allowed. If that origin names a forbidden next page, this
+    ///   function throws the error of the next page.
     @concurrent public func page<Output>(
         _ endpoint: Endpoint<Output>, next: NextPage<Output>, at position: PagePosition = .first, allowedOrigins: Set<Origin> = []
     ) async throws -> ResultPage<Output> {
@@ -67,7 +68,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
 
     /// The elements of the pages, as one sequence.
     ///
-    /// - Parameter elements: returns the elements of a page.
+    /// - Parameter elements: a closure that returns the elements of a page.
     public func elements<Element: Sendable>(_ elements: @escaping @Sendable (Output) -> [Element]) -> PageElements<Output, Element> {
         PageElements(pages: self, elements: elements)
     }

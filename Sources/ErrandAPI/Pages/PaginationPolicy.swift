@@ -7,8 +7,8 @@ public struct PaginationPolicy: Sendable, Hashable {
     public var maxPages: Int
     /// Whether the next page is requested while the app uses the current page; false by default. At most one page is prefetched.
     ///
-    /// The iterator owns the prefetched page. If the task is cancelled while the task uses a page, the request continues. The
-    /// request ends when `next()` is called or the iterator is released, such as at the end of the loop.
+    /// The iterator owns the prefetched page. If the task is cancelled while the task uses a page, the request for the prefetched page
+    /// continues. The request ends when `next()` is called or the iterator is released, such as at the end of the loop.
     public var prefetches: Bool
     /// Further origins from which pages may be requested, besides the origins of the call and of the previous page; none by default.
     /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.

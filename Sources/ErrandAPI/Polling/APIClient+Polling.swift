@@ -14,12 +14,12 @@ extension APIClient {
     /// - The status 202 means that the work is not done, unless the body is in the client's envelope and describes an error. The next
     ///   request is a GET for the `Location` of the response ([RFC 9110, section
     ///   15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)). If the response has no `Location`, the last request is sent again
-    ///   if its method is GET or HEAD. For another method, the call fails with a ``PollingError``.
+    ///   if it was a GET or HEAD. After any other method, the call fails with a ``PollingError``.
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
     /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
     ///   If the timeout would pass before the next request, the call fails immediately.
-    /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. The status 304 then means that the response
-    ///   has not changed.
+    /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. A response to this request with the status
+    ///   304 means that the earlier response is still current.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. If the first
     ///   request is not idempotent, the request is repeated only if no part of the request was sent.
     ///
@@ -28,11 +28,11 @@ extension APIClient {
     /// - Parameters:
     ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
     ///   - policy: the waiting times and the timeout. Default: ``PollingPolicy/standard``.
-    ///   - isDone: returns whether the work is done. The closure runs on the caller's actor, so a model on the main actor can show the
-    ///     progress in the closure. If the work has failed, throw an error: the call fails with that error. Default: the
-    ///     first response with a status other than 202 ends the polling.
+    ///   - isDone: a closure that returns whether the work is done. The closure runs on the caller's actor, so a caller on the main actor
+    ///     can update a model in the closure. If the work has failed, throw an error: the call fails with that error. Default: the first
+    ///     response with a status other than 202 ends the polling.
     ///   - clock: the clock that measures the waiting times and the timeout.
-    ///   - random: returns the random number for the jitter: at least 0 and less than 1.
+    ///   - random: a closure that returns the random number for the jitter: at least 0 and less than 1.
     /// - Throws: ``PollingError``; the errors of ``value(_:)``; `CancellationError`.
     public func poll<Output>(
         _ endpoint: Endpoint<Output>, policy: PollingPolicy = .standard,
@@ -74,7 +74,7 @@ extension APIClient {
                 let message =
                     "not done after \(elapsed().inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
                     + (elapsed() < timeout ? ", and the next request would be after the timeout of \(timeout.inWords)" : "")
-                // The request of the last failure has the server, which the request of the call may lack.
+                // The request of the last failure has the base URL, which the request of the call may lack.
                 let sent = poll.sent ?? (poll.failure as? any RequestFailure)?.request ?? request
                 throw PollingError(.timedOut, message, request: sent, poll.head, underlying: poll.failure)
             }
@@ -90,8 +90,8 @@ extension APIClient {
     ) async throws -> PollOutcome<Output> {
         try await unmappedCall(request, in: envelope) { response in
             if response.status == .accepted {
-                // Read the body for two reasons. The connection can be reused only after a body is read to its end. An envelope in the body
-                // can report an error.
+                // The body is read for two reasons. The connection can be reused only after the end of the body, and an envelope in the
+                // body can report an error.
                 var response = response
                 try await response.bufferBody(within: .seconds(1), on: clock)
                 if let body = response.body.bufferedData, let failure = envelope?.failure(inOutput: body, response.head) {

@@ -30,7 +30,7 @@ struct Poll: Sendable {
 
     /// Returns the next request.
     ///
-    /// - Parameter call: the request of the call. Pass a new request of the call at each use of this function.
+    /// - Parameter call: the request of the call. Pass a newly created request at each use of this function.
     mutating func request(from call: Request) throws(InvalidURLError) -> Request {
         var request = call
         if let statusURL {

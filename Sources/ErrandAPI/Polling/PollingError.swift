@@ -46,7 +46,7 @@ public struct PollingError: RequestFailure, NumberedFailure {
     }
 
     public var phase: ExchangePhase { .response }
-    /// `sent` if there was a response; otherwise the delivery of the last failure.
+    /// `sent` if there was a response. If there was no response, the delivery of the last failure.
     public var delivery: Delivery { response == nil ? (underlying as? any RequestFailure)?.delivery ?? .sent : .sent }
 
     /// The request, the code, the details and the last failure.

@@ -5,7 +5,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// The wait before each further request. By default, the waits grow by a factor of 1.5 from 1 s to 30 s. If the response has
     /// a `Retry-After` that is neither zero nor in the past, the time in that field replaces the wait.
     public var backoff: Backoff
-    /// The random part of the wait: by default, the wait is between half and all of the backoff.
+    /// The random part of the wait: by default, the wait is between half of the backoff and the whole backoff.
     public var jitter: Backoff.Jitter
     /// The timeout of the whole poll, 10 minutes by default. The timeout begins with the first request, and includes all requests and
     /// waits. `nil`: the time is not limited.
@@ -14,7 +14,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.
     public var maxRetryAfter: Duration
     /// The largest number of successive failures that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500,
-    /// 502, 503 and 504. At least 0, 5 by default.
+    /// 502, 503 and 504. The number is at least 0, and 5 by default.
     public var maxFailures: Int
     /// Further origins to which a `Location` may lead, besides the origins of the call and of the response; none by default.
     /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.

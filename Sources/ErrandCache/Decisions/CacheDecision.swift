@@ -4,7 +4,7 @@ internal import ErrandCore
 enum CacheDecision: Sendable {
     /// The stored response is returned. No request is sent.
     case serve(CacheServing)
-    /// The stored response is returned, and a request in the background revalidates it ([RFC 5861, section
+    /// The stored response is returned, and a request in the background revalidates the response ([RFC 5861, section
     /// 3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
     case serveAndRevalidate(CacheServing, CacheForward)
     /// The request is sent.
@@ -35,7 +35,7 @@ struct CacheServing: Sendable {
     /// The way in which the cache handled the request.
     var status: CacheStatus
 
-    /// The offsets of the body in the stored bytes of the entry. The range is empty if there is no body.
+    /// The offsets of the body in the stored bytes of the entry. If the body has no bytes, the range is empty.
     var offsets: Range<Int64> {
         switch body {
         case .none: 0..<0
@@ -51,7 +51,7 @@ struct CacheForward: Sendable {
     var reason: CacheStatus.ForwardReason
     /// The fields to set in the request. A field replaces all fields of its name.
     var fields: [HTTPField] = []
-    /// The entries whose validators the fields name. A 304 selects one of them.
+    /// The entries whose validators the fields name. A 304 selects one of these entries.
     var candidates: [CacheEntry] = []
     /// The entry that the response completes: the fields ask for the missing bytes at its end.
     var completes: CacheEntry?
@@ -76,7 +76,8 @@ struct CacheReception: Sendable {
         case serve(CacheServing)
         /// The bytes of a stored part, followed by the body of the server's response.
         case complete(CacheCompletion)
-        /// The response is unusable. The request is sent again, as this value says. The body of the server's response is not needed.
+        /// The response is unusable. The request is sent again in the way that this value describes. The body of the server's response is
+        /// not needed.
         case sendAgain(CacheForward)
     }
 

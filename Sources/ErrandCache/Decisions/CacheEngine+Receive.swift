@@ -50,7 +50,7 @@ extension CacheEngine {
         return CacheForward(reason: forward.reason, fields: fields, mayStore: forward.mayStore)
     }
 
-    /// Returns the head of an entry with the fields of a new response; `nil` if the new fields forbid to keep the entry.
+    /// Returns the head of an entry with the fields of a new response; `nil` if the cache must not keep an entry with the new fields.
     private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head? {
         let head = try? storage.head(
             updating: entry.head, with: response.headerFields, for: exchange.request,
@@ -61,7 +61,7 @@ extension CacheEngine {
         return head
     }
 
-    /// Returns the head that the caller gets if the new fields forbid to keep the entry.
+    /// Returns the head that the caller gets if the cache must not keep an entry with the new fields.
     private func mergedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head {
         var stored = entry.head.response
         stored.headerFields = StoredFields.stored(
@@ -156,7 +156,7 @@ extension CacheEngine {
         store(write, in: &reception)
     }
 
-    /// Returns the length of a body by `Content-Length`; `nil` if the field is missing or is not a sequence of digits.
+    /// Returns the length of a body from `Content-Length`; `nil` if the field is missing or is not a sequence of digits.
     private func announcedLength(_ fields: HTTPFields) -> Int64? { fields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
 
     private func store(_ write: CacheWrite, in reception: inout CacheReception) {

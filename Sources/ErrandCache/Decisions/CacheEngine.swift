@@ -17,8 +17,8 @@ struct CacheEngine: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the policy.
-    ///   - digest: returns a digest of a secret field's value, with a key that only this cache knows; `nil` without such a key. Without a
-    ///     digest, responses that depend on secret fields are neither stored nor found. Default: no digest.
+    ///   - digest: a closure that returns a digest of a secret field's value, with a key that only this cache knows; `nil` if the cache has
+    ///     no key. Without a digest, responses that depend on secret fields are neither stored nor found. Default: no digest.
     init(_ policy: CachePolicy = .standard, digest: @escaping @Sendable (String) -> [UInt8]? = { _ in nil }) {
         self.policy = policy
         freshness = FreshnessRule(policy: policy)
@@ -37,7 +37,8 @@ struct CacheEngine: Sendable {
     func decide(_ request: CacheRequest, among entries: [CacheEntry], at now: CacheInstant) -> CacheDecision {
         guard request.key != nil else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
         guard request.isServable else { return .send(CacheForward(reason: .method)) }
-        // RFC 9111, section 5.2.1.5: nothing of the exchange is stored. An app that asks for this does not expect a stored response either.
+        // RFC 9111, section 5.2.1.5: nothing of the exchange is stored. An app that sends `no-store` does not expect a stored response
+        // either.
         guard !request.control.contains(.noStore) else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
         let entries = readable(entries, by: request)
         let matching = entries.filter { variants.matches($0.head, request) }
@@ -59,7 +60,7 @@ struct CacheEngine: Sendable {
         return .send(forward(request, reason: reason, selected: nil, matching: matching, entries: entries, at: now))
     }
 
-    /// Returns the entries whose bytes the stack of a request can use. Bytes without a content coding serve every stack. If the transport
+    /// Returns the entries whose bytes the stack of a request can use. Every stack can use bytes without a content coding. If the transport
     /// decodes bodies, no layer of the stack decodes stored bytes.
     private func readable(_ entries: [CacheEntry], by request: CacheRequest) -> [CacheEntry] {
         request.isDecoded ? entries.filter { !$0.head.isEncoded } : entries
@@ -110,7 +111,7 @@ struct CacheEngine: Sendable {
             forward.candidates = conditions.candidates
             return forward
         }
-        // A transport that decodes bodies can't decode the rest of a body alone.
+        // A transport that decodes bodies can't decode only the rest of a body.
         guard selected == nil, request.wanted == .whole, request.method == .get, !request.isDecoded else { return forward }
         for entry in matching {
             let isFresh = freshness.use(entry.head, for: request, at: now) == .now(isFresh: true)
@@ -212,7 +213,7 @@ struct CacheEngine: Sendable {
         let remaining = freshness.remaining(of: entry.head, at: now)
         let cacheStatus = CacheStatus(
             .forwarded(forward.reason), forwardedStatus: status, timeToLive: remaining, isFallback: true)
-        // The caller may have seen the stored response before, so a field that takes effect only once is left out.
+        // The caller may have seen the stored response before, so fields that must take effect only once are left out.
         return serving(entry, for: request, status: cacheStatus, sent: HTTPFields(), at: now)
     }
 }

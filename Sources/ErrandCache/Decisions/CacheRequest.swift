@@ -1,14 +1,15 @@
 internal import ErrandCore
 
-/// The parts of a request that decide how a cache handles it, read once.
+/// The parts of a request that decide how a cache handles the request. Each part is read once.
 struct CacheRequest: Sendable {
-    /// The bytes that a request asks for, by `Range` ([RFC 9110, section 14.2](https://www.rfc-editor.org/rfc/rfc9110#section-14.2)).
+    /// The bytes that a request asks for in the field `Range` ([RFC 9110, section
+    /// 14.2](https://www.rfc-editor.org/rfc/rfc9110#section-14.2)).
     enum Wanted: Sendable, Hashable {
         /// The whole representation.
         case whole
         /// One range of bytes.
         case range(ByteRange)
-        /// Several ranges, an invalid range, another unit, or a method other than GET. No stored response serves such a request.
+        /// Several ranges, an invalid range, another unit, or a method other than GET. No stored response serves the request.
         case other
     }
 
@@ -25,7 +26,8 @@ struct CacheRequest: Sendable {
 
     /// The request.
     let request: Request
-    /// The key of the stored responses; `nil` if no stored response serves the request, and its response is not stored. Such requests are:
+    /// The key of the stored responses; `nil` if no stored response serves the request, and its response is not stored. The key is `nil`
+    /// for:
     /// - a request with `Authorization` and without an identity, in a private cache
     /// - a GET or HEAD with a body, and a QUERY without a digest
     /// - a request whose URL is longer than ``CacheLimits/urlBytes``
@@ -61,7 +63,7 @@ struct CacheRequest: Sendable {
         (self.request, self.url, self.mode, self.isDecoded) = (request, url, mode, isDecoded)
         let fields = request.headers
         var control = CacheControl(fields)
-        // RFC 9111, section 5.4: a client of HTTP/1.0 asks for validation in this way.
+        // RFC 9111, section 5.4: a client of HTTP/1.0 asks for validation by `Pragma: no-cache`.
         if control.isEmpty, fields.contains(.pragma), CacheControl(fields[values: .pragma]).contains(.noCache) {
             control = CacheControl(["no-cache"])
         }
@@ -112,7 +114,7 @@ struct CacheRequest: Sendable {
                 return nil
             }
         }
-        // The meaning of a body of GET is not defined, so such a body may select the response (RFC 9110, section 9.3.1).
+        // The meaning of a body of GET is not defined, so the body may select the response (RFC 9110, section 9.3.1).
         let hasBody = !request.body.isEmpty
         guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
         guard request.method == .query else { return CacheKey(url: url, partition: partition) }

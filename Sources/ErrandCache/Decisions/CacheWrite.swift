@@ -7,7 +7,7 @@ internal import ErrandCore
 struct CacheWrite: Sendable {
     /// The bytes of the representation that the body announces.
     enum Announced: Sendable, Hashable {
-        /// All bytes; their number, if the head declares it.
+        /// All bytes. `length` is the number of bytes; `nil` if the head declares no length.
         case whole(length: Int64?)
         /// The bytes of a 206.
         case part(Range<Int64>, completeLength: Int64?)
@@ -41,7 +41,7 @@ struct CacheWrite: Sendable {
     ///
     /// - Parameters:
     ///   - receivedBytes: the number of received bytes.
-    ///   - isComplete: whether the body has ended as the transport's framing says. False if the body failed, or was abandoned.
+    ///   - isComplete: whether the body has ended correctly, by the framing of the transport. False if the body failed, or was abandoned.
     /// - Returns: the head, and whether the bytes of ``after`` follow the received bytes.
     func finished(receivedBytes: Int64, isComplete: Bool) -> (head: CacheEntry.Head, includesAfter: Bool)? {
         switch announced {

@@ -64,9 +64,9 @@ extension CacheEntry {
         ///   - response: the status and the fields that are stored.
         ///   - requestTime: the instant at which the request was sent.
         ///   - responseTime: the instant at which the head of the response arrived.
-        ///   - selection: the fields of the request that have selected the response.
+        ///   - selection: the fields of the request by which the server has selected the response.
         ///   - extent: the bytes of the representation that the entry has.
-        ///   - lifetimes: the lifetimes that the app has chosen; `nil` without a choice.
+        ///   - lifetimes: the lifetimes that the app has chosen; `nil` if the app has chosen no lifetimes.
         ///   - isDecoded: whether the transport has decoded the body.
         public init(
             response: HTTPResponse, requestTime: CacheInstant, responseTime: CacheInstant, selection: CacheSelection = CacheSelection(),
@@ -82,20 +82,21 @@ extension CacheEntry {
         public var requestTime: CacheInstant { storage.requestTime }
         /// The instant at which the head of the response arrived.
         public var responseTime: CacheInstant { storage.responseTime }
-        /// The fields of the request that have selected the response.
+        /// The fields of the request by which the server has selected the response.
         public var selection: CacheSelection { storage.selection }
         /// The bytes of the representation that the entry has.
         public var extent: CacheExtent { storage.extent }
-        /// The lifetimes that the app has chosen in place of the server's lifetimes; `nil` without a choice.
+        /// The lifetimes that the app has chosen in place of the server's lifetimes; `nil` if the app has chosen no lifetimes.
         public var lifetimes: CacheLifetimes? { storage.lifetimes }
         /// Whether the transport has decoded the body. The entity tag does not apply to decoded bytes, so no range of decoded bytes is
         /// used.
         public var isDecoded: Bool { storage.isDecoded }
 
-        /// Whether the stored bytes have a content coding. A stack whose transport decodes bodies does not use such bytes.
+        /// Whether the stored bytes have a content coding. A stack whose transport decodes bodies does not use encoded bytes.
         var isEncoded: Bool { response.headerFields.contains(.contentEncoding) }
 
-        /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty without groups.
+        /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty if the response names no
+        /// groups.
         public var groups: [String] { CacheGroups.named(in: response.headerFields) }
 
         /// The directives of the response.
@@ -105,7 +106,7 @@ extension CacheEntry {
         /// The validators of the response.
         var validators: CacheValidators { storage.validators }
 
-        /// Returns the same head with other bytes.
+        /// Returns this head with another extent.
         func with(extent: CacheExtent, response: HTTPResponse? = nil) -> Head {
             Head(
                 response: response ?? self.response, requestTime: requestTime, responseTime: responseTime, selection: selection,
@@ -118,10 +119,10 @@ extension CacheEntry {
 public struct CacheLifetimes: Sendable, Hashable {
     /// The age up to which the response is fresh.
     public let fresh: Duration
-    /// The time after ``fresh`` for which the stale response is used while a request in the background revalidates the response; `nil`: as
-    /// the server states.
+    /// The time after ``fresh`` for which the stale response is used while a request in the background revalidates the response; `nil`: the
+    /// time that the server states.
     public let staleWhileRevalidate: Duration?
-    /// The time after ``fresh`` for which the stale response is used if the server fails; `nil`: as the server states.
+    /// The time after ``fresh`` for which the stale response is used if the server fails; `nil`: the time that the server states.
     public let staleIfError: Duration?
 
     /// Creates lifetimes. A negative duration counts as zero.

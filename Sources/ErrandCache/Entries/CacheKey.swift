@@ -13,7 +13,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         case account(CredentialIdentity)
     }
 
-    /// The content of a QUERY request, which belongs to the key ([RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
+    /// The content of a QUERY request, which is a part of the key ([RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
     public struct Content: Sendable, Hashable {
         /// A digest of the body, with at least 128 bits.
         public let digest: [UInt8]

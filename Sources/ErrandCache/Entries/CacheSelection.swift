@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// The fields of a request that have selected a response, by the response's `Vary`
-/// ([RFC 9111, section 4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
+/// The fields of a request by which the server has selected a response. The response names these fields in `Vary` ([RFC 9111, section
+/// 4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
 ///
 /// The values are in a normal form, which ignores differences without meaning. Secret values are not kept.
 public struct CacheSelection: Sendable, Hashable {
@@ -54,13 +54,14 @@ public struct CacheSelection: Sendable, Hashable {
 
     /// The fields that `Vary` names, in the order of the response.
     public let fields: [Field]
-    /// Whether the response depends on other things too (`Vary: *`). Such a response matches no request, and can only be validated.
+    /// Whether the response depends on more than the named fields (`Vary: *`). A response with `Vary: *` matches no request, and can only
+    /// be validated.
     public let isUnmatchable: Bool
 
     /// Creates a selection.
     ///
     /// - Parameters:
     ///   - fields: the fields that `Vary` names.
-    ///   - isUnmatchable: whether the response depends on other things too.
+    ///   - isUnmatchable: whether the response depends on more than the named fields.
     public init(fields: [Field] = [], isUnmatchable: Bool = false) { (self.fields, self.isUnmatchable) = (fields, isUnmatchable) }
 }

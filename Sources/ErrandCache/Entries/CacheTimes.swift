@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The dates and ages of a stored response, from which its freshness follows. No policy is needed to read them.
+/// The dates and ages of a stored response. A policy computes the freshness of the response from these values.
 struct CacheTimes: Sendable, Hashable {
     /// The lifetime that `Expires` states.
     enum Expiry: Sendable, Hashable {

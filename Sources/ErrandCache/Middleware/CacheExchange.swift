@@ -5,7 +5,7 @@ internal import Synchronization
 struct CacheCall: Sendable {
     /// The request, as the outer layers have sent it.
     var request: Request
-    /// The parts of the request that decide how the cache handles it.
+    /// The parts of the request that decide how the cache handles the request.
     let cached: CacheRequest
     /// The result of the look-up; `nil` if the store was not asked. Nothing is stored without a look-up.
     let lookup: CacheLookup?
@@ -160,7 +160,7 @@ struct CacheExchange: Sendable {
 }
 
 extension Request {
-    /// Undoes the changes of a forward, so that the outer layers see their own fields.
+    /// Undoes the changes of `forward` to the fields, so that the outer layers see their own fields.
     fileprivate mutating func restoreFields(of forward: CacheForward, from original: Request) {
         for field in forward.fields { headers[fields: field.name] = original.headers[fields: field.name] }
     }

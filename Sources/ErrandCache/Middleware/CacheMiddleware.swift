@@ -13,21 +13,22 @@ public import ErrandCore
 /// print(second.metadata.cacheStatus?.description ?? "")         // hit; ttl=60
 /// ```
 ///
-/// **Requests:** a fresh response is returned without a request. A stale response is confirmed by the server (`If-None-Match`), or, with
-/// `stale-while-revalidate`, is returned while one request in the background confirms it. If the server fails, `stale-if-error` applies. If
-/// the request has `only-if-cached`, and no stored response can be used, the response is a 504.
+/// **Requests:** a fresh response is returned without a request. A stale response is returned only after the server has confirmed the
+/// response (`If-None-Match`). With `stale-while-revalidate`, a stale response is returned immediately, and one request in the background
+/// revalidates the response. If the server fails, `stale-if-error` applies. If the request has `only-if-cached`, and no stored response can
+/// be used, the response is a 504.
 ///
-/// **Bodies:** a body is stored while it is read, and becomes visible when the whole body was read. If the reader stops early, and the
-/// response has a strong validator, the bytes that have arrived are kept. The cache can then request the rest later. At most 1 MiB of a
-/// body waits for a slow store, and 2 MiB of all bodies together. The store delays a reader by at most 50 ms in total. If the store needs
-/// more time, the response is not stored.
+/// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
+/// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can
+/// request only the rest. At most 1 MiB of a body waits for a slow store, and 2 MiB of all bodies together. The store delays a reader by at
+/// most 50 ms in total. If the store needs more time, the response is not stored.
 ///
-/// **Accounts:** responses to requests with credentials are stored for their account alone:
+/// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, the response to a request with `Authorization` is not stored. To
 /// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`.
 ///
-/// **Failures:** if the store fails, the call continues without the store. The store is then not used for 60 seconds. If only the writing
-/// of a body has failed, the store is still read.
+/// **Failures:** if the store fails, the call continues without the store, and the middleware does not use the store for 60 seconds. If
+/// only the writing of a body has failed, the store is still read.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
 /// has no exchange.
@@ -37,7 +38,7 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored.
 public struct CacheMiddleware: HTTPMiddleware {
-    /// The owner of the work in the background, which ends with the last stack that has the middleware.
+    /// The owner of the work in the background. The work ends when the last stack with the middleware is released.
     private final class Owner: Sendable {
         private let work: CacheWork
         private let number: Int
@@ -133,7 +134,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         return response
     }
 
-    /// Sends a request that does not use the cache. The response to an unsafe method invalidates stored responses nevertheless.
+    /// Sends a request that does not use the cache. But the response to an unsafe method also invalidates stored responses.
     private func sendUncached(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.method.isSafe, let cached = runtime.cacheRequest(request, mode: .standard) else {
             return try await next.send(request)

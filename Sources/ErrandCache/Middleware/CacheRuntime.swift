@@ -32,7 +32,7 @@ final class CacheRuntime: Sendable {
 
     // MARK: The request
 
-    /// Returns the parts of a request that decide how the cache handles it; `nil` if the request has no absolute URL.
+    /// Returns the parts of a request that decide how the cache handles the request; `nil` if the request has no absolute URL.
     func cacheRequest(_ request: Request, mode: CachePolicy.Mode) -> CacheRequest? {
         var digest: [UInt8]?
         if request.method == .query, let body = request.body.bufferedData {
@@ -91,7 +91,7 @@ final class CacheRuntime: Sendable {
 
     /// Removes and updates entries as the decision on a response says.
     ///
-    /// - Throws: only `CancellationError`. The changes are made nevertheless.
+    /// - Throws: only `CancellationError`. The changes are made even if the task is cancelled.
     func change(_ reception: CacheReception, of origin: Origin, for request: Request) async throws {
         guard reception.changesStore else { return }
         let changes: @Sendable () async throws -> Void = { [store] in

@@ -20,8 +20,8 @@ struct CacheTee: Sendable {
 
     /// Returns the body that is stored while it is read, and whether the store has accepted the entry so far.
     ///
-    /// A body in memory is stored before the function returns, and is returned unchanged. A store that may wait is different: the function
-    /// waits for at most ``delayLimit``, and a body of more than 1 MiB is stored while it is read.
+    /// A body in memory is stored before the function returns, and is returned unchanged. With a store that may wait, the function waits
+    /// for at most ``delayLimit``. A body of more than 1 MiB is stored in this store while the body is read.
     func attached(to body: ResponseBody) async -> (ResponseBody, isStored: Bool) {
         switch runtime.store.immediateWriter(for: key, head: write.head, expectedBytes: write.expectedBytes, since: generation) {
         case .refused:

@@ -59,7 +59,7 @@ final class PumpedCacheSink: BodySink {
         guard chunk.count > Self.pieceLimitBytes else { return await add(chunk) }
         var rest = chunk[...]
         while !rest.isEmpty {
-            // A copy, because a slice would keep the whole chunk in memory.
+            // The piece is a copy, because a slice would keep the whole chunk in memory.
             let piece = Data(rest.prefix(Self.pieceLimitBytes))
             rest = rest.dropFirst(piece.count)
             await add(piece)
@@ -104,7 +104,7 @@ final class PumpedCacheSink: BodySink {
 
     /// Waits for the pump. Returns false if the time for delays is used up, or the task is cancelled.
     ///
-    /// - Parameter isDone: returns whether the reader can continue. Called under the lock.
+    /// - Parameter isDone: a closure that returns whether the reader can continue. The closure is called under the lock.
     private func wait(until isDone: @escaping @Sendable (State) -> Bool) async -> Bool {
         let limit = state.withLock { isDone($0) ? nil : $0.delay }
         guard let limit else { return true }

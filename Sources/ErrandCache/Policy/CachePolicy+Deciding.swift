@@ -7,17 +7,17 @@ extension CachePolicy {
         public let request: Request
         /// The head of the response. For a 304, the head of the stored response with the new fields.
         public let response: HTTPResponse
-        /// The lifetime by the server's fields and the heuristic; `nil` if the policy does not store the response.
+        /// The lifetime from the server's fields or the heuristic; `nil` if the policy does not store the response.
         public let lifetime: Duration?
         /// Whether the server states a lifetime, or demands validation: `max-age`, `s-maxage`, `Expires` or `no-cache`.
         public let isStated: Bool
 
-        /// Creates a response. Use it in tests of your own decision.
+        /// Creates a response. Use this initializer in tests of your own decision.
         ///
         /// - Parameters:
         ///   - request: the request, as it was sent.
         ///   - response: the head of the response.
-        ///   - lifetime: the lifetime by the policy; `nil` if the policy does not store the response.
+        ///   - lifetime: the lifetime that the policy computes; `nil` if the policy does not store the response.
         ///   - isStated: whether the server states a lifetime, or demands validation.
         public init(request: Request, response: HTTPResponse, lifetime: Duration?, isStated: Bool) {
             (self.request, self.response, self.lifetime, self.isStated) = (request, response, lifetime, isStated)
@@ -47,9 +47,9 @@ extension CachePolicy {
         /// - Parameters:
         ///   - lifetime: the age up to which the response is fresh. A negative duration counts as zero.
         ///   - staleWhileRevalidate: the time after `lifetime` for which the stale response is used while a request in the background
-        ///     revalidates the response; `nil`: as the server states.
-        ///   - staleIfError: the time after `lifetime` for which the stale response is used if the server fails; `nil`: as the server
-        ///     states.
+        ///     revalidates the response; `nil`: the time that the server states.
+        ///   - staleIfError: the time after `lifetime` for which the stale response is used if the server fails; `nil`: the time that the
+        ///     server states.
         public static func fresh(
             for lifetime: Duration, staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil
         ) -> Choice {
@@ -66,8 +66,8 @@ extension CachePolicy {
     /// }
     /// ```
     ///
-    /// The closure is called once for each response that the rules allow the cache to store. It is also called once for each stored
-    /// response that a 304 or a response to HEAD updates. The closure must be quick, because the call waits for the closure.
+    /// The closure is called once for each response that the rules allow the cache to store. The closure is also called once for each
+    /// stored response that a 304 or a response to HEAD updates. The closure must be quick, because the call waits for the closure.
     ///
     /// - Parameter decide: the closure, which replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Received) -> Choice) -> CachePolicy {

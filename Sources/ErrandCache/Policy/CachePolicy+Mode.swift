@@ -12,11 +12,12 @@ extension CachePolicy {
     /// | ``storedElseLoad`` | `returnCacheDataElseLoad` |
     /// | ``storedOnly`` | `returnCacheDataDontLoad` |
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// The rules of HTTP.
+        /// The cache follows the rules of HTTP.
         case standard
         /// The request goes to the server without conditions. The response is stored.
         case reload
-        /// As ``reload``. Caches between the app and the server are asked for a fresh response too (`Cache-Control: no-cache`).
+        /// Like ``reload``. The request also asks the caches between the app and the server for a fresh response (`Cache-Control:
+        /// no-cache`).
         case reloadEverywhere
         /// The server confirms the stored response, even if the response is fresh. A fresh response that is `immutable` is used without a
         /// request ([RFC 8246](https://www.rfc-editor.org/rfc/rfc8246)).

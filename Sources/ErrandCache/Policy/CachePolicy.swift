@@ -23,7 +23,7 @@ internal import ErrandCore
 public struct CachePolicy: Sendable, CustomStringConvertible {
     /// The users of a cache.
     public enum Scope: Sendable, Hashable {
-        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` do not limit such a cache.
+        /// One user, or several users in separate partitions. `s-maxage`, `proxy-revalidate` and `private` do not limit a private cache.
         case `private`
         /// Several users that get the same stored responses. Responses to requests with credentials are stored only if the server permits
         /// this ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
@@ -55,17 +55,17 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
 
     /// The users of the cache: ``Scope/private`` by default.
     public var scope: Scope
-    /// The lifetime of a response for which the server states no lifetime; `nil`: such a response is stale from the beginning. The
-    /// heuristic needs `Last-Modified`.
+    /// The lifetime of a response for which the server states no lifetime; `nil`: a response without a stated lifetime is stale from the
+    /// beginning. The heuristic needs `Last-Modified`.
     public var heuristic: Heuristic?
-    /// The time for which a stale response is used if the server fails, unless the server states such a time. `nil` by default: the stale
+    /// The time for which a stale response is used if the server fails, unless the server states a time. `nil` by default: the stale
     /// response is not used. `must-revalidate` and `no-cache` take precedence.
     public var staleIfError: Duration?
     /// The time for which a stale response is used if the server can't be reached. `nil` by default: only ``staleIfError`` applies.
     /// `must-revalidate` and `no-cache` take precedence.
     ///
-    /// HTTP permits such a use without a statement of the server
-    /// ([RFC 9111, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
+    /// HTTP permits this use of a stale response without a statement of the server ([RFC 9111, section
+    /// 4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)).
     public var staleIfUnreachable: Duration?
     /// Whether the cache follows `No-Vary-Search`, by which a server names the parameters of the query that select a response. False by
     /// default: the whole query selects the response.

@@ -34,7 +34,7 @@ enum AcceptedValues {
     }
 
     private static func member(_ text: String, ignoresCase: Bool) -> Member {
-        // A quoted string may contain a semicolon. Such a member stays as it is.
+        // A quoted string may contain a semicolon. Therefore a member with a quoted string stays unchanged.
         guard !text.containsOctet(UInt8(ascii: "\"")) else { return Member(range: text, quality: 1000) }
         var parts = text.split(atOctet: UInt8(ascii: ";")).map { String($0).trimmingOptionalWhitespace() }
         var quality = 1000

@@ -7,15 +7,15 @@ struct FreshnessRule: Sendable {
 
     /// How a request may use a stored response.
     enum Use: Sendable, Hashable {
-        /// Without a request.
+        /// The stored response is returned without a request.
         case now(isFresh: Bool)
-        /// Without waiting for the request that revalidates the response.
+        /// The stored response is returned without waiting for the request that revalidates the response.
         case duringRevalidation
-        /// Only after the server has confirmed the response.
+        /// The stored response is returned only after the server has confirmed the response.
         case afterValidation(CacheStatus.ForwardReason)
     }
 
-    /// Returns the lifetime of a response. The first of these that exists applies: the app's choice, `s-maxage` (in a shared cache),
+    /// Returns the lifetime of a response. The first of these values that exists applies: the app's choice, `s-maxage` (in a shared cache),
     /// `max-age`, `Expires`, the heuristic.
     func lifetime(of head: CacheEntry.Head) -> Duration {
         if let chosen = head.lifetimes { return chosen.fresh }
@@ -31,7 +31,7 @@ struct FreshnessRule: Sendable {
     private func heuristicLifetime(of head: CacheEntry.Head) -> Duration {
         guard let heuristic = policy.heuristic, let seconds = head.times.sinceModified,
             StorageRule.isHeuristicallyCacheable(head.response.status) || head.control.contains(.public),
-            // RFC 9111, section 5.4: servers of HTTP/1.0 ask for validation in this way.
+            // RFC 9111, section 5.4: servers of HTTP/1.0 ask for validation by `Pragma: no-cache`.
             !head.control.isEmpty || !CacheControl(head.response.headerFields[values: .pragma]).contains(.noCache)
         else { return .zero }
         return min(heuristic.limit, .seconds(Int64(Double(seconds) * heuristic.fraction)))
@@ -80,7 +80,7 @@ struct FreshnessRule: Sendable {
     /// ([RFC 5861, section 4](https://www.rfc-editor.org/rfc/rfc5861#section-4)).
     ///
     /// - Parameter isUnreachable: whether there is no response at all ([RFC 9111, section
-    ///   4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)). False for a response with a status of failure.
+    ///   4.2.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.4)). False for a response with an error status.
     func mayReplaceFailure(_ head: CacheEntry.Head, for request: CacheRequest, isUnreachable: Bool, at now: CacheInstant) -> Bool {
         guard let remaining = remaining(of: head, at: now), !forbidsStale(head) else { return false }
         let control = request.control

@@ -11,15 +11,15 @@ struct StorageRule: Sendable {
         case method
         /// The request has no key, for example because the account of its credentials is not known.
         case noKey
-        /// The request forbids to store (`no-store`).
+        /// The request forbids storage (`no-store`).
         case requestForbids
-        /// The response forbids to store (`no-store`).
+        /// The response forbids storage (`no-store`).
         case noStore
         /// The status has rules that this cache does not implement, or is not final.
         case status
         /// The response is for one user (`private`), and the cache is shared.
         case `private`
-        /// The request has credentials, the cache is shared, and the server does not permit to store.
+        /// The request has credentials, the cache is shared, and the server does not permit storage.
         case credentials
         /// The response matches no later request (`Vary: *`), and can't be validated.
         case varyAny
@@ -79,8 +79,8 @@ struct StorageRule: Sendable {
     /// - Parameters:
     ///   - stored: the stored head.
     ///   - new: the fields of the new response.
-    ///   - isOfRequest: whether the stored response belongs to the request. If so, a new `Vary` applies to the request.
-    /// - Throws: ``Refusal`` if the new fields forbid to keep the response.
+    ///   - isOfRequest: whether the stored response belongs to the request. If true, a new `Vary` applies to the request.
+    /// - Throws: ``Refusal`` if the cache must not keep a response with the new fields.
     func head(
         updating stored: CacheEntry.Head, with new: HTTPFields, for request: CacheRequest, isOfRequest: Bool, requestTime: CacheInstant,
         responseTime: CacheInstant
@@ -161,7 +161,7 @@ struct StorageRule: Sendable {
 
     /// Checks that a response to POST or PATCH is the new representation of the target, with a lifetime ([RFC 9110, section
     /// 9.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.3); [RFC 5789, section
-    /// 2](https://www.rfc-editor.org/rfc/rfc5789#section-2)). Such a response serves later GET requests.
+    /// 2](https://www.rfc-editor.org/rfc/rfc5789#section-2)). The stored response serves later GET requests.
     private func checkTarget(_ response: HTTPResponse, _ control: CacheControl, of request: CacheRequest) throws(Refusal) {
         guard response.status == .ok, let location = InvalidationRule.url(in: .contentLocation, of: response, to: request.url),
             location.description.isExactly(request.url.description),
@@ -176,7 +176,7 @@ struct StorageRule: Sendable {
         }
     }
 
-    /// Returns whether the server permits to store the response whatever its status is.
+    /// Returns whether the server permits storage of the response, whatever its status is.
     private func isExplicit(_ control: CacheControl, _ fields: HTTPFields) -> Bool {
         control.contains(.public) || !policy.isShared && (control.contains(.private) || !control.privateFields.isEmpty)
             || control.maxAge != nil || isSharedLifetime(control) || fields.contains(.expires)

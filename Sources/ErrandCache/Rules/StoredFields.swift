@@ -15,7 +15,7 @@ enum StoredFields {
         .cacheControl, .expires, .date, .age, .vary, .pragma, .contentRange, .contentEncoding, .contentLength, .contentType,
     ]
 
-    /// The fields that describe the stored bytes. A 304 does not change them.
+    /// The fields that describe the stored bytes. A 304 does not change these fields.
     private static let ofBytes: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentType, .contentRange]
 
     /// The fields whose effect must not be repeated when a stored response is used after a request.
@@ -48,11 +48,11 @@ enum StoredFields {
         return stored
     }
 
-    /// Returns whether `no-cache`, or `private` in a shared cache, names a field that can't be excluded. The directive then applies to the
-    /// whole response.
+    /// Returns whether `no-cache`, or `private` in a shared cache, names a field that can't be excluded. A directive that names such a
+    /// field applies to the whole response.
     static func namesLimitingField(_ names: [HTTPField.Name]) -> Bool { names.contains(where: limiting.contains) }
 
-    /// Returns the stored fields with the fields of a 304, of a response to HEAD, or of a 206 of the same representation.
+    /// Returns the stored fields, updated with the fields of a 304, of a response to HEAD, or of a 206 of the same representation.
     static func updated(_ stored: HTTPFields, with new: HTTPFields) -> HTTPFields {
         let names = Set(new.map(\.name)).subtracting(ofBytes)
         var updated = HTTPFields()
@@ -63,8 +63,8 @@ enum StoredFields {
         return updated
     }
 
-    /// Returns the fields of a stored response after a request, without the fields that would take effect a second time. Fields that the
-    /// server's new response also has stay.
+    /// Returns the fields of a stored response after a request, without the fields that would take effect a second time. Fields that are
+    /// also in the server's new response are kept.
     static func withoutRepetitions(_ fields: HTTPFields, sent: HTTPFields) -> HTTPFields {
         guard fields.contains(where: { unrepeatable.contains($0.name) && !sent.contains($0.name) }) else { return fields }
         var kept = HTTPFields()

@@ -4,7 +4,7 @@ internal import ErrandCore
 /// 4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)). Also decides which stored responses a 304 confirms ([RFC 9111, section
 /// 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
 enum ValidationRule {
-    /// The conditions for a request, and the entries that they name.
+    /// The conditions for a request, and the entries that the conditions name.
     struct Conditions: Sendable {
         var fields: [HTTPField] = []
         var candidates: [CacheEntry] = []
@@ -13,8 +13,9 @@ enum ValidationRule {
     /// Returns the conditions that name the validators of all entries.
     ///
     /// - Parameters:
-    ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` without such an entry.
-    ///   - others: the other entries of the key. Their entity tags are sent, because the server may select one of them.
+    ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` if no entry belongs to the request.
+    ///   - others: the other entries of the key. The entity tags of these entries are also sent, because the server may select one of these
+    ///     entries.
     static func conditions(selected: CacheEntry?, others: [CacheEntry]) -> Conditions {
         var conditions = Conditions()
         var tags: [EntityTag] = []
@@ -33,7 +34,7 @@ enum ValidationRule {
         return conditions
     }
 
-    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. The 304 is then unusable.
+    /// Returns the entries that a 304 confirms; empty if the 304 confirms no entry. A 304 that confirms no entry is unusable.
     ///
     /// - Parameters:
     ///   - fields: the fields of the 304.

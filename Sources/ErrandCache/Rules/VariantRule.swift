@@ -6,7 +6,8 @@ struct VariantRule: Sendable {
     /// Returns a digest of a secret value, with a key that only this cache knows; `nil` if the cache has no such key.
     let digest: @Sendable (String) -> [UInt8]?
 
-    /// Returns the fields of a request that have selected a response; `nil` if the value of a field is secret, and there is no digest.
+    /// Returns the fields of a request by which the server has selected a response; `nil` if the value of a field is secret, and there is
+    /// no digest.
     func selection(of response: HTTPFields, for request: CacheRequest) -> CacheSelection? {
         guard case .names(let names) = VaryField(response) else { return CacheSelection(isUnmatchable: true) }
         var fields: [CacheSelection.Field] = []
@@ -25,7 +26,7 @@ struct VariantRule: Sendable {
             }
     }
 
-    /// Returns whether a stored response is in the one language that the request prefers to all others. No response would be a better
+    /// Returns whether a stored response is in the one language that the request prefers to all others. No other response would be a better
     /// choice.
     private func isPreferredLanguage(_ name: HTTPField.Name, of head: CacheEntry.Head, for request: CacheRequest) -> Bool {
         guard name == .acceptLanguage, let wanted = request.fields[name], let preferred = AcceptedValues.preferredLanguage(wanted),

@@ -46,7 +46,7 @@ extension CacheStore {
     ///   - response: the response, whose body is read into memory.
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    /// - Returns: whether the response was stored. False if the rules of HTTP forbid this, or the store has no room.
+    /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store has no room.
     /// - Throws: the errors of the store, and of the body.
     @discardableResult
     public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {

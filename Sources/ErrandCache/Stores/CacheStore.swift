@@ -7,21 +7,21 @@ internal import ErrandFormats
 /// let stack = HTTPStack.default.cache(in: .memory(bytes: 50_000_000))
 /// ```
 ///
-/// **Visibility:** an entry becomes visible as a whole when its writer publishes the entry, and never before. In the same step, the
-/// replaced entries disappear. If the process ends at any moment, each entry is whole or absent.
+/// **Visibility:** an entry becomes visible as a whole when its writer publishes the entry, and never before. The replaced entries
+/// disappear at the moment at which the new entry becomes visible. If the process ends at any moment, each entry is whole or absent.
 ///
 /// **Threads:** all functions may be called at the same time by several tasks, and several stacks may share a store. A function that may
 /// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names begin with
 /// `immediate`, must not block.
 ///
-/// **Errors:** a function throws if the store can't do its work. The cache then continues without the store, and the call succeeds. A
-/// missing entry is not an error.
+/// **Errors:** a function throws if the store can't do its work. After an error, the cache continues without the store, and the call
+/// succeeds. A missing entry is not an error.
 ///
 /// **Cancellation:** a cancelled task may get `CancellationError` from ``lookUp(_:)``, ``body(of:offsets:)`` and
 /// ``writer(for:head:expectedBytes:since:)``. Updates and removals are carried out even if the task is cancelled.
 ///
-/// **Limits:** a store has limits for bytes, entries and the bytes of one entry, which it never exceeds, not even during a write. If there
-/// is no room, the least recently used entries are removed. A look-up counts as a use of all entries that it returns.
+/// **Limits:** a store never exceeds its limits for bytes, entries and the bytes of one entry, not even during a write. If there is no
+/// room, the least recently used entries are removed. A look-up counts as a use of all entries that it returns.
 ///
 /// To test your own store, use `CacheStoreBehavior` of the product `ErrandStoreConformance`.
 public protocol CacheStore: AccountBoundStore {
@@ -44,7 +44,7 @@ public protocol CacheStore: AccountBoundStore {
     /// Only a store in memory finds entries of a volatile identity.
     func lookUp(_ key: CacheKey) async throws -> CacheLookup
 
-    /// Returns the entries of a key without waiting; `nil` if the store must be asked by ``lookUp(_:)``.
+    /// Returns the entries of a key without waiting; `nil` if the cache must call ``lookUp(_:)``.
     func immediateLookUp(_ key: CacheKey) -> CacheLookup?
 
     /// Returns the stored bytes of an entry; `nil` if the entry was removed, or its bytes are damaged.
@@ -57,7 +57,7 @@ public protocol CacheStore: AccountBoundStore {
     ///   - offsets: the offsets in the stored bytes, from 0 to ``CacheExtent/storedBytes``.
     func body(of id: CacheEntry.ID, offsets: Range<Int64>) async throws -> (any BodySource)?
 
-    /// Returns the stored bytes of an entry without waiting; `nil` if the store must be asked by ``body(of:offsets:)``.
+    /// Returns the stored bytes of an entry without waiting; `nil` if the cache must call ``body(of:offsets:)``.
     func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data?
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
@@ -72,7 +72,7 @@ public protocol CacheStore: AccountBoundStore {
     ///   - head: the head, whose extent may still change.
     ///   - expectedBytes: the number of bytes of the body; `nil` if the number is not known.
     ///   - generation: the generation that the look-up before the exchange has returned.
-    /// - Returns: `nil` if the store does not keep such an entry:
+    /// - Returns: `nil` if the store does not keep the entry, for one of these reasons:
     ///   - the generation of the key's partition has changed
     ///   - the head or the body is larger than the limit for one entry
     ///   - the identity of the key is volatile, and the store is not only in memory
@@ -114,8 +114,8 @@ public protocol CacheStore: AccountBoundStore {
 
     // MARK: Secrets
 
-    /// Returns a digest of octets, with at least 16 octets, by a secret key of the store. The same octets have the same digest as long as
-    /// the store has entries. `nil`: the store has no such key, and responses that depend on secret fields are not stored.
+    /// Returns a digest of at least 16 octets, computed with a secret key of the store. The same octets have the same digest as long as the
+    /// store has entries. `nil`: the store has no secret key, and responses that depend on secret fields are not stored.
     ///
     /// This function must not block.
     func digest(_ octets: [UInt8]) -> [UInt8]?
@@ -136,13 +136,13 @@ extension CacheStore {
         if !chosen.isEmpty { try await remove(chosen.map(\.entry.id)) }
     }
 
-    /// `nil`: the store must be asked by ``lookUp(_:)``.
+    /// `nil`: the cache must call ``lookUp(_:)``.
     public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { nil }
 
-    /// `nil`: the store must be asked by ``body(of:offsets:)``.
+    /// `nil`: the cache must call ``body(of:offsets:)``.
     public func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data? { nil }
 
-    /// ``ImmediateWriting/unsupported``: the store must be asked by ``writer(for:head:expectedBytes:since:)``.
+    /// ``ImmediateWriting/unsupported``: the cache must call ``writer(for:head:expectedBytes:since:)``.
     public func immediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateWriting { .unsupported }
@@ -153,34 +153,34 @@ extension CacheStore {
 public protocol CacheWriter: Sendable {
     /// Adds bytes to the end of the body. The bytes need not be durable before ``publish(_:replacing:)``.
     ///
-    /// - Throws: any error if the bytes can't be written, or the body becomes larger than the limit for one entry. The cache then calls
-    ///   ``discard()``.
+    /// - Throws: any error if the bytes can't be written, or the body becomes larger than the limit for one entry. After an error, the
+    ///   cache calls ``discard()``.
     func write(_ chunk: Data) async throws
 
-    /// Makes the entry visible. In the same step, these entries are removed:
+    /// Makes the entry visible, and in the same step removes these entries:
     /// - `replaced`
     /// - the entries of the key with an equal ``CacheEntry/Head/selection``
     /// - the oldest entries of the key, by ``CacheEntry/Head/responseTime``, if the key has more than 16 entries
     /// - the least recently used entries of the store, if there is no room
     ///
-    /// Called once, and not after ``discard()``. If the task is cancelled, the entry is published nevertheless.
+    /// The cache calls this function once, and not after ``discard()``. Even if the task is cancelled, the entry is published.
     ///
     /// - Parameters:
-    ///   - head: the head. Its ``CacheExtent/storedBytes`` is the number of written bytes.
+    ///   - head: the head. The ``CacheExtent/storedBytes`` of its extent is the number of written bytes.
     ///   - replaced: the entries that the entry replaces.
     /// - Returns: the number of the entry; `nil` if the writer was given up, because its account has signed out, its URL was removed,
     ///   or the store was emptied.
-    /// - Throws: any error if the entry can't be published. The entry is then absent, and the replaced entries may be present.
+    /// - Throws: any error if the entry can't be published. After an error, the entry is absent, and the replaced entries may be present.
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID?
 
-    /// Removes the written bytes. This function must not block. It may be called at any time, also during another call, and more than
-    /// once; after ``publish(_:replacing:)`` has returned, it does nothing. Releasing the writer has the same effect.
+    /// Removes the written bytes. This function must not block. The cache may call this function at any time, even during another call, and
+    /// more than once. After ``publish(_:replacing:)`` has returned, this function does nothing. Releasing the writer has the same effect.
     func discard()
 }
 
 /// The writer of one entry in memory, whose functions never wait. The rules of ``CacheWriter`` apply.
 public protocol ImmediateCacheWriter: Sendable {
-    /// Adds bytes to the end of the body. Returns false if there is no room: the cache then calls ``discard()``.
+    /// Adds bytes to the end of the body. Returns false if there is no room. If the result is false, the cache calls ``discard()``.
     func write(_ chunk: Data) -> Bool
 
     /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says. Returns `nil` if the writer was given up.
@@ -192,7 +192,7 @@ public protocol ImmediateCacheWriter: Sendable {
 
 /// How a store begins an entry without waiting.
 public enum ImmediateWriting: Sendable {
-    /// The store must be asked by ``CacheStore/writer(for:head:expectedBytes:since:)``.
+    /// The cache must call ``CacheStore/writer(for:head:expectedBytes:since:)``.
     case unsupported
     /// The store does not keep the entry.
     case refused

@@ -23,9 +23,9 @@ public struct CacheLookup: Sendable {
 
 /// The generation of a partition: a number that changes when the partition's account is forgotten, and when the store is emptied.
 ///
-/// A response that was requested in an earlier generation is not stored, because its account has signed out since. A store may keep the
-/// numbers of a limited number of accounts. Then the number may also change for another account, and that account's unfinished responses
-/// are not stored. Responses without an account have a partition of their own, which no sign-out changes.
+/// A response that was requested in an earlier generation is not stored, because its account has signed out since. If a store keeps the
+/// numbers of only some accounts, the number of another account may also change. The unfinished responses of that account are not stored.
+/// Responses without an account have a partition of their own, which no sign-out changes.
 public struct CacheGeneration: Sendable, Hashable {
     /// The number.
     public let rawValue: Int64

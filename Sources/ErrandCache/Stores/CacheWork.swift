@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The work of all caches over one store: the bytes that wait to be written, the writes, and the requests in the background.
 ///
-/// A body is stored while it is read. If the store is slower than the reader, bytes wait in memory. This object limits these bytes:
-/// a body that gets no room is not stored.
+/// A body is stored while it is read. If the store is slower than the reader, bytes wait in memory. This object limits the waiting bytes: a
+/// body that gets no room is not stored.
 public final class CacheWork: Sendable {
     /// The default limit: 2 MiB.
     public static let defaultLimitBytes = 2 * 1024 * 1024
@@ -62,8 +62,8 @@ public final class CacheWork: Sendable {
 
 extension CacheStore {
     /// Waits until all current writes to the store, and all current requests in the background that confirm stored responses, have ended.
-    /// The wait includes the work of all stacks over this store in this process. Call this function before a program ends. Otherwise, a
-    /// response could be missing from a store on the disk.
+    /// The wait includes the work of all stacks over this store in this process. Call this function before a program ends. Without this
+    /// call, a response could be missing from a store on the disk.
     ///
     /// ```swift
     /// let store = MemoryCacheStore()
@@ -76,13 +76,13 @@ extension CacheStore {
     ///
     /// - Parameters:
     ///   - limit: the longest wait. Default: 10 s.
-    ///   - clock: measures the wait.
+    ///   - clock: the clock that measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         let work = work
         try? await runShielded {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    // The requests are awaited first, because each request then writes its response.
+                    // The requests are awaited first, because the response of each request is also written to the store.
                     try await work.revalidations.waitUntilIdle()
                     try await work.writes.waitUntilIdle()
                 }

@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A store in memory. Its entries disappear with the store, at the latest with the process.
+/// A store in memory. The entries disappear when the store is released, or when the process ends.
 ///
 /// ```swift
 /// let store = MemoryCacheStore(bytes: 50_000_000)

@@ -86,7 +86,7 @@ struct MemoryCacheTable: Sendable {
 
     // MARK: Writing
 
-    /// Begins an entry. Returns its number; `nil` if the store does not keep the entry.
+    /// Begins an entry. Returns the number of the entry; `nil` if the store does not keep the entry.
     mutating func begin(
         _ key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> (Int64?, Removed) {

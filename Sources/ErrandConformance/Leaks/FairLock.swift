@@ -17,7 +17,7 @@ final class FairLock: Sendable {
 
     /// Returns when the caller has the lock. The caller must release the lock with ``unlock()``.
     ///
-    /// - Throws: `CancellationError`. The caller then does not have the lock.
+    /// - Throws: `CancellationError`. A caller that gets the error does not have the lock.
     func lock() async throws {
         try await waitInQueue { ticket, waiter in
             state.withLock { state -> Result<Void, any Error>? in

@@ -20,10 +20,10 @@ public import Testing
 /// - new entries directly in the temporary folder whose names begin with this library's prefix
 /// - exchanges whose `ExchangeLifetime` has not ended, and work of a `SingleFlight` that is still in progress
 ///
-/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). Otherwise, the resources of
-/// other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The wait before the
-/// start of a test counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`. Entries
-/// that other processes create in the temporary folders are reported, too.
+/// **The check covers the whole process.** Run the tests without parallel testing (`swift test --no-parallel`). In a parallel run, the
+/// resources of other tests that run at the same time are reported as leaks. Only one of the tests with this trait runs at a time. The wait
+/// before the start of a test counts toward the test's `.timeLimit`. Tests of other suites may run at the same time: see `inParallelRuns`.
+/// Entries that other processes create in the temporary folders are reported, too.
 ///
 /// If tests share a resource on purpose, such as a server, start the resource with another trait, and put that trait before this trait.
 ///
@@ -53,7 +53,7 @@ public struct LeakTrait: TestTrait, SuiteTrait, TestScoping {
     /// Whether this test run may run tests in parallel: true if the run was started without `--no-parallel`.
     public static var isRunParallel: Bool { !CommandLine.arguments.contains("--no-parallel") }
 
-    /// Runs the test, and records an issue if it leaves something open.
+    /// Runs the test, and records an issue if the test leaves something open.
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {

@@ -33,7 +33,7 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
     /// - Parameters:
     ///   - middleware: the middleware to check.
     ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
-    ///     check may take twice as long. If work has not ended by then, the check records an issue, and does not wait for the work.
+    ///     check may take twice as long. If work has not ended after this time, the check records an issue, and does not wait for the work.
     /// - Throws: an unexpected error of the middleware.
     public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
         try await Patience.bounded(name, patience) { [run] in try await run(middleware) }
@@ -89,10 +89,10 @@ public struct MiddlewareUnderTest: Sendable, CustomTestStringConvertible {
     /// - Parameters:
     ///   - name: the middleware's name, for test reports.
     ///   - changes: the changes that the middleware makes on purpose. Default: none.
-    ///   - request: returns a request on which the middleware acts. If the server responds with the status 200, the middleware must
-    ///     send the request once. By default, the closure returns a GET request for `https://a.example/x`.
-    ///   - switchOff: sets the request option that switches the middleware off.
-    ///   - wrap: adds the middleware to a sender.
+    ///   - request: a closure that returns a request on which the middleware acts. If the server responds with the status 200, the
+    ///     middleware must send the request once. By default, the closure returns a GET request for `https://a.example/x`.
+    ///   - switchOff: a closure that sets the request option that switches the middleware off.
+    ///   - wrap: a closure that adds the middleware to a sender.
     public init(
         _ name: String, changes: Changes = [],
         request: @escaping @Sendable () throws -> Request = { try Request(.get, url: "https://a.example/x") },

@@ -87,7 +87,8 @@ extension TransportBehavior {
         },
     ]
 
-    /// Records an issue if the server could not send its bytes because it has no socket. Such a failure is not a fault of the transport.
+    /// Records an issue if the server could not send its bytes, because the server has no socket. This failure is not a fault of the
+    /// transport.
     private static func expectItCame(_ failure: TransportError?) {
         #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehavior.needsWire`")
     }

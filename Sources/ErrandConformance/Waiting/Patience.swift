@@ -24,8 +24,8 @@ enum Patience {
 /// - Parameters:
 ///   - what: the expected step, for the error.
 ///   - limit: the maximum time to wait. `nil`, the default: ``Patience/forOne``.
-/// - Throws: `WaitTimeout` after `limit`; `CancellationError` as soon as the caller is cancelled. In both cases, the task
-///   is cancelled, and the function does not wait for its end.
+/// - Throws: `WaitTimeout` after `limit`; `CancellationError` as soon as the caller is cancelled. If the function throws one of these
+///   errors, the task is cancelled, and the function does not wait for the end of the task.
 func withPatience<Result: Sendable>(
     _ what: String, within limit: Duration? = nil, _ operation: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
@@ -55,8 +55,8 @@ func value<Result: Sendable>(of task: Task<Result, any Error>, within limit: Dur
 
 /// Runs `operation` in its own task, and cancels the task when `moment` is signaled.
 ///
-/// If the operation does not end soon with `CancellationError`, records an issue. If the operation does not end at all, the
-/// function does not wait for its end.
+/// If the operation does not end soon with `CancellationError`, records an issue. The function does not wait for an operation that ignores
+/// its cancellation.
 func expectCancellation(
     when moment: Signal, sourceLocation: SourceLocation = #_sourceLocation, _ operation: @escaping @Sendable () async throws -> Void
 ) async throws {

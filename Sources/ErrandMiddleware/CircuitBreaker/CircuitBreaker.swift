@@ -7,14 +7,14 @@ internal import Synchronization
 /// A breaker keeps two groups of origins, of at most 1,000 origins each. The first group has the origins whose circuit is not closed, or
 /// whose window contains a failed or slow call. The second group has all other origins. If one of these groups exceeds its limit, the
 /// breaker removes the group's least recently used origin. The counts of a removed origin restart from zero. An origin that the app has
-/// isolated is never removed. If `server` is an inner layer, requests have no origin when they reach the breaker. Such requests share one
-/// circuit, whose changes are not reported.
+/// isolated is never removed. If `server` is an inner layer, requests have no origin when they reach the breaker. Requests without an
+/// origin share one circuit, and the breaker does not report the changes of this circuit.
 public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
         /// Requests are allowed.
         case closed
-        /// The circuit is open. Requests fail immediately for this remaining duration.
+        /// The circuit is open. Until the remaining duration has passed, requests fail immediately.
         case open(for: Duration)
         /// The circuit is half-open. A limited number of probe requests is allowed.
         case halfOpen
@@ -56,8 +56,8 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - policy: the rules for opening and closing a circuit. Default: ``CircuitBreakerPolicy/standard``.
     ///   - clock: the clock that measures the policy's durations.
-    ///   - onChange: a closure that is called with the new state when the circuit of an origin changes. The calls happen one at a time,
-    ///     in the order of the changes, while no lock is held. The closure must return quickly.
+    ///   - onChange: a closure that is called with the new state when the circuit of an origin changes. The breaker reports one change at a
+    ///     time, in the order of the changes, and holds no lock during the call. The closure must return quickly.
     public init(
         _ policy: CircuitBreakerPolicy = .standard, clock: any Clock<Duration> = ContinuousClock(),
         onChange: @escaping @Sendable (_ origin: Origin, _ state: State) -> Void = { _, _ in }
@@ -79,7 +79,7 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// ```
     public func isolate(_ origin: Origin) { change(origin) { machine, _ in machine.isolate() } }
 
-    /// Allows requests to an origin again, and resets its counts.
+    /// Allows requests to an origin again, and resets the counts of the origin's circuit.
     public func close(_ origin: Origin) { change(origin) { machine, _ in machine.close() } }
 
     /// At most five circuits that are not closed, and the number of closed circuits:

@@ -1,13 +1,13 @@
 internal import ErrandCore
 
-/// A pure state machine that decides when a circuit opens and closes. Its events are the beginnings and ends of calls.
+/// A pure state machine that decides when a circuit opens and closes. The events of the machine are the beginnings and ends of calls.
 ///
-/// A closed circuit counts calls within a window. The circuit opens when there were at least ``CircuitBreakerPolicy/minimumCalls`` calls,
-/// and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures`` calls
-/// in succession have failed within the window. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``, or for the wait that
-/// the server asked for. A half-open circuit allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed,
-/// and opens again when a probe fails. If a probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so
-/// that the circuit is not blocked.
+/// A closed circuit counts calls within a window. The circuit opens when the window has at least ``CircuitBreakerPolicy/minimumCalls``
+/// calls, and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures``
+/// calls in succession have failed within the window. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``. If the server
+/// asked for a longer wait, the circuit refuses calls for that wait, up to ``CircuitBreakerPolicy/maxBreakTime``. A half-open circuit
+/// allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. If a
+/// probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the circuit is not blocked.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
@@ -24,7 +24,7 @@ package struct CircuitBreakerMachine: Sendable {
         /// The number of failed calls after the last call that succeeded.
         var failedInSuccession = 0
         var slow = 0
-        /// The latest end of the waits that the server has asked for after failed calls.
+        /// The latest end of a wait that the server has asked for; `nil` if the server has asked for no wait.
         var pausedUntil: Duration?
     }
 
@@ -61,7 +61,7 @@ package struct CircuitBreakerMachine: Sendable {
             lastProbe = now
             return .go(generation: generation)
         case .halfOpen(let inFlight, let succeeded):
-            // If there is no inner timeout, a probe may never end. Such probes must not keep the circuit half-open.
+            // If there is no inner timeout, a probe may never end. A probe that never ends must not keep the circuit half-open.
             guard inFlight + succeeded < policy.probeCount || now - lastProbe >= policy.breakTime else { return .refused(for: nil) }
             lastProbe = now
             state = .halfOpen(inFlight: inFlight + 1, succeeded: succeeded)

@@ -16,16 +16,17 @@ public import ErrandCore
 /// good calls, a failing server gets many more requests before half of the calls have failed. Therefore, the circuit also opens after 20
 /// failures in succession (``CircuitBreakerPolicy/consecutiveFailures``).
 ///
-/// A call fails if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes, which say
-/// nothing about the server:
+/// A call counts as failed if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes,
+/// which say nothing about the server:
 /// - a cancelled call
 /// - an invalid request
 /// - a request whose deadline passes in a queue, or during a wait for a network
 /// - a failure because the device is offline
 /// - a call whose own timeout passes within 1 s (``CircuitBreakerPolicy/callTimeoutThreshold``)
 ///
-/// A call's own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set the threshold to
-/// the time that a healthy server needs. With a shorter threshold, callers with short deadlines can open the circuit for all callers.
+/// A call's own timeout is `options.timeout` or `request.deadline`, as in `endpoint.with(\.timeout, .use(remaining))`. Set
+/// `callTimeoutThreshold` to the time that a healthy server needs for a response. With a shorter threshold, callers with short deadlines
+/// can open the circuit for all callers.
 ///
 /// **Per request:** with `request.options.circuitBreaker = .off`, the request bypasses the breaker and is not counted.
 public struct CircuitBreakerMiddleware: HTTPMiddleware {

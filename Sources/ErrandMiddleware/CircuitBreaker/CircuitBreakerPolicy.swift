@@ -9,13 +9,13 @@ internal import ErrandCore
 public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var failureRatio: Double
-    /// The smallest number of calls within the window for which ``failureRatio`` and ``slowCallRatio`` apply: at least 1, 20 by default.
+    /// The number of calls that the window must contain before ``failureRatio`` and ``slowCallRatio`` apply: at least 1, 20 by default.
     public var minimumCalls: Int
     /// The number of failures in succession, within the window, at which the circuit opens: at least 1, 20 by default. With
     /// `nil`, only ``failureRatio`` and ``slowCallRatio`` open the circuit.
     ///
-    /// A server may fail after many good calls. With `nil`, such a server gets many requests until the share of failed calls
-    /// reaches ``failureRatio``.
+    /// A server may fail after many good calls. With `nil`, the failing server gets many requests until the share of failed calls reaches
+    /// ``failureRatio``.
     public var consecutiveFailures: Int?
     /// The period in which calls are counted: more than zero, 30 s by default.
     public var window: Duration
@@ -32,9 +32,9 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// The shortest wait after which the call's own timeout is counted as a failure: at least zero, 1 s by default.
     ///
     /// A caller with little time left may set a timeout of 10 ms by `options.timeout` or `request.deadline`. The breaker measures the time
-    /// from the arrival of the request to the timeout. If that time is shorter than this duration, the breaker ignores the call. With
-    /// `.zero`, each timeout in the exchange is counted as a failure. A timeout of a layer, such as `timeout(_:)` or `phaseTimeouts`, is
-    /// always counted as a failure.
+    /// from the arrival of the request to the timeout. If the measured time is shorter than `callTimeoutThreshold`, the breaker ignores the
+    /// call. With `.zero`, each timeout in the exchange is counted as a failure. A timeout of a layer, such as `timeout(_:)` or
+    /// `phaseTimeouts`, is always counted as a failure.
     public var callTimeoutThreshold: Duration
     /// The share of slow calls at which the circuit opens: from 0 to 1, 0.5 by default.
     public var slowCallRatio: Double
@@ -74,8 +74,8 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
         self.callTimeoutThreshold = callTimeoutThreshold
     }
 
-    /// Opens for 5 s if half of at least 20 calls within 30 s fail, or if 20 calls in succession fail. Closes after three successful
-    /// probes.
+    /// The circuit opens for 5 s if half of at least 20 calls within 30 s fail, or if 20 calls in succession fail. The circuit closes after
+    /// three successful probes.
     public static let standard = CircuitBreakerPolicy()
 
     /// The time for which the circuit stays open, and the conditions under which it opens: `opens for 5 s if 50 % of at least 20

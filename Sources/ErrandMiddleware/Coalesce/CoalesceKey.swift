@@ -9,15 +9,16 @@ struct CoalesceKey: Hashable, Sendable {
     private let body: Data
     private let options: RequestOptions.Identity
     private let own: String?
-    /// The phase limits of the stack. A condition of the stack may choose other limits for each request.
+    /// The phase limits of the stack. A conditional layer of the stack may set different limits for different requests.
     private let limits: [Duration?]?
 
-    // The fields that are always compared. A different value selects another response for the same URL, or describes other content.
+    // The fields that are always compared. With a different value in one of these fields, the server may send another response for the same
+    // URL, or the body has another meaning.
     private static let decisive: Set<HTTPField.Name> = [
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .contentType, .contentEncoding,
     ]
 
-    /// Creates the key of a request; `nil` for a request that shares no exchange.
+    /// Creates the key of a request; `nil` for a request that can't share an exchange.
     init?(_ request: Request, by choice: CoalesceMiddleware.Fields, own: String?) {
         let options = request.options
         guard request.method.isSafe, request.head.authority != nil, let body = request.body.bufferedData, let identity = options.identity

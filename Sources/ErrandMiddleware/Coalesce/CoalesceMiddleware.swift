@@ -31,13 +31,13 @@ internal import Synchronization
 ///   template. A request with an option that can't be compared never shares an exchange.
 ///
 /// The priority may differ too, with one exception. If a shared request has no response yet, and a new caller has a higher priority, this
-/// caller sends its own request. Later callers join the new request.
+/// caller sends its own request. Later callers join the exchange of the new request.
 ///
-/// The exchange belongs to no single caller. The exchange uses the request of the first caller, with its options, priority and event sink.
-/// The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline of a caller
-/// passes, only this caller stops waiting, immediately. When no caller waits for the response or reads its body any more, the exchange is
-/// cancelled. A later caller begins a new exchange. If an inner layer cancels the exchange, the first caller gets the cancellation, and the
-/// other callers send their requests once more.
+/// The exchange belongs to all of its callers. The exchange uses the request of the first caller, with the options, priority and event sink
+/// of this request. The exchange has no deadline, because each caller keeps its own deadline. If a caller is cancelled, or if the deadline
+/// of a caller passes, this caller stops waiting immediately, and all other callers continue to wait. When no caller waits for the response
+/// or reads its body any more, the exchange is cancelled. A later caller begins a new exchange. If an inner layer cancels the exchange, the
+/// first caller gets the cancellation, and the other callers send their requests once more.
 ///
 /// Callers can join until the first byte of the body is read, or until the exchange ends on the wire. Each caller reads the body
 /// independently. The fastest caller determines how fast the body is read from the connection. For each slower caller, at most
@@ -95,8 +95,8 @@ public struct CoalesceMiddleware: HTTPMiddleware {
         try Task.checkCancellation()
         let caller = Caller(request)
         try caller.checkDeadline(.queue, .notSent)
-        // A sender may cancel an exchange although every caller still waits. The sender may then cancel the next exchange too.
-        // Therefore a caller joins at most two exchanges.
+        // A sender may cancel an exchange although every caller still waits, and may also cancel the next exchange. Therefore a caller
+        // joins at most two exchanges.
         for _ in 0..<2 {
             let seat = table.join(key, request)
             if seat.isFirst { seat.exchange.send(request, to: next) }
@@ -124,7 +124,7 @@ public struct CoalesceMiddleware: HTTPMiddleware {
 /// The exchanges in progress.
 private final class SharedExchanges: Sendable {
     private struct State {
-        /// The exchanges that can be joined.
+        /// The exchanges that a new caller can join.
         var open: [CoalesceKey: SharedExchange] = [:]
         /// All exchanges.
         var all: [Int: SharedExchange] = [:]

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A caller's request, and the remaining time until the deadline at the moment when the request reached this layer.
+/// A caller's request, and the time that remained until its deadline when the request reached this layer.
 struct Caller: Sendable {
     var request: Request
     /// The head of the response; `nil` before the head arrives.
@@ -92,8 +92,8 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The error for a shared exchange that an inner layer has cancelled. The first caller gets a `CancellationError` instead. All other
-/// callers get this error.
+/// The error that callers get if an inner layer has cancelled their shared exchange. Only the first caller gets a `CancellationError`
+/// instead.
 struct CancelledBelowError: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(
@@ -115,7 +115,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             try caller.checkDeadline(.body, .sent)
-            // A buffered chunk is taken directly, because this is cheaper than a race against the deadline.
+            // A buffered chunk is taken directly, because a race against the deadline costs more.
             if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {

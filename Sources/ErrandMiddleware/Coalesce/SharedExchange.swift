@@ -1,8 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// One exchange and its members. The exchange belongs to no single member. The exchange continues while at least one member
-/// stays.
+/// One exchange and its members. The exchange belongs to all of its members, and continues while at least one member stays.
 final class SharedExchange: Sendable {
     /// The number of the exchange within its middleware.
     let number: Int
@@ -37,8 +36,8 @@ final class SharedExchange: Sendable {
 
     // MARK: Members
 
-    /// Returns the number of the new member. `nil`: the exchange can't be joined any more, or the caller's priority is higher
-    /// than the priority of the waiting request.
+    /// Adds a member, and returns the number of the member. `nil`: no caller can join the exchange any more, or the caller's priority is
+    /// higher than the priority of the waiting request.
     func join(_ priority: RequestPriority) -> Int? { state.withLock { $0.join(mayWait: priority <= self.priority) } }
 
     /// Removes a member. Does nothing for a member that has left.
@@ -79,8 +78,8 @@ final class SharedExchange: Sendable {
     func send(_ request: Request, to next: some HTTPSender) {
         var request = request
         request.deadline = nil  // each member has its own deadline
-        // Each member ends its own call. If the stack has an outer `validateStatus`, each member also reads the error of the back end
-        // itself.
+        // Each member ends its own call. If the stack has an outer `validateStatus`, each member itself also reads the error of the back
+        // end.
         request.options.call.awaitsDecoding = false
         if request.options.call.passedStatusRule != nil { request.options.call.serviceErrors = nil }
         let shared = request

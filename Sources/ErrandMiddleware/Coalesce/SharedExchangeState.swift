@@ -150,7 +150,8 @@ struct SharedExchangeState: Sendable {
         return makeEffects()
     }
 
-    /// Records the end of the exchange on the wire. Later requests are not concurrent with the exchange.
+    /// Records the end of the exchange on the wire. No caller can join any more, because a later request is not concurrent with the
+    /// exchange.
     mutating func end(_ end: ExchangeLifetime.Outcome) -> Effects {
         ended = end
         isOpen = false
@@ -185,7 +186,8 @@ struct SharedExchangeState: Sendable {
 
     mutating func step(for id: Int) -> Step {
         if slowMembers.remove(id) != nil { return .tooSlow }
-        // Two concurrent reads of one body are not allowed. The member is not copied, because a copy would copy its chunks.
+        // Two concurrent reads of one body are not allowed. The member is read in place, because a copy of the member would also copy its
+        // chunks.
         guard !hasLeft(id), members[id]?.waiter == nil else { return .hasLeft }
         members[id]?.isAsking = false
         if let chunk = members[id]?.chunks.popFirst() { return .chunk(chunk) }

@@ -15,8 +15,8 @@ public import ErrandCore
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code
 /// `timedOut`, in the phase `queue`.
 ///
-/// **Per request:** with `request.options.concurrencyLimit = .off`, the request bypasses the queue. `request.options.priority`
-/// sets the order.
+/// **Per request:** with `request.options.concurrencyLimit = .off`, the request bypasses the queue. `request.options.priority` decides the
+/// order of the queue.
 public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     private let limiter: ConcurrencyLimiter
     private let scope: RequestScope
@@ -27,7 +27,7 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - limit: the number of exchanges that may be in progress at the same time.
     ///   - scope: the requests that share a limit. Default: the requests of each origin.
-    ///   - clock: the clock by which an adaptive limit measures responses.
+    ///   - clock: the clock by which an adaptive limit measures response times.
     public init(_ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()) {
         (limiter, self.scope, self.clock) = (ConcurrencyLimiter(limit), scope, clock)
     }
@@ -62,8 +62,8 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         return response
     }
 
-    /// Returns the effect of a failure on the limit. A failure has no effect if it says nothing about the load of the server. For example,
-    /// no server got the request.
+    /// Returns the outcome of a failed exchange for the adaptive limit. A failure does not change the limit if it says nothing about the
+    /// load of the server. An example is a request that no server got.
     private static func outcome(of error: any Error) -> ConcurrencyLimit.Outcome {
         switch error {
         case _ where Task.isCancelled: .cancelled
@@ -75,9 +75,9 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
 
     /// The current use of the limit of one key.
     public struct State: Sendable, Hashable {
-        /// The exchanges in progress.
+        /// The number of exchanges in progress.
         public let inFlight: Int
-        /// The queued requests.
+        /// The number of queued requests.
         public let queued: Int
         /// The current limit, at most 10^15.
         public let limit: Int
@@ -85,13 +85,13 @@ public struct ConcurrencyLimitMiddleware: HTTPMiddleware {
         package init(inFlight: Int, queued: Int, limit: Int) { (self.inFlight, self.queued, self.limit) = (inFlight, queued, limit) }
     }
 
-    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. Use this function for gauges.
     public func state(of origin: Origin) -> State { limiter.state(of: .origin(origin)) }
 
-    /// Returns the current use of the limit for a key. The scope must be a closure. For gauges.
+    /// Returns the current use of the limit for a key. The scope must be a closure. Use this function for gauges.
     public func state(ofKey key: String) -> State { limiter.state(of: .named(key)) }
 
-    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. Use this property for gauges.
     public var state: State { limiter.state(of: .all) }
 
     /// The number of keys that are kept.
@@ -131,7 +131,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - limit: the number of exchanges that may be in progress at the same time.
     ///   - scope: the requests that share a limit. Default: the requests of each origin.
-    ///   - clock: the clock by which an adaptive limit measures responses.
+    ///   - clock: the clock by which an adaptive limit measures response times.
     public func concurrencyLimit(
         _ limit: ConcurrencyLimit, per scope: RequestScope = .origin, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: ConcurrencyLimitMiddleware(limit, per: scope, clock: clock)) }

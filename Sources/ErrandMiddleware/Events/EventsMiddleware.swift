@@ -19,9 +19,9 @@ public import ErrandCore
 /// **Place:** outside `retry`, `redirect` and the limits, because these layers and the transport report to the request's sink. The layer
 /// is inside `number`, so that the events have the request's number. If the request already has a sink, that sink still gets its events.
 ///
-/// The last event, `callEnd`, is reported when the last exchange ends on the wire. This end may come after the response was returned, and
-/// does not require that the body is read. In a typed call, `callEnd` is reported after the value was decoded. If the decoding fails,
-/// `callEnd` has the error. A body that is neither read nor abandoned keeps its exchange open.
+/// The last event, `callEnd`, is reported when the last exchange ends on the wire. The last exchange may end after the response was
+/// returned, and may end before any code reads the body. In a typed call, `callEnd` is reported after the value was decoded. If the
+/// decoding fails, `callEnd` has the error. A body that is neither read nor abandoned keeps its exchange open.
 ///
 /// **Per request:** set `request.options.events` to `.off` or `.use(sink)`.
 public struct EventsMiddleware: HTTPMiddleware {

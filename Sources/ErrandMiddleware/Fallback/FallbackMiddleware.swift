@@ -13,7 +13,7 @@ public import ErrandCore
 /// contains the second failure.
 ///
 /// **Two servers:** give each sender its own `server` as an inner layer. A `server` layer outside both senders makes the URL
-/// absolute. An inner `server` does not change a URL of another origin. Therefore the second server would get no request. The
+/// absolute. An inner `server` does not change a URL of another origin. With an outer `server`, the second server would get no request. The
 /// following stack is correct:
 ///
 /// ```swift
@@ -22,14 +22,13 @@ public import ErrandCore
 ///     .validateStatus()
 /// ```
 ///
-/// In a stack that sorts its layers, `server` is outside `fallback`. Begin such a stack with the first server:
-/// `HTTPStack.sorted(around: transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside
-/// both senders.
+/// In a stack that sorts its layers, `server` is outside `fallback`. Begin a sorted stack with the first server: `HTTPStack.sorted(around:
+/// transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
 /// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including the body
 /// of its response. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
-/// responds, there is no fallback. Values and closures need no share of the time. If the first sender fails, a value or a closure gives the
+/// responds, there is no fallback. For a value or a closure, no time is reserved. If the first sender fails, a value or a closure gives the
 /// response, even after the deadline.
 ///
 /// **Per request:** with `request.options.fallback = .off`, there is no fallback.
@@ -140,7 +139,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
     }
 
     /// Sends the request to the first sender, with an earlier deadline. If this deadline passes, the failure is a timeout and not a
-    /// cancellation. The inner layers can then see that the server is slow.
+    /// cancellation. A timeout shows the inner layers that the server is slow.
     private func first(_ request: Request, _ next: some HTTPSender) async throws -> Response {
         guard deadlineShare > 0, let deadline = request.deadline, request.body.replay.canRestart, request.mayBeSentAgain,
             case let remaining = deadline.remaining, remaining > .zero

@@ -12,8 +12,8 @@ internal import Synchronization
 ///
 /// Hedging helps if slowness is random: one of many servers stalls, or a packet is lost. A request is hedged if its method is safe, its
 /// body can be sent again, and it asks for no protocol upgrade. Other requests are passed on without hedging. Each attempt after the first
-/// attempt takes a token of a ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, a slow, overloaded server
-/// would get twice the load.
+/// attempt takes a token of a ``RetryBudget``. If the budget is empty, no request is hedged. Without a budget, hedging would double the
+/// load of a slow, overloaded server.
 ///
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
 /// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.
@@ -21,8 +21,8 @@ internal import Synchronization
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
-/// **Place:** inside `retry`, and inside `coalesce`, which would otherwise merge the attempts. The layer is outside `circuitBreaker` and
-/// the limits, so that each attempt takes a slot. Hedging costs about 10 µs for each request.
+/// **Place:** inside `retry`. The layer is also inside `coalesce`, because an inner `coalesce` would merge the attempts. The layer is
+/// outside `circuitBreaker` and the limits, so that each attempt takes a slot. Hedging costs about 10 µs for each request.
 ///
 /// **Per request:** set `request.options.hedge` to `.off` or `.use(policy)`.
 public struct HedgeMiddleware: HTTPMiddleware {
@@ -36,9 +36,9 @@ public struct HedgeMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - policy: the wait before the next attempt, and the number of attempts. Default: ``HedgePolicy/standard``.
-    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack
-    ///     uses. That `retry` adds tokens to the budget for successful calls. With `nil`, the default, this middleware creates a
-    ///     budget. The new budget has a reserve of 5 tokens, and gets one token for every twenty successful calls.
+    ///   - budget: the budget from which each further attempt takes a token. Pass the budget that the `retry` of the same stack uses:
+    ///     `retry` adds tokens to the budget for successful calls. With `nil`, the default, this middleware creates a budget. The new
+    ///     budget has a reserve of 5 tokens, and gets one token for every twenty successful calls.
     ///   - clock: the clock that measures delays and response times.
     public init(_ policy: HedgePolicy = .standard, budget: RetryBudget? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         self.policy = policy
@@ -79,8 +79,8 @@ public struct HedgeMiddleware: HTTPMiddleware {
         }
         // A response that refuses the request says nothing about the usual response time.
         guard !policy.statuses.contains(response.head.status) else { return response }
-        // The duration of the whole call is added as a response time, even if a later attempt gave the response. Without slow
-        // calls, the delay would become shorter from call to call.
+        // The duration of the whole call is added as a response time, even if a later attempt gave the response. If slow calls were left
+        // out, the delay would become shorter from call to call.
         latencies.add(elapsed(), policy.delay, of: origin)
         if ownsBudget { budget.deposit(origin) }
         return response

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// The rules for hedging, which sends a request again if its response is slow. The attempts then run concurrently.
+/// The rules for hedging, which sends a request again if its response is slow. The attempts of a request run concurrently.
 ///
 /// ```swift
 /// stack.hedge(HedgePolicy(.fixed(.milliseconds(200)), maxAttempts: 3))
@@ -26,10 +26,10 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
         /// The time within which the given share of the origin's recent responses has arrived. A response that takes longer is slow.
         ///
         /// - Parameters:
-        ///   - share: the share of responses that are not slow; more than 0 and less than 1. Requests with a slower
-        ///     response are sent twice. With 0.97, these are about 3 % of the requests.
-        ///   - window: the largest age of a response that is included. Default: 60 s. The actual age limit varies between half
-        ///     of this duration and all of it.
+        ///   - share: the share of responses that are not slow; more than 0 and less than 1. A request with a slow response is sent again.
+        ///     With 0.97, about 3 % of the requests are sent again.
+        ///   - window: the largest age of a response that is counted. Default: 60 s. The actual age limit varies between half of the window
+        ///     and the whole window.
         ///   - minimum: the shortest delay, at least zero. Default: 1 ms.
         ///   - samples: the number of responses that the window must contain before requests are hedged; at least 1.
         ///     Default: 30.
@@ -56,8 +56,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     public var delay: Delay
     /// The largest number of attempts, including the first attempt: from 2 to 5, 2 by default.
     public let maxAttempts: Int
-    /// The statuses with which a response does not end the hedging while another attempt is in progress: 429, 500, 502, 503 and 504 by
-    /// default.
+    /// The statuses that make an attempt a failed attempt: 429, 500, 502, 503 and 504 by default. While another attempt is in progress, a
+    /// failed attempt does not end the hedging.
     public var statuses = StatusRule.evidenceAgainstServer
 
     /// Creates a policy.

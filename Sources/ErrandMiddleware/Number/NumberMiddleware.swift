@@ -11,8 +11,8 @@ internal import Synchronization
 ///
 /// **Place:** outside `log` and `retry`, so that all attempts of a call have the same number. All copies of a stack share one count.
 ///
-/// **Per request:** with `request.options.number = .off`, the request has no number. Such a request does not advance
-/// the count, so the numbers have no gap.
+/// **Per request:** with `request.options.number = .off`, the request has no number. A request without a number does not advance the count,
+/// so the numbers have no gap.
 public final class NumberMiddleware: HTTPMiddleware {
     private let count = Atomic<Int>(0)
 

@@ -20,8 +20,8 @@ public import ErrandCore
 /// The call ends with its last exchange. A typed call ends when its value was decoded, or when decoding failed. See
 /// ``/ErrandCore/CallProfile/duration`` and ``/ErrandCore/CallProfile/result``.
 ///
-/// **Place:** outside the layers to measure. The measurement costs a few microseconds for each layer. A stack without this
-/// middleware has no such cost.
+/// **Place:** outside the layers to measure. The measurement costs a few microseconds for each layer. A stack without this middleware has
+/// no measurement cost.
 ///
 /// **Per request:** set `request.options.profile` to `.off`, or to `.use(profile)` with a profile that you keep. The profile is
 /// filled even if the call fails.
@@ -92,7 +92,8 @@ extension ResponseMetadata {
         set { self[ProfileKey.self] = newValue }
     }
 
-    /// The measured times of the call's exchanges so far: complete after the body was read. `nil` without ``ProfileMiddleware``.
+    /// The measured times of the call's exchanges so far. The times are complete after the body was read. `nil` without
+    /// ``ProfileMiddleware``.
     public var timings: CallTimings? { profile?.timings }
 }
 

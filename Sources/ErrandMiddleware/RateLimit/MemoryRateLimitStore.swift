@@ -10,8 +10,8 @@ internal import Synchronization
 /// let writes = transport.rateLimit(.perSecond(50), store: store)  // 50 in total
 /// ```
 public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits, CustomStringConvertible {
-    /// The largest number of stored keys with rate-limit fields of the server that are still in effect. Keys without such fields
-    /// have the same limit.
+    /// The largest number of keys in each of two groups. The first group has the keys for which the server's rate-limit fields are still in
+    /// effect. The second group has all other keys.
     public let maxKeys: Int
     private let elapsed: @Sendable () -> Duration
     private let machines: Mutex<TieredTable<String, RateLimitMachine>>

@@ -13,24 +13,24 @@ internal import ErrandFormats
 /// The layer is outside `concurrencyLimit`, so that no slot is held while a request queues.
 ///
 /// The rate-limit fields of every response are read (``/ErrandFormats/RateLimitFields``). After a 429 or 503 with `Retry-After`, no request
-/// with the same key is sent before that time. The number of further requests never exceeds the remaining quota of the server. Responses
-/// are returned unchanged.
+/// under the same limit is sent before the time in this field has passed. The number of further requests never exceeds the remaining quota
+/// of the server. Responses are returned unchanged.
 ///
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code `timedOut`,
-/// in the phase `queue`. If the known wait is too long, the request fails immediately with ``RateLimitError``. Newer fields from the server
-/// can end a wait early. If this middleware gets the newer fields, the wait ends immediately. If another process that shares the store gets
-/// the fields, the wait ends within a minute.
+/// in the phase `queue`. If the known wait exceeds `maxWait`, `maxServerWait` or the deadline, the request fails immediately with
+/// ``RateLimitError``. Newer fields from the server can end a wait early. If this middleware gets the newer fields, the wait ends
+/// immediately. If another process that shares the store gets the fields, the wait ends within a minute.
 ///
 /// The middleware obeys a server's wait for at most an hour, or for at most `maxServerWait` if `maxServerWait` is longer. If the server
-/// asks for a longer wait, requests fail immediately during the obeyed time. Afterward, one request is sent as a probe. The response to the
-/// probe decides about the other requests.
+/// asks for a longer wait, requests fail immediately while the middleware obeys the wait. The first request after this time is sent as a
+/// probe. The response to the probe decides how the middleware handles the other requests.
 ///
 /// **Per request:** with `request.options.rateLimit = .off`, the request bypasses the queue, and rate-limit fields in its
-/// response are ignored. `request.options.priority` sets the order.
+/// response are ignored. `request.options.priority` decides the order of the queue.
 public struct RateLimitMiddleware: HTTPMiddleware {
     /// The handling of requests when the ``RateLimitStore`` fails.
     public enum StoreFailure: Sendable, Hashable {
-        /// Requests are sent without a limit. A failing store then does not stop the client.
+        /// Requests are sent without a limit, so that a failing store does not stop the client.
         case failOpen
         /// Requests fail with ``RateLimitStoreError``.
         case failClosed
@@ -45,8 +45,8 @@ public struct RateLimitMiddleware: HTTPMiddleware {
     ///
     /// - Parameters:
     ///   - limit: the request rate. With `nil`, the default, only the server's fields limit the rate.
-    ///   - scope: the requests that share a limit. The fields of a response apply to the same requests. Default: the requests of one
-    ///     origin.
+    ///   - scope: the requests that share a limit. The rate-limit fields of a response apply to all requests that share the limit. Default:
+    ///     the requests of one origin.
     ///   - store: the store. Stacks that share a limit must use the same store. With `nil`, the default, the middleware creates
     ///     a ``MemoryRateLimitStore`` on `clock`.
     ///   - maxWait: the longest time in the queue: at least zero. With `nil`, the default, only the deadline limits the time. With
@@ -112,13 +112,13 @@ public struct RateLimitMiddleware: HTTPMiddleware {
         package init(queued: Int, available: Int?) { (self.queued, self.available) = (queued, available) }
     }
 
-    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. For gauges.
+    /// Returns the current use of an origin's limit. The scope must be ``/ErrandCore/RequestScope/origin``. Use this function for gauges.
     public func state(of origin: Origin) async -> State { await state(of: .origin(origin)) }
 
-    /// Returns the current use of the limit for a key. The scope must be a closure. For gauges.
+    /// Returns the current use of the limit for a key. The scope must be a closure. Use this function for gauges.
     public func state(ofKey key: String) async -> State { await state(of: .named(key)) }
 
-    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. For gauges.
+    /// The current use of the limit. The scope must be ``/ErrandCore/RequestScope/all``. Use this property for gauges.
     public var state: State {
         get async { await state(of: .all) }
     }

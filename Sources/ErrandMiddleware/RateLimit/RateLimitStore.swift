@@ -14,8 +14,8 @@ public protocol RateLimitStore: Sendable {
     /// Decides whether a request may be sent now. A request that gets a grant is treated as sent.
     ///
     /// A request may be sent if the server's pause has ended, and every quota has at least one request left. In addition, the bucket
-    /// of `limit` must have a token, and the `count`th most recent grant must be at least a window old. Each quota and the bucket are
-    /// then reduced by one, and the grant gets the next number of its key.
+    /// of `limit` must have a token, and the `count`th most recent grant must be at least a window old. When the store gives a grant, the
+    /// store reduces each quota and the bucket by one. The grant gets the next number of its key.
     ///
     /// - Parameters:
     ///   - key: the text that the scope of the limit returns for a request.
@@ -23,7 +23,7 @@ public protocol RateLimitStore: Sendable {
     /// - Throws: any error if the store fails. ``RateLimitMiddleware/StoreFailure`` decides how the request is handled.
     func take(_ key: String, limit: RateLimit?) async throws -> RateLimitDecision
 
-    /// Records the rate-limit fields of the response to a granted request. This method is called only for a response with such
+    /// Records the rate-limit fields of the response to a granted request. This method is called only for a response with rate-limit
     /// fields.
     ///
     /// A `retryAfter` value starts a pause now, unless a longer pause is in effect. A quota replaces the stored quota of the
@@ -37,7 +37,7 @@ public protocol RateLimitStore: Sendable {
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
     /// Returns the number of requests that may be sent now. `nil`, the default: there is no limit now, or the store does not report the
-    /// number. For gauges.
+    /// number. Use this function for gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
     /// The immediate limits of this store, for a store in the memory of this process. Immediate limits decide without suspension.
@@ -96,10 +96,10 @@ public enum RateLimitDecision: Sendable, Hashable {
 
 /// Permission to send one request.
 public struct RateLimitGrant: Sendable, Hashable {
-    /// The position of this grant in the sequence of all grants of the same key. The first grant has the number 1. The quotas in a response
-    /// already include the request of this grant, and the requests of all earlier grants.
+    /// The position of this grant in the sequence of all grants of the same key. The first grant has the number 1. The quotas in the
+    /// response to the granted request already include this request, and the requests of all earlier grants.
     public let number: Int
 
-    /// Creates a grant. For implementations of ``RateLimitStore``.
+    /// Creates a grant. Implementations of ``RateLimitStore`` use this initializer.
     public init(number: Int) { self.number = number }
 }

@@ -14,7 +14,8 @@ extension RateLimiter {
                 if Task.isCancelled { throw CancellationError() }
                 switch settings.storeFailure {
                 case .failOpen:
-                    // All waiters fail now. Otherwise each waiter would wait for the failing store, one after the other.
+                    // All queued requests are sent now. If the requests stayed queued, each request in turn would wait for the failing
+                    // store.
                     for waiter in dissolve(key) { waiter.continuation.resume(returning: .go(nil)) }
                     return nil
                 case .failClosed:
@@ -43,7 +44,8 @@ extension RateLimiter {
     }
 
     /// Sleeps until the leader must ask the store again. The sleep ends when `wait` has passed. If the server caused the wait, the sleep
-    /// also ends when the server has sent fields more than `updateCount` times.
+    /// also ends after a minute, or when newer fields of the server arrive. If the queue's `updateCount` has changed, newer fields have
+    /// arrived already, and there is no sleep.
     private func sleep(_ key: String, _ wait: Duration, _ cause: RateLimitDecision.Cause, unlessAfter updateCount: Int) async throws {
         let end = elapsed() + wait.bounded
         func begin(_ alarm: AsyncStream<Void>.Continuation?) -> Bool {

@@ -27,8 +27,8 @@ final class RateLimiter: Sendable {
         var isProbe = false
     }
 
-    /// The longest sleep of a leader, if the server caused the wait. The leader then asks the store again, because a shared store may have
-    /// newer fields.
+    /// The longest sleep of a leader, if the server caused the wait. After the sleep, the leader asks the store again, because a shared
+    /// store may have newer fields.
     static let longestSleep = Duration.seconds(60)
     /// The longest time for which the limiter obeys a server's wait. If `maxServerWait` in the settings is longer, the limiter
     /// obeys the wait for `maxServerWait`.

@@ -13,7 +13,7 @@ struct ServerWaits: Sendable {
 
     enum Entry: Sendable, Hashable {
         case go
-        /// The request is sent. This request is a probe. Other requests are refused until the probe has a response.
+        /// The request is sent as a probe. All other requests of the key are refused until the probe has a response.
         case probe
         case refused(for: Duration)
     }

@@ -8,8 +8,8 @@ public import ErrandCore
 /// response.metadata.redirects.map(\.from)  // ["http://a.example/old"]
 /// ```
 ///
-/// By default, at most 20 redirects are followed. A redirect from https to http is refused, and so is a loop. To decide about each redirect
-/// yourself, use ``RedirectPolicy/deciding(_:)``.
+/// By default, at most 20 redirects are followed. Redirects from https to http, and redirect loops, are refused. To decide about each
+/// redirect yourself, use ``RedirectPolicy/deciding(_:)``.
 ///
 /// **Place:** inside `validateStatus` and `retry`, and outside `authenticate`, `cookies` and `cache`, because these layers must
 /// decide again for each hop. The request's deadline applies to all hops together.
@@ -61,7 +61,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
             var response = try await processed.send(request, to: next)
             // If inner layers have declared values secret, such as a key in the query, these values are also secret in the next URL.
             request.options.sensitivity.formUnion(response.request.options.sensitivity)
-            // `hsts` may have changed the URL of this hop. The server has then seen the changed URL.
+            // If `hsts` has changed the URL of this hop, the server got the changed URL.
             request.adoptHTTPS(of: response.request)
             trail.add(response.metadata.redirects)
             let step: RedirectTrail.Step

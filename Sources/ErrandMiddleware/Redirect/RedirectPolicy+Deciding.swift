@@ -45,7 +45,7 @@ extension RedirectPolicy {
 
         /// Send the request that the policy has prepared: ``Hop/next``.
         public static let standard = Choice(kind: .standard)
-        /// Return the redirect as the response of the call. By default, an outer `validateStatus` then refuses the status.
+        /// Return the redirect as the response of the call. By default, an outer `validateStatus` refuses the status of the redirect.
         public static let stop = Choice(kind: .stop)
 
         /// Send this request instead, which should be a changed copy of ``Hop/next``. The request belongs to the same call: see
@@ -102,8 +102,8 @@ extension RedirectPolicy {
     /// The limits of the policy apply first. If the policy refuses or returns a redirect, the closure is not called. A request that the
     /// closure chooses must obey ``allowsDowngrade`` too.
     ///
-    /// The closure must be quick, because the body and the connection of the redirect are held while the closure runs. Requests
-    /// with two policies of this function never share an exchange (`coalesce`), unless both policies are copies of one policy.
+    /// The closure must be quick, because the body and the connection of the redirect are held while the closure runs. Two requests with
+    /// policies that this function returned can share an exchange (`coalesce`) only if both policies are copies of one policy.
     ///
     /// - Parameter decide: the closure that decides. The closure replaces an earlier closure of this policy.
     public func deciding(_ decide: @escaping @Sendable (Hop) -> Choice) -> RedirectPolicy {

@@ -17,19 +17,19 @@ internal import ErrandFormats
 /// - each option that is bound to its origin (``/ErrandCore/OptionKey/crossesOrigins``). Your own options are bound, unless their keys
 ///   allow other origins
 ///
-/// A redirect from https to http is refused by default. Without https, others on the network can read the request, and can change
+/// A redirect from https to http is refused by default. Without https, other devices on the network can read the request, and can change
 /// the response. If the layer `hsts` knows that the host of the target demands https, the scheme becomes https before the origins are
-/// compared. Such a redirect stays on https, and is not refused.
+/// compared. With the changed scheme, the redirect stays on https, and is not refused.
 ///
-/// Redirects that lead in a loop end the call early: a call sends one request (one method and URL) at most twice. A response with
-/// `Set-Cookie` restarts this count, because a page that needs a cookie often redirects to itself.
+/// A redirect loop ends the call early: a call sends one request (one method and URL) at most twice. A response with `Set-Cookie` restarts
+/// the count of equal requests, because a page that needs a cookie often redirects to itself.
 ///
 /// With ``deciding(_:)``, your own closure decides about each redirect.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The largest number of redirects in one call: at least 0, 20 by default.
     public var maxHops: Int
-    /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow such a redirect. Credentials
-    /// are always removed.
+    /// Whether a redirect from https to http is followed: false by default. Browsers and curl follow redirects to http. Credentials are
+    /// always removed.
     public var allowsDowngrade: Bool
     /// The app's own decision; `nil` if the app does not decide.
     var decider: Decider?
@@ -51,7 +51,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     /// At most 20 redirects; redirects from https to http are refused.
     public static let standard = RedirectPolicy()
 
-    /// The settings that differ from the default, after the number of redirects: `at most 20, also from https to http`.
+    /// The largest number of redirects, and then the settings that differ from the default: `at most 20, also from https to http`.
     public var description: String {
         "at most \(maxHops)" + (allowsDowngrade ? ", also from https to http" : "")
             + (decider == nil ? "" : ", with the app's own decision")
@@ -65,7 +65,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         case follow(Request)
     }
 
-    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``), and finds no
+    /// Decides on the next step after a response. This function does not call your own closure (``deciding(_:)``), and does not look for
     /// loops.
     ///
     /// - Parameters:
@@ -101,7 +101,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw invalid(error)
         }
-        // The host of the target may demand https, and `move` has then changed the scheme.
+        // If the host of the target demands https, `move` has changed the scheme.
         if current.isSecure, next.url?.isSecure == false, !allowsDowngrade { throw refused(.downgrade) }
 
         let becomesGET =
@@ -173,7 +173,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
     public let head: HTTPResponse
     /// The earlier attempts of the call; empty if the stack has no `retry`, and no earlier redirect changed a POST into a GET.
     public var attempts: [AttemptRecord] = []
-    /// The redirects that were followed before, and the other changes of the URL, in order.
+    /// The earlier redirects that the call followed, and the other changes of its URL, in order.
     public internal(set) var redirects: [RedirectRecord] = []
 
     public var response: HTTPResponse? { head }

@@ -1,7 +1,7 @@
 internal import ErrandCore
 
-/// The redirects of one call. These redirects and the policy together decide about the next redirect. This type only decides.
-/// ``RedirectMiddleware`` performs the decision.
+/// The redirects of one call. The earlier redirects and the policy decide about the next redirect. ``RedirectMiddleware`` performs the
+/// decision.
 struct RedirectTrail {
     /// The step after a response.
     enum Step {
@@ -18,7 +18,7 @@ struct RedirectTrail {
         let event: String
         /// The change of the redirect's target from http to https; `nil` if the target was not changed.
         let change: RedirectRecord?
-        /// Whether a server may have processed the redirected request. A repetition would then repeat the work.
+        /// Whether a server may have processed the redirected request. If true, sending the request again may repeat the work.
         let mayBeProcessed: Bool
     }
 
@@ -40,7 +40,7 @@ struct RedirectTrail {
     /// Adds the records of inner layers, such as changes from http to https, to the records of the call.
     mutating func add(_ inner: [RedirectRecord]) { records += inner }
 
-    /// Returns the error of the next step, with the redirects of the call if the error is a ``RedirectError``.
+    /// Returns `error`. If `error` is a ``RedirectError``, the returned error also has the redirects of the call.
     func adding(to error: any Error) -> any Error {
         guard var refused = error as? RedirectError else { return error }
         refused.redirects = records

@@ -17,7 +17,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
     public let retry: RetryPolicy
     /// The circuit breaker's policy: ``CircuitBreakerPolicy/standard`` by default.
     public let circuitBreaker: CircuitBreakerPolicy
-    /// The number of exchanges that may be in progress at each origin: 1,000 by default. Other requests queue.
+    /// The number of exchanges that may be in progress at each origin: 1,000 by default. Further requests queue.
     public let concurrencyLimit: ConcurrencyLimit
     /// The hedging policy. With `nil`, the default, no request is hedged.
     public let hedge: HedgePolicy?
@@ -105,7 +105,8 @@ public struct ResilienceError: NumberedFailure, Sendable, Hashable, CustomString
 extension ResilienceError: SafelyDescribedError {}
 
 extension HTTPSender {
-    /// Adds retry, a circuit breaker, a concurrency limit and both timeouts around this sender, in the canonical order.
+    /// Adds retry, a circuit breaker, a concurrency limit, a call timeout and an attempt timeout around this sender, in the canonical
+    /// order.
     ///
     /// ```swift
     /// let stack = transport.standardResilience()

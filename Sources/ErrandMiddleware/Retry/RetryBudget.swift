@@ -15,10 +15,10 @@ internal import Synchronization
 /// budget.balance(of: try Origin("https://a.example"))      // 20.0
 /// ```
 ///
-/// If `server` is an inner layer, requests have no origin when they reach `retry`. Such requests share a bucket.
+/// If `server` is an inner layer, requests have no origin when they reach `retry`. Requests without an origin share a bucket.
 ///
-/// A budget keeps at most 1,000 origins whose bucket is not full. If there are more such origins, the least recently used origin is
-/// removed, and its bucket is full again.
+/// A budget keeps at most 1,000 origins whose bucket is not full. Beyond this number, the least recently used origin is removed, and
+/// restarts with a full bucket.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     private static let originLimit = 1_000
 
@@ -91,7 +91,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Returns the current tokens of an origin. For gauges.
+    /// Returns the current tokens of an origin. Use this function for gauges.
     public func balance(of origin: Origin) -> Double {
         let now = elapsed()
         return buckets.withLock { buckets in buckets[origin].map { filled($0, at: now).tokens } ?? reserve }

@@ -9,14 +9,14 @@ internal import ErrandFormats
 /// print(stack)    // timeout(30 s) > validateStatus(2xx) > retry(3 attempts, …, budget 5 + 20 % of successes) > …
 /// ```
 ///
-/// **Place:** inside `validateStatus` and `timeout`, and outside `authenticate`. Each attempt then goes through all inner layers
-/// again, with a fresh token. If a wait would end after the request's deadline, the retries end immediately. Use only one `retry` in
-/// a stack. With two such layers, the numbers of attempts multiply: two layers with 3 attempts each make up to 9 attempts.
+/// **Place:** inside `validateStatus` and `timeout`, and outside `authenticate`, so that each attempt passes all inner layers again and
+/// gets a fresh access token. If a wait would end after the request's deadline, the retries end immediately. Use only one `retry` in a
+/// stack. The numbers of attempts of two `retry` layers multiply: two layers with 3 attempts each make up to 9 attempts.
 ///
-/// A response that was returned is final. If its body fails, the request is not sent again. After the last attempt, the last response is
-/// returned or the last error is thrown. The `attempts` of this response or error list the earlier attempts, including the attempts of an
-/// inner layer that sends requests again. If the policy asks for another attempt that is not possible, `retryStop` gives the reason. The
-/// metadata of a response and the error both have this property. The description of the error shows the reason:
+/// A response that was returned is final: if the body of the response fails, the request is not sent again. After the last attempt, the
+/// last response is returned or the last error is thrown. The `attempts` of this response or error list the earlier attempts, including the
+/// attempts of an inner layer that sends requests again. If the policy asks for another attempt that is not possible, `retryStop` gives the
+/// reason. The property `retryStop` is in the error, or in the metadata of the response. The description of the error shows the reason:
 ///
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
@@ -155,7 +155,7 @@ public struct RetryMiddleware: HTTPMiddleware {
 
     private static func kind(of result: Result<Response, any Error>) -> RetryPolicy.Outcome {
         switch result {
-        // The request forbids a request to the server. Another attempt would have the same result.
+        // The request allows only a stored response. Another attempt would have the same result.
         case .success(let response) where response.isMadeByCache: .permanent
         case .success(let response): .status(response.head.status, retryAfter: response.head.headerFields.retryAfter)
         case .failure(let error): kind(of: error)
@@ -163,8 +163,8 @@ public struct RetryMiddleware: HTTPMiddleware {
     }
 
     private static func kind(of error: any Error) -> RetryPolicy.Outcome {
-        // Any other failure, such as a failed refresh of a token, is final. The layer that threw the error decides when to try
-        // again.
+        // A failure is final if it is not a temporary transport failure. An example is a failed refresh of a token. The layer that threw
+        // the error decides when to try again.
         guard let error = error as? TransportError, error.isTransient else { return .permanent }
         if error.wasLeftUnprocessed { return .unprocessed }
         return error.mayHaveBeenProcessed ? .lost : .neverSent

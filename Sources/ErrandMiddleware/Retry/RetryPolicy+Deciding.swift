@@ -46,8 +46,8 @@ extension RetryPolicy {
 
         /// The decision of the policy.
         public static let byPolicy = Choice(kind: .byPolicy)
-        /// Make another attempt, with any method and after any status. The attempt begins after the policy's backoff, and not before
-        /// `Retry-After`.
+        /// Make another attempt, with any method and after any status. The attempt begins after the policy's backoff, and not before the
+        /// time in `Retry-After`.
         ///
         /// The usual limits apply to this attempt: ``maxAttempts``, the budget, the deadline, and whether the body can be sent
         /// again.
@@ -75,8 +75,9 @@ extension RetryPolicy {
     /// 9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) may be processed twice if the closure returns ``Choice/retry``. The
     /// policy's own decision, ``Attempt/decision``, never causes this risk.
     ///
-    /// The retry budget and the number of attempts of the policy apply. If a result is not ready, such as after a 202, use a response
-    /// validator with `.retry(_:atMost:)`. That validator has its own number of attempts, and takes no tokens from the budget.
+    /// The retry budget and the policy's number of attempts also limit the attempts that the closure asks for. If a result is not ready,
+    /// such as after a 202, use a response validator with `.retry(_:atMost:)`. The validator has its own number of attempts, and takes no
+    /// tokens from the budget.
     ///
     /// If `retry` is outside `validateStatus`, the closure gets a `StatusError` for an unwanted status.
     ///
@@ -87,7 +88,7 @@ extension RetryPolicy {
         return policy
     }
 
-    /// Returns the app's own decision, if any, or else the result of ``decide(_:random:)``.
+    /// Returns the app's own decision. If the app does not decide, returns the result of ``decide(_:random:)``.
     func decision(
         on situation: Situation, of request: Request, _ result: Result<Response, any Error>, random: @autoclosure () -> Double
     ) -> Decision {

@@ -8,9 +8,10 @@ extension RetryPolicy {
     /// let stack = HTTPStack.default.retry(.standard.waitingForNetwork(at: gate)).waitForNetwork(upTo: .seconds(30), at: gate)
     /// ```
     ///
-    /// A wait ends if the path is lost and then returns. The calls at the gate, including this call, then continue in the order of their
-    /// priorities. A wait can end early only if the failed attempt got no response. If there was a response, the wait has its full
-    /// length, because the server may be overloaded. The number of attempts, the budget and the deadline do not change.
+    /// A wait ends early if the path is not satisfied during the wait, and then becomes satisfied again. The calls at the gate, including
+    /// this call, then continue in the order of their priorities. A wait can end early only if the failed attempt got no response. If there
+    /// was a response, the wait has its full length, because the server may be overloaded. The number of attempts, the budget and the
+    /// deadline do not change.
     ///
     /// - Parameter gate: the gate, with the monitor of the network path. Use the gate of `waitForNetwork(upTo:at:clock:)`, if the stack has
     ///   this layer.

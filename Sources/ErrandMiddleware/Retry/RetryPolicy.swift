@@ -4,9 +4,9 @@ public import ErrandCore
 ///
 /// A temporary failure belongs to one of three classes:
 ///
-/// - The request was **never sent**. A request with any method is sent again after a backoff. These attempts are included in
-///   ``maxAttempts``, and take tokens of the budget. Therefore, if the name of a host is wrong, or the host refuses connections, the call
-///   ends after ``maxAttempts``, even without a deadline.
+/// - The request was **never sent**. A request with any method is sent again after a backoff. Attempts after a request that was never sent
+///   are included in ``maxAttempts``, and take tokens of the budget. Therefore, if the name of a host is wrong, or the host refuses
+///   connections, the call ends after ``maxAttempts``, even without a deadline.
 /// - The server said that it **did not process the request** ([RFC 9113, section
 ///   8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), or a reused connection was closed. A request with any method is sent again
 ///   immediately, once. This extra attempt is not included in ``maxAttempts``, and takes no token of the budget.
@@ -20,7 +20,7 @@ public import ErrandCore
 /// - The call was cancelled.
 /// - The wait would end after the deadline.
 ///
-/// The wait is at least the server's `Retry-After`. The jitter is added to this time. If `Retry-After` is longer than
+/// The wait is at least the server's `Retry-After`. The jitter is added to the time in `Retry-After`. If `Retry-After` is longer than
 /// ``maxRetryAfter``, or ends after the deadline, the retries end immediately.
 ///
 /// ```swift

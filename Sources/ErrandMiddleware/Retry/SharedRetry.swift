@@ -4,7 +4,7 @@ internal import Synchronization
 /// The joint decision of callers whose shared exchange failed. The callers take one token of each budget, and use one random number.
 /// Callers with the same policy wait for the same time, so that their next attempts can also share an exchange.
 ///
-/// The first caller takes the token and draws the number. Each caller then decides by its own policy, attempts, deadline and method.
+/// The first caller takes the token and draws the random number. Each caller decides by its own policy, attempts, deadline and method.
 final class SharedRetry: Sendable {
     private struct State: Sendable {
         var random: Double?

@@ -8,7 +8,7 @@ public import ErrandCore
 /// // GET https://api.example/v1/users?lang=en&page=2
 /// ```
 ///
-/// **Place:** outermost, so that all layers inside see an absolute URL. Several servers can be combined. The path of the outer server is
+/// **Place:** outermost, so that all inner layers see an absolute URL. Several servers can be combined. The path of the outer server is
 /// appended to the path of the inner server. If the request or an outer `server` layer has already set a field, an inner `server` layer
 /// keeps this field. Use only one server with a whole base URL. If two servers have whole base URLs, the outer server applies. The inner
 /// server does not change a request for another origin.
@@ -24,12 +24,14 @@ public import ErrandCore
 /// | `server(headers: […])` | unchanged, with default fields |
 ///
 /// **Other origins:** if a request names an origin other than the origin of the base URL, the request passes unchanged. Therefore default
-/// fields, which may contain credentials, never reach another server. `authenticate` adds no credentials to such a request either. A
-/// redirect to another origin drops the default fields. A server with only a path passes every absolute request unchanged.
+/// fields never reach another server, because the fields may contain credentials. `authenticate` adds no credentials to a request for
+/// another origin either. A redirect to another origin drops the default fields. A server with only a path passes every absolute request
+/// unchanged.
 ///
-/// A server without a base URL and without a path does not know an origin. The fields of such a server belong to the origin of the server
-/// with a base URL, in either order of the two servers. In a stack without a base URL, these fields are added to every request, and a
-/// redirect to another origin drops only the sensitive fields. To send a field to another origin, set the field on the request.
+/// A server without a base URL and without a path does not know an origin. The fields of this server belong to the origin of the server
+/// with a base URL, whichever of the two servers is the outer layer. In a stack without a base URL, these fields are added to every
+/// request, and a redirect to another origin drops only the sensitive fields. To send a field to another origin, set the field on the
+/// request.
 ///
 /// **Per request:** with `request.options.server = .off`, the request is not changed.
 public struct ServerMiddleware: HTTPMiddleware {
@@ -46,7 +48,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     private let base: Base
     private let headers: HTTPFields
-    /// The default query items, percent-encoded; empty if there are no such items.
+    /// The default query items, percent-encoded; empty if there are no default items.
     private let query: String
     private let queryCount: Int
 
@@ -70,7 +72,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         self.init(base: base, headers: headers, query: query)
     }
 
-    /// Creates a server with a base URL of Foundation. The fragment of the URL is dropped.
+    /// Creates a server whose base URL is a Foundation `URL`. The fragment of the URL is dropped.
     ///
     /// - Parameters:
     ///   - url: an absolute `http` or `https` URL without credentials. If the URL is of any other kind, each request fails. To
@@ -201,8 +203,8 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // The request has left the origin of the base URL, for example by a redirect. A server that does not know an origin adds no
-            // default fields to such a request.
+            // The request has left the origin of the base URL, for example by a redirect. To this request, a server that does not know an
+            // origin adds no default fields.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {
@@ -224,7 +226,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         }
         var added: Set<HTTPField.Name> = []
         for field in headers where !request.head.headerFields.contains(field.name) {
-            // Keep all values of a repeated name.
+            // A repeated name keeps all of its values.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
             added.insert(field.name)
         }
@@ -317,7 +319,7 @@ extension HTTPSender {
         wrapped(by: ServerMiddleware(headers: headers, query: query))
     }
 
-    /// This method is not available, because `server(headers:)` sets the fields of all requests to the server.
+    /// Not available. To add a field to every request of the stack, use `server(headers:)`.
     @available(*, unavailable, message: "write server(headers: [.custom(\"X-Tenant\"): value]): fields for all requests of the stack")
     public func header(_ name: String, _ value: String) -> HTTPStack { server(headers: HTTPFields()) }
 }

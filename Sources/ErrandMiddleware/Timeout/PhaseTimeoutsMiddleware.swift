@@ -10,12 +10,12 @@ public import ErrandCore
 /// **Place:** in a stack that sorts its layers, inside all layers except `sign`. In any other stack, the layer can be anywhere around
 /// the transport, because the transport's boundary enforces the limits. An attempt begins at this layer. If the layer is inside
 /// `retry` and `redirect`, each attempt and each hop has its own time. With 3 attempts of at most 20 s each, a call takes up to 60 s
-/// plus the backoffs. `timeout(_:)` limits the whole call. If one of these layers is inside another, the shorter value of each limit
+/// plus the backoffs. `timeout(_:)` limits the whole call. If a stack has two `phaseTimeouts` layers, the shorter value of each limit
 /// applies.
 ///
 /// **Per request:** set `request.options.phaseTimeouts` to `.off`, or to a value such as `.use(PhaseTimeouts(firstByte: .seconds(2)))`.
-/// The value replaces all limits of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. These two options
-/// also apply in a stack without this middleware. In such a stack, an attempt begins at the transport.
+/// The value replaces all limits of the stack. `request.options.attemptTimeout` replaces the limit of each attempt. Both options also apply
+/// without this middleware. In a stack without this middleware, an attempt begins at the transport.
 public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
     private let limits: PhaseTimeouts
     private let attempt: Duration?
@@ -61,7 +61,7 @@ public struct PhaseTimeoutsMiddleware: HTTPMiddleware {
 }
 
 extension PhaseTimeouts {
-    /// Returns the shorter of the two limits for each phase. The clock of `outer` measures these limits.
+    /// Returns the shorter of the two limits for each phase. The clock of `outer` measures the returned limits.
     fileprivate func tightened(by outer: PhaseTimeouts) -> PhaseTimeouts {
         var limits = map { limit, duration in [duration, outer[limit]].compactMap(\.self).min() }
         limits.clock = outer.clock

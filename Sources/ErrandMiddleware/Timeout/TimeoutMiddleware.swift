@@ -11,7 +11,7 @@ public import ErrandCore
 /// request already has a deadline, the earlier deadline applies.
 ///
 /// **Per request:** set `request.options.timeout` to a value such as `.use(.seconds(2))`, or to `.off` for an endless stream.
-/// In a stack without this middleware, `.use` also applies. The time then begins when the call enters the stack.
+/// In a stack without this middleware, `.use` also applies, and the time begins when the call enters the stack.
 ///
 /// The layer adds no task and no timer, because the transport has a timer. If the transport does not support deadlines, each
 /// read is stopped at the deadline.

@@ -26,8 +26,8 @@ public struct UserAgentMiddleware: HTTPMiddleware {
 
     /// Creates the middleware.
     ///
-    /// - Parameter value: product names with versions, such as `Shop/2.1 Errand/0.1`. The most important product is first. `nil`: this
-    ///   middleware adds no field. `URLSession` then adds its own value. If the value is invalid, each request fails. The initializer does
+    /// - Parameter value: product names with versions, such as `Shop/2.1 Errand/0.1`. Write the most important product first. `nil`: this
+    ///   middleware adds no field, but `URLSession` adds its own value. If the value is invalid, each request fails. The initializer does
     ///   not trap, because the value may come from a configuration.
     public init(_ value: String? = standard) { self.value = value }
 

@@ -9,21 +9,21 @@ public import ErrandCore
 /// let stack = transport.validate(ready)
 /// ```
 ///
-/// A validator may read the whole body if the body has at most 64 MiB. The next reader then gets the same bytes from memory. If a
-/// validator reads only a part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a
-/// body with other bytes, set the body of the response, and return `.accept(response)`.
+/// A validator may read the whole body if the body has at most 64 MiB. The next reader gets the same bytes from memory. If a validator
+/// reads only a part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with
+/// other bytes, set the body of the response, and return `.accept(response)`.
 ///
 /// ## Validators and retry
 ///
-/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. This decision repeats a request with any method, has its
-/// own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). That
-/// layer obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
+/// If a response is valid but not ready, such as a 202, use `.retry(_:atMost:)`. `.retry(_:atMost:)` repeats a request with any method, has
+/// its own count, and takes no token from a retry budget. For failures of the server or the network, use `retry` (``RetryMiddleware``). The
+/// layer `retry` obeys `Retry-After`, has a budget, and repeats a request only if the repetition is safe.
 ///
 /// ## Refreshing a token
 ///
-/// Each call is checked separately. If several calls get a 401 at the same time, each call would therefore refresh the token. With a
-/// ``/ErrandCore/SingleFlight``, these calls share one refresh. A 401 to the old token may arrive after another call has refreshed the
-/// token. In this case, the call only sends its request again, with the new token:
+/// If several calls get a 401 at the same time, each call would refresh the token, because each call is checked separately. With a
+/// ``/ErrandCore/SingleFlight``, these calls share one refresh. If a 401 for the old token arrives after another call has refreshed the
+/// token, the call only repeats its request with the new token:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()
@@ -56,7 +56,7 @@ public struct ResponseValidator: Sendable {
     /// - Parameters:
     ///   - name: the name of the validator in the stack's description and in failures.
     ///   - check: a closure that gets the sent request, the response, and the number of times that this validator has repeated the
-    ///     call. If the closure throws, the call fails with this error.
+    ///     call. If the closure throws, the call fails with the closure's error.
     public init(
         _ name: String,
         _ check: @escaping @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
@@ -73,15 +73,16 @@ public struct ResponseValidator: Sendable {
         case accept(Response)
         /// The call fails with this error.
         case fail(any Error)
-        /// The request is sent again after a wait, at most `atMost` times by this validator. After that, the call fails with
-        /// ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
+        /// The request is sent again after a wait, at most `atMost` times by this validator. If the validator asks for more repetitions,
+        /// the call fails with ``ResponseValidationError``. The backoff sets the wait: the field `Retry-After` is ignored.
         case retry(Backoff, atMost: Int)
-        /// Another request is sent first, for example to renew a session. After that, the first request is sent again. The other
-        /// request passes the inner layers. The response to the other request may have any status, and is discarded. If the other
-        /// request fails, the call fails with the same error. A validator can return this decision at most once for a call.
+        /// Another request is sent, for example to renew a session. After the response to the other request, the original request is sent
+        /// again. The other request passes the inner layers. The response to the other request may have any status, and is discarded. If
+        /// the other request fails, the call fails with the error of that request. A validator can return this decision at most once for a
+        /// call.
         case retryAfterSending(Request)
-        /// The request is sent again after some work of the app. The work is cancelled if the call is cancelled, or if its deadline
-        /// passes. A validator can return this decision at most once for a call.
+        /// The request is sent again after some work of the app. The work is cancelled if the call is cancelled, or if the deadline of the
+        /// call passes. A validator can return this decision at most once for a call.
         case retryAfterRunning(@Sendable () async throws -> Void)
     }
 }

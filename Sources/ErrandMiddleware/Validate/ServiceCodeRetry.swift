@@ -2,7 +2,7 @@ public import ErrandCore
 internal import ErrandFormats
 
 extension ResponseValidator {
-    /// The largest body that is searched for a code, if its length is known: 64 KiB.
+    /// The largest body of known length that is searched for a code: 64 KiB.
     private static let bodyLimitBytes = 64 * 1024
     /// The longest `Retry-After` that this validator obeys.
     private static let maxRetryAfter = Duration.seconds(60)
@@ -14,9 +14,9 @@ extension ResponseValidator {
     /// let stack = transport.validate(.retry(onServiceCodes: [50300, "busy"], backoff: .constant(.milliseconds(200)), atMost: 5))
     /// ```
     ///
-    /// The envelope of the `APIClient` describes a ``/ErrandCore/ServiceError``, whose code is compared with `codes`. The status does not
-    /// matter. A request with any method is repeated, because the back end itself reports the failure. List only codes after which the back
-    /// end has processed nothing.
+    /// With the envelope of the `APIClient`, the validator reads a ``/ErrandCore/ServiceError`` from the body, and compares the code of
+    /// this error with `codes`. The status of the response does not matter. A request with any method is repeated, because the back end
+    /// itself reports the failure. List only codes which mean that the back end has processed nothing.
     ///
     /// If `Retry-After` is longer than the backoff, and is at most 60 s, the call waits for `Retry-After`. If the call can't be
     /// repeated any more, it fails with the last `ServiceError`, which lists the attempts. The call can't be repeated in these

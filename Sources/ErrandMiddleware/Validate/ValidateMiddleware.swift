@@ -121,8 +121,8 @@ private enum ValidationKey: SwitchOptionKey {}
 
 private enum ValidatorsKey: CrossOriginOptionKey {
     static var defaultValue: [ResponseValidator] { [] }
-    /// The validators are not part of the identity. Validators run outside `coalesce`, so that each caller's validators check the
-    /// caller's own response.
+    /// Requests with different validators may share an exchange. Validators run outside `coalesce`, so that each caller's validators check
+    /// the caller's own response.
     static func identity(of value: [ResponseValidator]) -> OptionIdentity { .ignored }
     static var requiredMiddleware: MiddlewarePlace { .validate }
 }

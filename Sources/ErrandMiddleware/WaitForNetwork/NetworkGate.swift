@@ -103,7 +103,7 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
         try await Task.sleep(for: .longest)
     }
 
-    // MARK: The watch
+    // MARK: Watching the path
 
     /// Releases the waiting calls whenever the path is satisfied. Returns when no call waits, or when another task has taken over.
     private func watch(_ number: Int) async {
@@ -118,7 +118,8 @@ public final class NetworkGate: Sendable, CustomStringConvertible {
     private func release(_ number: Int, while isOpen: () -> Bool) async -> Bool {
         let pause = Self.pause(for: state.withLock { $0.queue.count })
         let elapsed = makeStopwatch(on: clock)
-        // A sleep may take longer than its pause. The next groups then continue without a sleep, so that the spread does not grow.
+        // A sleep may take longer than its pause. After a long sleep, the next groups continue without a sleep, so that the spread does not
+        // grow.
         var due = Duration.zero
         while true {
             let (group, isOver) = state.withLock { state -> ([Waiter], Bool) in

@@ -9,18 +9,19 @@ public import ErrandCore
 ///
 /// - ``close``: the connection is closed. If bytes of the request are unread, the operating system resets the connection instead.
 /// - ``reset``: the connection is reset.
-/// - ``stall``: nothing more is read or sent. The connection stays open until the client closes the connection or the server stops.
+/// - ``stall``: the server reads and sends nothing more. The connection stays open until the client closes the connection or the server
+///   stops.
 /// - ``halfClose``: the server's sending side is closed. The server continues to read until the client closes the connection.
-/// - ``truncatedChunk``: at the points before the head, a head and half of a chunk are sent. In the body, half of the remaining
-///   body is sent in a chunk whose announced size is larger. At the end, the last chunk is not sent. After the fault, the connection is
-///   closed.
-/// - ``wrongContentLength``: the head declares more bytes than are sent. The server closes the connection after half of the
-///   body. At the point after the body, the server closes the connection after the whole body.
-/// - ``garbage``: octets that are not HTTP are sent. After these octets, nothing more is read or sent, as with ``stall``. Before the head,
-///   the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a message with a
-///   `Content-Length`, the octets follow the message.
-/// - ``slowDrip``: the rest of the response is sent slowly. At the points before the head, the rest of the request is also read
-///   slowly.
+/// - ``truncatedChunk``: at the points before the head, the server sends a head and half of a chunk. In the body, the server sends half of
+///   the remaining body in a chunk whose announced size is larger. At the end, the server does not send the last chunk. After the fault,
+///   the server closes the connection.
+/// - ``wrongContentLength``: the head declares more bytes than the server sends. The server closes the connection after half of the body.
+///   At the point after the body, the server closes the connection after the whole body.
+/// - ``garbage``: the server sends octets that are not HTTP. After these octets, the server reads and sends nothing more, as with
+///   ``stall``. Before the head, the octets replace the head. After the head, the octets replace a chunk or the last chunk. At the end of a
+///   message with a `Content-Length`, the octets follow the message.
+/// - ``slowDrip``: the server sends the rest of the response slowly. At the points before the head, the server also reads the rest of the
+///   request slowly.
 ///
 /// If the length of a body is not known in advance, the server can't declare a wrong length, and closes the connection instead. A stalled
 /// server does not read. If a client sends octets to a stalled server and disconnects, the server detects the disconnection only when the
@@ -54,7 +55,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     public static let halfClose = Fault(kind: .halfClose, description: "halfClose")
     /// Announces a chunk that is longer than its data.
     public static let truncatedChunk = Fault(kind: .truncatedChunk, description: "truncatedChunk")
-    /// Declares 16 bytes more than are sent.
+    /// Declares 16 bytes more than the server sends.
     public static let wrongContentLength = wrongContentLength(missingBytes: 16)
     /// Sends octets that are not valid in any version of HTTP.
     public static let garbage = garbage(Data(repeating: 0xFF, count: 16) + Data("no HTTP\r\n\r\n".utf8))
@@ -64,7 +65,7 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Declares a length that is not the length of the body.
     ///
     /// - Parameter missingBytes: the number of bytes that the head declares and the server does not send. If the number is
-    ///   negative, the server sends this many bytes more than the head declares. Must not be 0.
+    ///   negative, the server sends this many bytes more than the head declares. The number must not be 0.
     public static func wrongContentLength(missingBytes: Int) -> Fault {
         precondition(missingBytes != 0, "missingBytes must not be 0 (is \(missingBytes))")
         return Fault(kind: .wrongContentLength(missingBytes: missingBytes), description: "wrongContentLength(\(missingBytes))")
@@ -73,8 +74,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Sends the given octets instead of HTTP.
     public static func garbage(_ octets: Data) -> Fault { Fault(kind: .garbage(octets), description: "garbage") }
 
-    /// Sends and reads slowly: in pieces of `bytes` bytes, with a pause before each piece. In addition, the operating system reads bytes of
-    /// a request into its receive buffer.
+    /// Sends and reads slowly: in pieces of `bytes` bytes, with a pause before each piece. The operating system reads bytes of a request
+    /// into its receive buffer without these pauses.
     ///
     /// - Parameters:
     ///   - bytes: the number of bytes in each piece; at least 1.
@@ -88,8 +89,8 @@ public struct Fault: Sendable, Hashable, CustomStringConvertible {
     /// Only for HTTP/2: sends GOAWAY ([RFC 9113, section 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
     ///
     /// - Parameters:
-    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server then sends the response. With
-    ///     `false`, the frame reports that the stream was not processed, and the server sends nothing more.
+    ///   - includesStream: whether the frame names this stream as the last stream. With `true`, the server sends the response after the
+    ///     frame. With `false`, the frame reports that the stream was not processed, and the server sends nothing more.
     ///   - code: the error code. Default: 0 (`NO_ERROR`).
     public static func goAway(includesStream: Bool, code: UInt32 = 0) -> Fault {
         Fault(kind: .goAway(includesStream: includesStream, code: code), description: "goAway(includesStream: \(includesStream))")
@@ -112,17 +113,17 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
     /// The point's name.
     public let description: String
 
-    /// After the head of the request was read.
+    /// The fault happens after the head of the request was read.
     public static let requestStart = FaultPoint(description: "requestStart")
-    /// After the first part of the request's body was read. For a request without a body, the point is at the end of the request.
+    /// The fault happens after the first part of the request's body was read. For a request without a body, the point is at the end of the
+    /// request.
     public static let requestBody = FaultPoint(description: "requestBody")
-    /// After the whole request was read. The fault happens instead of the head of the response.
+    /// The fault happens after the whole request was read, instead of the head of the response.
     public static let responseStart = FaultPoint(description: "responseStart")
-    /// After half of the response's body was sent. For a body of unknown length, the point is after the first part.
+    /// The fault happens after half of the response's body was sent. For a body of unknown length, the point is after the first part.
     public static let responseBody = FaultPoint(description: "responseBody")
-    /// After the last byte of the response's body was sent. In a chunked message, the point is before the last chunk. In a
-    /// message with a `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the
-    /// stream.
+    /// The fault happens after the last byte of the response's body was sent. In a chunked message, the point is before the last chunk. In
+    /// a message with a `Content-Length`, the point is after the end of the message. On HTTP/2, the point is before the end of the stream.
     public static let responseEnd = FaultPoint(description: "responseEnd")
 
     /// All points, in the order in which they occur.

@@ -6,7 +6,7 @@ public import ErrandCore
 /// Connections are numbered from 0, in the order in which the server accepted the connections. Exchanges are numbered from 0 on
 /// each connection. Two requests with the same `connectionIndex` have shared a connection.
 public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
-    /// The method, scheme, authority and path, and the fields. The field `Host` is the authority.
+    /// The method, scheme, authority, path and fields. The fields do not contain `Host`, because its value is the authority.
     public let head: HTTPRequest
     /// The bytes of the body that were received, at most the first 16 MiB.
     public internal(set) var body = Data()
@@ -31,7 +31,7 @@ public struct MockRequest: Sendable, CustomStringConvertible, HidesStorage {
 
     /// The method.
     public var method: HTTPRequest.Method { head.method }
-    /// The path, percent-encoded, without the query. `head.path` has both.
+    /// The path, percent-encoded, without the query. `head.path` has the path with the query.
     public var path: String { head.pathWithoutQuery }
     /// The header fields.
     public var headers: HTTPFields { head.headerFields }
@@ -58,11 +58,11 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
     let request: MockRequest
     let incoming: IncomingBody
 
-    /// The method, scheme, authority and path, and the fields. The field `Host` is the authority.
+    /// The method, scheme, authority, path and fields. The fields do not contain `Host`, because its value is the authority.
     public var head: HTTPRequest { request.head }
     /// The method.
     public var method: HTTPRequest.Method { request.method }
-    /// The path, percent-encoded, without the query. `head.path` has both.
+    /// The path, percent-encoded, without the query. `head.path` has the path with the query.
     public var path: String { request.path }
     /// The header fields.
     public var headers: HTTPFields { request.headers }

@@ -121,7 +121,7 @@ public struct MockResponse: Sendable {
 
     /// Responds with a value as JSON, with its `Content-Type`.
     ///
-    /// If the value can't be encoded, the test is wrong. In this case, the response has the status 500, and its text is the error.
+    /// A value that can't be encoded is a fault of the test: the response has the status 500, and its text is the error.
     ///
     /// - Parameter coding: the rules for encoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``,
     ///   with dates in ISO 8601.

@@ -73,7 +73,7 @@ struct ConnectionSetup: Sendable {
     /// The TLS context; `nil` for clear text.
     let tls: NIOSSLContext?
 
-    /// Sets up the channel. Must be called on the channel's event loop.
+    /// Sets up the channel. The caller must run on the channel's event loop.
     func start(_ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(SocketHandler(), name: Connection.firstHandlerName)

@@ -190,8 +190,8 @@ private final class Found: Sendable {
     let request = Mutex<MockRequest?>(nil)
 }
 
-/// Runs `body` with a server, and stops the server when `body` returns or throws. After that, all sockets and tasks of the server
-/// have ended.
+/// Runs `body` with a server, and stops the server when `body` returns or throws. When this function returns, all sockets and tasks of the
+/// server have ended.
 ///
 /// - Parameters:
 ///   - configuration: the server's settings. Default: HTTP/1.1 in clear text.

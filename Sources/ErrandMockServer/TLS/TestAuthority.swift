@@ -46,11 +46,11 @@ public struct TestAuthority: Sendable {
 
     /// The time in which a certificate is valid.
     public enum Validity: Sendable, Hashable {
-        /// Valid for 30 days from yesterday.
+        /// The certificate is valid for 30 days from yesterday.
         case now
-        /// Valid until yesterday: the certificate has expired.
+        /// The certificate was valid until yesterday, and has expired.
         case expired
-        /// Valid from tomorrow: the certificate is not valid yet.
+        /// The certificate becomes valid tomorrow.
         case notYet
 
         fileprivate var range: (from: Date, to: Date) {

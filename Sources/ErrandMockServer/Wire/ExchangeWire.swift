@@ -84,8 +84,8 @@ struct Connection: Sendable {
     static let firstHandlerName = "errand.first"
 }
 
-/// The first handler of each connection's pipeline. The handler itself does nothing. Its context gives access to the socket
-/// without the other handlers.
+/// The first handler of each connection's pipeline. The handler does nothing. The context of this handler gives access to the socket, below
+/// all other handlers.
 final class SocketHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 }

@@ -61,7 +61,7 @@ final class HTTP1Wire: ExchangeWire {
 
     func sendOctets(_ octets: Data) async throws { try await write(octets) }
 
-    // HTTP/1.1 has no equivalent of GOAWAY. The exchange closes the connection instead.
+    // HTTP/1.1 has no equivalent of GOAWAY, so the exchange closes the connection.
     func goAway(includesStream: Bool, code: UInt32) async throws {}
     func resetStream(code: UInt32) async throws {}
 

@@ -8,7 +8,7 @@ struct EntryRedaction {
     static let shortestScrubbed = 8
 
     let sensitivity: Sensitivity
-    /// Whether a text body without a known syntax is kept. If false, such a body is removed.
+    /// Whether a text body without a known syntax is kept. If false, the body is removed.
     let keepsUnknownText: Bool
     private var secrets = SecretValues(shortestBytes: Self.shortestScrubbed)
 
@@ -39,7 +39,7 @@ struct EntryRedaction {
         scrub(&entry.request, by: scrubber)
         scrub(&entry.response, by: scrubber)
         if let tag = entry.cache.beforeRequest?.eTag {
-            // The field may have been replaced by its name.
+            // The value of the field may have been replaced, because the name of the field is sensitive.
             let isReplaced = entry.response.headers[.eTag].map { !$0.isExactly(tag) } ?? false
             entry.cache.beforeRequest?.eTag = isReplaced ? entry.response.headers[.eTag] ?? "" : scrubber.scrubbed(tag)
         }
@@ -82,7 +82,7 @@ struct EntryRedaction {
         }
     }
 
-    /// Returns the replacements in a body, and remembers the values; `nil` if the body must be removed.
+    /// Returns the replacements in a body, and remembers the secret values; `nil` if the body must be removed.
     private mutating func learnSecrets(in bytes: [UInt8], mimeType: String, isCut: Bool) -> [ByteEdit]? {
         let found = Findings(in: bytes, type: MediaType(mimeType), sensitivity: sensitivity, isCut: isCut, keepsBinary: true)
         if found.isHidden { return keepsUnknownText ? [] : nil }
@@ -146,7 +146,7 @@ struct EntryRedaction {
 }
 
 extension HARResponse {
-    /// Whether the body may end within a word.
+    /// Whether the body may be cut within a word.
     fileprivate var isCut: Bool { incomplete != nil || failure != nil }
 
     /// Applies edits to the body, and adjusts its length and its chunks.

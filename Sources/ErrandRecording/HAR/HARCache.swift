@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The use of a cache of the app for a request.
+/// The use of the app's cache for a request.
 public struct HARCache: Codable, Sendable, Hashable {
     /// A stored response.
     public struct Entry: Codable, Sendable, Hashable {
@@ -23,7 +23,7 @@ public struct HARCache: Codable, Sendable, Hashable {
     public var beforeRequest: Entry?
     /// The stored response after the exchange: always `nil` in a recording.
     public var afterRequest: Entry?
-    /// The work of the cache in the words of ``/ErrandCore/CacheStatus``, such as `hit; ttl=30`; `nil` if the stack has no cache.
+    /// The cache status as text (``/ErrandCore/CacheStatus``), such as `hit; ttl=30`; `nil` if the stack has no cache.
     public var comment: String?
 
     /// Creates an empty value.
@@ -39,10 +39,10 @@ public struct HARCache: Codable, Sendable, Hashable {
 }
 
 extension HAREntry {
-    /// Adds the work of a cache.
+    /// Adds the cache status of the response.
     ///
     /// - Parameters:
-    ///   - status: the work of the cache.
+    ///   - status: the cache status.
     ///   - fields: the fields of the response that the caller got.
     ///   - started: the time at which the request began.
     mutating func add(_ status: CacheStatus, fields: HTTPFields, at started: Date) {
@@ -57,6 +57,6 @@ extension HAREntry {
 }
 
 extension Duration {
-    /// The duration in seconds, at most a hundred years, which a date can represent.
+    /// The duration in seconds, limited to a hundred years, so that a date can represent the result.
     fileprivate var limitedSeconds: Double { min(max(self / .seconds(1), -3_155_760_000), 3_155_760_000) }
 }

@@ -25,7 +25,7 @@ extension HTTPSender {
     ///     always replaced: see ``Recording``.
     ///   - body: the closure that sends the requests over the given stack.
     /// - Returns: the result of `body`.
-    /// - Throws: the errors of `body`; otherwise, the errors of ``Recording/save()``. Before `body` runs, one of these errors:
+    /// - Throws: the errors of `body`. If `body` succeeds: the errors of ``Recording/save()``. Before `body` runs, one of these errors:
     ///   - `FileWriteError` if the path is empty, or leads to a folder, a device or a pipe. The same error is thrown if the folder
     ///     of the file can't be created.
     ///   - ``InvalidRecordingError`` if one of `secrets` is too short.

@@ -10,7 +10,8 @@ internal import ErrandFormats
 /// ```
 ///
 /// All members that the format requires are present. Members that begin with an underscore in the file are additions, which the format
-/// allows and other readers ignore. Sizes are in bytes, and times are in milliseconds. The value -1 means unknown.
+/// allows and other readers ignore. Sizes are in bytes, and times are in milliseconds. The value -1 means that the size or the time is
+/// unknown.
 public struct HARLog: Codable, Sendable, Hashable {
     /// The program that created the file.
     public struct Creator: Codable, Sendable, Hashable {
@@ -40,7 +41,7 @@ public struct HARLog: Codable, Sendable, Hashable {
     /// - Throws: `DecodingError` if the content isn't an HTTP archive.
     public init(fileContent: Data) throws {
         // A byte order mark is allowed. `JSONCoding` is not used, because `JSONCoding` refuses long runs of combining marks. A recorded
-        // body may contain such runs. The names of the members are fixed.
+        // body may contain long runs of combining marks. The names of the members are fixed.
         self = try JSONDecoder().decode(File.self, from: Data(fileContent.withoutByteOrderMark)).log  // octets: a file of the app
     }
 
@@ -70,10 +71,10 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var request: HARRequest
     /// The response.
     public var response: HARResponse
-    /// The use of a cache of the app.
+    /// The use of the app's cache.
     public var cache = HARCache()
-    /// `cache` if the response comes from a cache of the app without a request, so that the entry has no exchange; `nil` for a response of
-    /// the server. Browsers write `memory` or `disk`.
+    /// `cache` if the response comes from the app's cache without a request, so that the entry has no exchange; `nil` for a response of the
+    /// server. Browsers write `memory` or `disk`.
     public var fromCache: String?
     /// The times of the phases.
     public var timings: HARTimings
@@ -99,8 +100,8 @@ public struct HAREntry: Codable, Sendable, Hashable {
     }
 }
 
-/// The times of an exchange's phases, in milliseconds. The value -1 means that the time is unknown, or that the exchange had no
-/// such phase.
+/// The times of an exchange's phases, in milliseconds. The value -1 means that the time is unknown, or that the exchange did not have the
+/// phase.
 ///
 /// ``HAREntry/time`` is the sum of the times, without `ssl`, which is a part of `connect`, and without each -1.
 ///
@@ -119,7 +120,7 @@ public struct HARTimings: Codable, Sendable, Hashable {
     public var ssl: Double? = -1
     /// The time to send the request; 0 if the transport does not report this time.
     public var send: Double
-    /// The time until the head of the response.
+    /// The time from the end of the request to the head of the response.
     public var wait: Double
     /// The time from the head to the end of the body.
     public var receive: Double
@@ -307,13 +308,12 @@ public struct HARIncomplete: RawRepresentable, Codable, Sendable, Hashable, Cust
     /// Creates a reason from its text in the file.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// The body was longer than the limit of the recording. Such an exchange can't be replayed.
+    /// The body was longer than the limit of the recording. The exchange can't be replayed.
     public static let truncated = HARIncomplete(rawValue: "truncated")
-    /// The body was not kept, because secrets can't be found in a body with a content coding. Such an exchange can't be
-    /// replayed.
+    /// The body was not kept, because secrets can't be found in a body with a content coding. The exchange can't be replayed.
     public static let coded = HARIncomplete(rawValue: "coded")
-    /// The body was not kept, because its text has a syntax in which secrets can't be found, such as HTML. Such an exchange can't be
-    /// replayed. With `keepsUnknownText: true`, a ``Recording`` keeps such a body.
+    /// The body was not kept, because its text has a syntax in which secrets can't be found, such as HTML. The exchange can't be replayed.
+    /// With `keepsUnknownText: true`, a ``Recording`` keeps the body.
     public static let hidden = HARIncomplete(rawValue: "hidden")
     /// The body was not read to its end before the file was written. A replay returns the recorded part, and then fails.
     public static let unfinished = HARIncomplete(rawValue: "unfinished")

@@ -1,8 +1,8 @@
 internal import ErrandCore
 
 extension RequestBody {
-    /// Returns this body, and reports the sent bytes to `exchange`. Bytes in memory are returned unchanged, because they are already
-    /// recorded.
+    /// Returns a copy of this body that reports the sent bytes to `exchange`. Bytes in memory are returned unchanged, because they are
+    /// already recorded.
     func recorded(by exchange: RecordedExchange) -> RequestBody {
         guard bufferedData == nil else { return self }
         return observed { event in
@@ -17,8 +17,8 @@ extension RequestBody {
 }
 
 extension ResponseBody {
-    /// Returns this body, and reports the bytes read to `exchange`. Bytes in memory are returned unchanged, because they are already
-    /// recorded.
+    /// Returns a copy of this body that reports each chunk that is read to `exchange`. Bytes in memory are returned unchanged, because they
+    /// are already recorded.
     func recorded(by exchange: RecordedExchange) -> ResponseBody {
         guard bufferedData == nil else { return self }
         return observed { event in

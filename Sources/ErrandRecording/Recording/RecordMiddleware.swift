@@ -1,6 +1,7 @@
 public import ErrandCore
 
-/// Records exchanges in a ``Recording``, or returns responses from the recording. The mode of the recording decides.
+/// Records exchanges in a ``Recording``, or returns responses from the recording. The mode of the recording decides between recording and
+/// replaying.
 ///
 /// ```swift
 /// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])

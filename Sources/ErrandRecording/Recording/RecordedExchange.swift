@@ -23,7 +23,7 @@ final class RecordedExchange: EventSink {
         var stage = Stage.begun
         var requestBody: BodyCapture
         var response: HARResponse?
-        /// The work of a cache of the app, and the fields of the response; `nil` if the stack has no cache.
+        /// The cache status and the fields of the response; `nil` if the stack has no cache.
         var cache: (status: CacheStatus, fields: HTTPFields)?
         var body: BodyCapture
         /// The reported steps of the last exchange that the transport has begun.

@@ -13,10 +13,10 @@ internal import Synchronization
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
 /// ```
 ///
-/// **Secrets.** The file contains no value with a sensitive name. Such values are header fields, query items, JSON members, form
-/// items and parts of multipart bodies. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare more
-/// names. Values of at least 8 bytes are replaced everywhere else in the same exchange. Text of an unknown syntax, such as HTML,
-/// XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a *registered*
+/// **Secrets.** The file contains no value with a sensitive name. Such a name can belong to a header field, a query item, a JSON member, a
+/// form item or a part of a multipart body. The sensitive names are in ``/ErrandCore/Sensitivity``, and a request can declare more names. A
+/// value of at least 8 bytes with a sensitive name is also replaced everywhere else in its exchange. Text of an unknown syntax, such as
+/// HTML, XML or plain text, is recorded only with `keepsUnknownText: true`. If the content to be written still contains a *registered*
 /// secret, ``save()`` fails. A replay returns a body with the replacements: `REDACTED` for a string, `0` for a number.
 ///
 /// **Memory.** The recorded exchanges are kept in memory, with their secrets, until ``save()``.
@@ -63,7 +63,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     private let state: Mutex<State>
 
-    /// Creates a recording. Reads the file, if the mode requires it and the file exists.
+    /// Creates a recording. Reads the file if the file exists, unless the mode is ``Mode/all``.
     ///
     /// - Parameters:
     ///   - path: the path of the file. Its folder is created when the file is written.
@@ -75,12 +75,12 @@ public final class Recording: Sendable, CustomStringConvertible {
     ///     exchanges are replayed one after the other. After that, the last exchange is replayed repeatedly.
     ///   - bodyLimitBytes: the maximum number of bytes to keep of each body, at least 0. Default: 16 MiB. An exchange with a longer
     ///     body is written with a truncated body, and can't be replayed.
-    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be
-    ///     found in such a body. Instead, record outside of the layer that decodes the body.
+    ///   - keepsCodedBodies: whether a body in a content coding is recorded as it arrives. False by default, because secrets can't be found
+    ///     in an encoded body. To record the decoded body, record outside of the layer that decodes the body.
     ///   - keepsUnknownText: whether a text body of an unknown syntax, such as HTML, XML or plain text, is recorded. Default:
-    ///     `false`, because secrets can't be found in such a body by name. The exchange is in the file without the body, and
-    ///     can't be replayed. If the body is recorded, the secrets of the rest of the exchange are replaced in the body. Other
-    ///     secrets stay in the body: register these secrets as `secrets`.
+    ///     `false`, because secrets can't be found in the body by name. If the body is not recorded, the exchange is in the file without
+    ///     the body, and can't be replayed. If the body is recorded, secrets that are found in the rest of the exchange are replaced in the
+    ///     body. Other secrets stay in the body: register these secrets as `secrets`.
     ///   - clock: the clock for recorded times, and for the waits of replays.
     ///   - date: the closure that returns the current date.
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read, or if one of `secrets` has fewer than 4
@@ -91,8 +91,8 @@ public final class Recording: Sendable, CustomStringConvertible {
         keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {
         precondition(bodyLimitBytes >= 0, "bodyLimitBytes must be at least 0 (is \(bodyLimitBytes))")
-        // Secrets often come from environment variables, which may be short. A shorter secret would be found in almost every text by
-        // chance.
+        // Secrets often come from environment variables, which may be short. A secret of fewer than 4 bytes would be found in almost every
+        // text by chance.
         let secrets = secrets.filter { !$0.isEmpty }
         if let short = secrets.first(where: { $0.utf8.count < 4 }) {
             let reason = "each of secrets must be at least 4 bytes long (one has \(short.utf8.count))"
@@ -140,7 +140,8 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// The exchanges of the file that were not replayed.
     public var unplayed: [HAREntry] { zip(loaded.entries, state.withLock(\.plays)).filter { $1 == 0 }.map(\.0) }
 
-    /// Whether another program created the file. Such a file has decoded bodies, although the fields describe the encoded bodies.
+    /// Whether another program created the file. Files of other programs have decoded bodies, although the fields describe the encoded
+    /// bodies.
     var isForeign: Bool { !loaded.creator.name.isExactly(HARLog.Creator.errand.name) }
 
     /// The name of the file and the mode.
@@ -151,12 +152,12 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// Writes the file atomically. Does not wait for exchanges in progress.
     ///
     /// An exchange without a head is not written. If the body of an exchange is still being read, the bytes read so far are written and
-    /// marked as incomplete. A later call writes the whole body. If nothing was recorded, only the mode `all` writes the file. A new
-    /// file is readable only by its owner. A file that is replaced keeps its permissions.
+    /// marked as incomplete. A later call of this function writes the whole body, if the body has ended. If nothing was recorded, only the
+    /// mode `all` writes the file. A new file is readable only by its owner. A file that is replaced keeps its permissions.
     ///
     /// - Throws: ``SecretFoundError`` if the content to be written contains a registered secret: unchanged, percent-encoded, with the
     ///   escapes of JSON, or in base64. `FileWriteError` if the file can't be written, for example because the path leads to a device or a
-    ///   pipe. In both cases, an existing file stays unchanged.
+    ///   pipe. If the function throws, an existing file stays unchanged.
     public func save() throws {
         guard !isReplayOnly else { return }
         let log = log
@@ -194,7 +195,7 @@ public final class Recording: Sendable, CustomStringConvertible {
 
     /// Calls `body`, and then writes the file, even if `body` throws.
     ///
-    /// - Throws: the errors of `body`; otherwise, the errors of ``save()``.
+    /// - Throws: the errors of `body`. If `body` succeeds: the errors of ``save()``.
     public func saving<Result>(_ body: () async throws -> Result) async throws -> Result {
         let result: Result
         do {

@@ -5,7 +5,7 @@ public struct NoRecordedExchangeError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
     /// The most similar recorded exchange, with its differences from the request, or with the reason why the exchange can't be
-    /// replayed. `nil` if the file has no exchanges. Without secrets.
+    /// replayed. `nil` if the file has no exchanges. The text contains no secrets.
     public let nearest: String?
     /// The path of the file.
     public let path: String

@@ -107,7 +107,7 @@ private final class ReplayedBodySource: BodySource {
         _ bytes: Data, chunks: [HARChunk], trailers: HTTPFields?, failure: TransportError?, endTime: Double, pace: Pace,
         lifetime: ExchangeLifetime
     ) {
-        // In a file that was edited by hand, the chunks may be shorter than the body. The missing bytes then become one more chunk.
+        // If the chunks are shorter than the body, as in a file that was edited by hand, the missing bytes become one more chunk.
         let counted = chunks.reduce(0) { $0 &+ max(0, $1.bytes) }
         let extra = counted < bytes.count ? [HARChunk(bytes: bytes.count - counted, time: chunks.last?.time ?? 0)] : []
         state = Mutex(State(rest: bytes, chunks: (chunks + extra)[...]))

@@ -24,8 +24,8 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     private let timing: Timing
     private let isShutDown = Mutex(false)
 
-    /// Creates a transport that replays the exchanges that were in the recording's file when the recording was created. In the mode
-    /// `all`, there are no such exchanges.
+    /// Creates a transport that replays the exchanges that were in the recording's file when the recording was created. In the mode `all`,
+    /// the transport has no exchanges.
     public init(_ recording: Recording, timing: Timing = .none) { (self.recording, self.timing) = (recording, timing) }
 
     /// Creates a transport that replays the file at `path`.

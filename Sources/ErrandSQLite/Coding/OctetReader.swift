@@ -1,7 +1,7 @@
 #if SQLite
 internal import ErrandCore
 
-/// Reads what ``OctetWriter`` has written. All functions throw ``StoredPiece/Damaged`` if the octets are not valid.
+/// Reads the values that ``OctetWriter`` has written. All functions throw ``StoredPiece/Damaged`` if the octets are not valid.
 struct OctetReader {
     private let data: [UInt8]
     private var index = 0
@@ -19,7 +19,7 @@ struct OctetReader {
     mutating func number() throws -> Int64 {
         Int64(bitPattern: try take(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
-    /// Reads the number of elements of a list, each of which has at least one octet.
+    /// Reads the number of elements of a list. Each element has at least one octet.
     mutating func count() throws -> Int {
         let count = try number()
         guard count >= 0, count <= Int64(data.count - index) else { throw StoredPiece.Damaged() }

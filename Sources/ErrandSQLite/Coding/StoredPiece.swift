@@ -8,9 +8,9 @@ struct StoredPiece {
         let description = "a stored response is damaged"
     }
 
-    /// The place of a piece, which is part of its checksum, and of its sealed bytes.
+    /// The place of a piece. The checksum covers the place, and the sealed bytes contain the place.
     struct Place: Sendable {
-        /// The number of the entry's file, or of the entry's bytes in the database: random.
+        /// A random number for the entry's file, or for the entry's bytes in the database.
         let number: Int64
         /// The digest of the entry's key.
         let key: [UInt8]

@@ -109,7 +109,7 @@ struct CacheTables {
         try database.rows("SELECT \(Self.generation) FROM store", .octets(partition)) { $0.integer(0) }.first ?? 0
     }
 
-    /// Returns the generation of a partition, and the entries of a key in this partition, both at one moment.
+    /// Returns the generation of a partition, and the entries of a key in this partition, from one state of the database.
     func lookUp(_ key: [UInt8], in partition: [UInt8]?) throws -> (generation: Int64, entries: [StoredEntry]) {
         let rows = try database.rows(
             """
@@ -158,7 +158,7 @@ struct CacheTables {
         }
     }
 
-    /// Returns whether an entry has the file of a number.
+    /// Returns whether the file with this number belongs to an entry.
     func needsFile(_ number: Int64) throws -> Bool {
         try !database.rows("SELECT 1 FROM entries WHERE number = ? AND is_file = 1", .integer(number)) { _ in true }.isEmpty
     }
@@ -170,8 +170,8 @@ struct CacheTables {
 
     // MARK: Changing
 
-    // The functions below are called in a transaction of the database. Functions that remove entries return the numbers of the entries'
-    // files. The caller removes these files after the database has committed the transaction.
+    // The functions of this section are called in a transaction of the database. Functions that remove entries return the numbers of the
+    // entries' files. The caller removes these files after the database has committed the transaction.
 
     /// Moves entries to the end of the order of use.
     func use(_ ids: [Int64]) throws {
@@ -319,7 +319,7 @@ struct CacheTables {
 
     // MARK: Space
 
-    /// Returns pages to the file system if many pages of the file are free. Called outside a transaction of the database.
+    /// Returns pages to the file system if many pages of the file are free. Call this function outside a transaction of the database.
     func shrink(all: Bool) throws {
         let free = try database.rows("PRAGMA freelist_count") { $0.integer(0) }.first ?? 0
         if all {

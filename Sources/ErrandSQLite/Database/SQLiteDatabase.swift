@@ -158,7 +158,7 @@ final class SQLiteDatabase {
     /// The number of the row that was inserted last.
     var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// Carries out `work` as one step: all of its changes become visible, or none.
+    /// Carries out `work` as one step: either all of its changes become visible, or no change.
     ///
     /// The step begins when no other connection writes.
     ///

@@ -2,7 +2,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The file to which a body is written that is too large for the database. All calls block, except ``close()``.
+/// The file of a body that is too large for the database. All calls block, except ``close()``.
 ///
 /// The file has a lock until it is closed. A process that finds a file without a lock and without an entry removes the file.
 final class BodyFile: Sendable {

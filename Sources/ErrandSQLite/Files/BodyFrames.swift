@@ -1,7 +1,8 @@
 #if SQLite
 internal import ErrandCore
 
-/// A list of the parts in which a body is stored. Each part has a checksum, and is sealed alone if the store has a ``CacheSealing``.
+/// A list of the parts in which a body is stored. Each part has a checksum. If the store has a ``CacheSealing``, each part is sealed
+/// separately.
 struct BodyFrames: Sendable {
     /// A part of a body.
     struct Frame: Sendable {

@@ -23,9 +23,9 @@ final class StoredBodySource: BodySource {
     private let damaged: @Sendable () -> Void
     private let state: Mutex<State>
 
-    /// Opens the file, and reads the first bytes. Blocks.
+    /// Opens the file, and reads the first bytes. This initializer blocks.
     ///
-    /// - Parameter damaged: called if a part is damaged.
+    /// - Parameter damaged: a closure that is called if a part is damaged.
     /// - Throws: `FileReadError`; ``StoredPiece/Damaged``; the errors of `open`.
     init(
         path: String, frames: BodyFrames, place: StoredPiece.Place, offsets: Range<Int64>, sealing: CacheSealing?, calls: FileCalls,

@@ -36,7 +36,7 @@ final class CacheHome: Sendable {
         let description = "the folder of the store can't be used"
     }
 
-    /// Returns a digest by the secret key of the folder; `nil` if the key has not been read.
+    /// Returns a keyed digest, with the secret key of the folder; `nil` if the key has not been read.
     func digest(_ octets: [UInt8]) -> [UInt8]? {
         secret.withLock { $0 }.map { KeyedHash.hmacSHA256.code(of: octets, key: $0) }
     }
@@ -51,7 +51,7 @@ final class CacheHome: Sendable {
 
     /// Reads the secret key, or creates the key. The caller has the lock of the folder.
     private func prepareSecret() throws {
-        // A key that can't be read, or that others can read, is replaced.
+        // A key that can't be read, or that other users can read, is replaced.
         if (try? readSecret()) == true { return }
         let new = (0..<Self.secretBytes).map { _ in UInt8.random(in: 0 ... .max) }
         let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)
@@ -124,7 +124,7 @@ final class CacheHome: Sendable {
         report(.init(kind: .replaced, description: "the store was emptied: \(safeDescription(of: error))"))
     }
 
-    /// Removes the leftovers of killed processes: files without an entry, and the reserved bytes of such files. The caller has the lock of
+    /// Removes the leftovers of killed processes: files without an entry, and the reserved bytes of these files. The caller has the lock of
     /// the folder.
     private func removeLeftovers(_ tables: CacheTables) throws {
         for name in folder.names where name.utf8.starts(with: ".errand-".utf8) { folder.remove(name) }

@@ -1,7 +1,7 @@
 #if SQLite
 public import ErrandCore
 
-/// Closures that encrypt what a store writes to the disk, and decrypt what it reads.
+/// Closures that encrypt the bytes that a store writes to the disk, and decrypt the bytes that the store reads.
 ///
 /// ```swift
 /// let sealing = CacheSealing(
@@ -23,8 +23,8 @@ public struct CacheSealing: Sendable {
     /// Creates a pair of closures.
     ///
     /// - Parameters:
-    ///   - seal: returns the encrypted bytes. The result may be longer than the argument, by at most 4 KiB.
-    ///   - open: returns the bytes that `seal` has encrypted.
+    ///   - seal: a closure that returns the encrypted bytes. The result may be longer than the argument, by at most 4 KiB.
+    ///   - open: a closure that decrypts a result of `seal`, and returns the original bytes.
     public init(seal: @escaping @Sendable (Data) throws -> Data, open: @escaping @Sendable (Data) throws -> Data) {
         (self.seal, self.open) = (seal, open)
     }

@@ -14,10 +14,10 @@ internal import Synchronization
 ///   the folder (mode 0700) and its files (0600). On Apple's platforms, a new folder is excluded from backups.
 /// - **Crash**: if the process is killed, each entry is whole or absent. After a loss of power, the newest entries may be missing. Each
 ///   part of an entry has a checksum: no wrong byte is returned.
-/// - **Processes**: a process sees the entries of others immediately. After a sign-out in one process, no process returns entries of the
-///   account.
+/// - **Processes**: a process immediately sees the entries that another process has stored. After a sign-out in one process, no process
+///   returns entries of the account.
 /// - **Privacy**: the store keeps nothing of a volatile identity. Accounts, and the keys by which entries are found, are on the disk only
-///   as digests by a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
+///   as digests with a secret key. With ``CacheSealing``, URLs, heads and bodies are encrypted.
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
 ///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
 ///   recently used entries are removed.
@@ -85,8 +85,9 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
-    ///   - sealing: encrypts what is written; `nil`, the default: nothing is encrypted. Entries of another key are treated as missing.
-    ///   - onEvent: called after an event, on a thread that may block.
+    ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries that
+    ///     were encrypted with another key are treated as missing.
+    ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
@@ -113,7 +114,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         try? home.prepare()
     }
 
-    /// Returns whether a folder has a store. The initializer would create a missing folder. This function creates nothing.
+    /// Returns whether a folder has a store. Unlike the initializer, this function does not create a missing folder.
     ///
     /// - Parameter folder: the path of the folder.
     public static func exists(inFolder folder: String) -> Bool {
@@ -414,7 +415,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     func unregister(_ number: Int64) { openWriters.withLock { $0[number] = nil } }
 
-    /// Whether the writer was not given up.
+    /// Whether the writer can still publish its entry.
     func isOpen(_ number: Int64) -> Bool { openWriters.withLock { $0[number] != nil } }
 
     /// Reserves memory for a body that is still small. Returns false if there is no room.

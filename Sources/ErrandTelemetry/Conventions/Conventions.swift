@@ -1,7 +1,7 @@
 #if Telemetry
 internal import ErrandCore
 
-/// The names of OpenTelemetry's conventions for HTTP clients, for logs, spans and metrics.
+/// The names that OpenTelemetry's conventions for HTTP clients define for logs, spans and metrics.
 enum Conventions {
     /// The methods of [RFC 9110, section 9](https://www.rfc-editor.org/rfc/rfc9110#section-9), and PATCH
     /// ([RFC 5789](https://www.rfc-editor.org/rfc/rfc5789)).
@@ -47,7 +47,7 @@ enum Conventions {
 
 extension Conventions {
     /// Returns the server of a request; `nil` if the authority or the scheme of the request is missing or invalid. This function ignores
-    /// credentials in the authority. The transport's boundary rejects a request with such an authority.
+    /// credentials in the authority. The transport's boundary rejects a request with credentials in its authority.
     static func server(of request: Request) -> Origin? {
         if let origin = request.origin { return origin }
         guard var bare = request.head.authority, let at = bare.utf8.lastIndex(of: UInt8(ascii: "@")) else { return nil }

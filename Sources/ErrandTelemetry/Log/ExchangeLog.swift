@@ -81,8 +81,8 @@ final class ExchangeLog: CallObserver {
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // If the logger does not accept the level of the record, the log must cost nothing. But a call that ends with a reader of the
-        // response can still fail. The logger may accept the level of that failure.
+        // If the logger does not accept the level of the record, the log must cost nothing. A call that ends with a reader of the response
+        // can still fail, and the logger may accept the level of the failure.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         hide(response.request.options.sensitivity)
         let received = Received(response, isRefused: isRefused, by: request)
@@ -113,8 +113,8 @@ final class ExchangeLog: CallObserver {
         let read = BodyPrefix(of: error.bodyPrefix)
         if let failure = outcome.refusal?.serviceError { return logRefusal(received, failure, read, end, elapsed: elapsed) }
         // The record must be the same with an inner and an outer `validateStatus`. If a call decodes no value and has no envelope, an outer
-        // `validateStatus` reads the body after the record is written. Therefore, the record of such a call contains no body, with an inner
-        // `validateStatus` too.
+        // `validateStatus` reads the body after the record is written. Therefore, the record of a call without decoding and without an
+        // envelope contains no body, even with an inner `validateStatus`.
         let shown = request.options.call.awaitsDecoding || request.options.call.serviceErrors != nil ? error : nil
         if !error.bodyWasStreamed || request.options.call.awaitsDecoding {
             logWhole(received, read, end, isStreamed: error.bodyWasStreamed, elapsed: elapsed, refusal: shown)
@@ -124,14 +124,14 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// A response that is logged at the end of the call, with the part of its body that was read until then.
+    /// A response that is logged at the end of the call, with the part of its body that was read before the end.
     private struct Awaited {
         let received: Received
         let read: @Sendable () -> BodyPrefix?
         let isStreamed: Bool
     }
 
-    /// The values of a response that its record needs.
+    /// The parts of a response that the record of the response needs.
     private struct Received: Sendable {
         let response: Response
         /// Whether the status is a failure.
@@ -182,7 +182,7 @@ final class ExchangeLog: CallObserver {
         return metadata
     }
 
-    /// - Parameter request: the request as sent.
+    /// - Parameter request: the request, as it was sent.
     private func addResendCount(to metadata: inout Logger.Metadata, after attempts: [AttemptRecord], of request: Request?) {
         let count = max(attempts.count, request?.options.resendCount ?? 0)
         if count > 0 { metadata["http.request.resend_count"] = "\(count)" }
@@ -212,7 +212,7 @@ final class ExchangeLog: CallObserver {
         return LogText.Note(title: "body: \(excerpt.onOneLine)", side: .response)
     }
 
-    /// - Returns: the body for the caller.
+    /// - Returns: the body to return to the caller.
     private func logResponse(_ response: Response, _ received: Received) -> ResponseBody {
         guard wants(received) else { return response.body }
         guard let limitBytes = detail.bodyLimitBytes else {
@@ -257,8 +257,8 @@ final class ExchangeLog: CallObserver {
         }
     }
 
-    /// Logs a refused response whose body has the error of the back end. The records are the same as for an accepted response,
-    /// with `error.type`.
+    /// Logs a refused response whose body has the error of the back end. The records have the content of the records for an accepted
+    /// response, and also `error.type`.
     private func logRefusal(
         _ received: Received, _ error: ServiceError, _ read: BodyPrefix?, _ end: ExchangeLifetime.Outcome, elapsed: String
     ) {

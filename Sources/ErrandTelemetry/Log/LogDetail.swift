@@ -32,8 +32,8 @@
 public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
     /// Nothing, not even failures.
     case none
-    /// Method and URL, and the status or the failure with the time. The default. The record of a typed call that fails with
-    /// a ``/ErrandCore/StatusError`` also has the first 200 bytes of the body, without secrets.
+    /// The method, the URL, the time, and the status or the failure. The default. The record of a typed call that fails with a
+    /// ``/ErrandCore/StatusError`` also has the first 200 bytes of the body, without secrets.
     case basic
     /// The details of `basic`, and the header fields.
     case headers
@@ -59,14 +59,14 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
 
 /// The layout of the records of ``LogMiddleware``.
 public enum LogStyle: Sendable, Hashable {
-    /// One record for each exchange, for a reader of a console. The default.
+    /// One record for each exchange, for people who read a console. The default.
     ///
     /// The record is written when the exchange has a result: the head of the response, the end of a typed call, or a failure. With
     /// ``LogDetail/body(limitBytes:)``, the record is written when the body has been read or abandoned. An exchange in progress has no
     /// record.
     ///
-    /// Each field and each line of a body has its own line: `>` marks the request, `<` the response. JSON is indented. Only the first line
-    /// begins at the margin.
+    /// Each field and each line of a body has its own line: `>` marks the request, and `<` marks the response. JSON is indented. Only the
+    /// first line begins at the margin.
     ///
     /// ```
     /// #1 GET https://api.example/notes/7: 200 in 21 ms

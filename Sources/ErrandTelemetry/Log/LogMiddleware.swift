@@ -29,8 +29,8 @@ public import Logging
 /// **Place:** outside all layers except `server` and `number`. At this place, the log sees each call once. Inside `retry`, the log sees
 /// each attempt instead of the call. Both places are allowed.
 ///
-/// **Not logged:** a call that fails before the log sees its request. Only the caller gets the error of such a call. Therefore, log this
-/// error in the code of the caller. Examples:
+/// **Not logged:** a call that fails before the log sees its request. Only the caller gets the error of this call. Therefore, log the error
+/// in the code of the caller. Examples of errors that are not logged:
 /// - a body that can't be encoded (`RequestEncodingError`) or read (``/ErrandCore/FileReadError``)
 /// - an invalid path or base URL (``/ErrandCore/InvalidURLError``)
 /// - an option without its middleware (``/ErrandCore/UnsupportedOptionError``)
@@ -45,7 +45,7 @@ public import Logging
 /// - JSON, forms and event streams are shown without their secrets.
 /// - For a multipart body, the names of its parts are shown.
 /// - For other text, such as HTML, XML or plain text, only the length and the type are shown: `body of 1204 bytes, text/html`.
-///   Secrets can't be found in such text.
+///   The log can't find secrets in these types of text.
 /// - For bytes that are not text, the word `binary` is shown.
 ///
 /// **Refused bodies:** if a typed call fails because of its status, the record has the first 200 bytes of the body on one line. The
@@ -60,8 +60,8 @@ public import Logging
 /// **Secrets** are recognized by the names of header fields, query items, members of JSON, and form items. See ``/ErrandCore/Sensitivity``.
 /// If an inner layer declares a name as sensitive, the log hides the values of this name in the URL, the fields and the bodies. With
 /// ``LogStyle/oneLine``, the record of the request is written before the inner layers run. For this style, declare the names outside the
-/// log: `wrapped(by: middleware, outside: .log)`. Control characters from outside are escaped. No text from a server begins a line of the
-/// log.
+/// log: `wrapped(by: middleware, outside: .log)`. Control characters in requests and responses are escaped. No text from a server begins a
+/// line of the log.
 ///
 /// **Metadata** (``LogMetadata/all``):
 /// - `http.request.method`, `http.response.status_code`, `http.response.body.size`
@@ -71,7 +71,8 @@ public import Logging
 /// - `error.type`, as in spans and metrics: see ``TraceMiddleware``
 /// - `errand.tag.NAME` for each of `request.options.tags`
 ///
-/// **Per request:** `request.options.log = .off`, or `.use(.debug)`; `request.options.logDetail = .use(.body())`.
+/// **Per request:** set `request.options.log` to `.off` or `.use(.debug)`, and `request.options.logDetail` to a value such as
+/// `.use(.body())`.
 public struct LogMiddleware: HTTPMiddleware {
     private let logger: Logger
     private let level: Logger.Level

@@ -18,8 +18,7 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     ///
     /// - Parameters:
     ///   - limit: the largest number of instruments, without the common instruments.
-    ///   - factory: the factory that creates the instruments. `nil` is the factory of `MetricsSystem` at the time of the first
-    ///     instrument.
+    ///   - factory: the factory that creates the instruments. `nil`: the factory of `MetricsSystem` when the first instrument is created.
     init(limit: Int, factory: (any MetricsFactory)?) {
         self.limit = limit
         state = Mutex(State(factory: factory))
@@ -29,8 +28,8 @@ struct InstrumentTable<Key: Hashable & Sendable, Instrument: Sendable>: ~Copyabl
     ///
     /// - Parameters:
     ///   - key: the key of the instrument.
-    ///   - common: the key of the common instrument. There must be only a few such keys.
-    ///   - make: creates an instrument. The table holds no lock during a call of `make`, because `make` runs the code of a
+    ///   - common: the key of the common instrument. There must be only a few common keys.
+    ///   - make: a closure that creates an instrument. The table holds no lock during a call of `make`, because `make` runs the code of a
     ///     backend.
     func instrument(
         of key: Key, orBeyondLimit common: @autoclosure () -> Key, make: (Key, any MetricsFactory) -> Instrument

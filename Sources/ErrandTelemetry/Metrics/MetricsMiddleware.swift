@@ -20,8 +20,10 @@ public import Metrics
 /// - `http.client.request.duration`: a `Recorder` that aggregates, in seconds. Additional attributes: `http.response.status_code`,
 ///   `error.type`, `network.protocol.version`.
 /// - `http.client.active_requests`: a `Meter`, in requests. Additional attribute: `url.scheme`.
-/// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
-/// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: the same as for the duration.
+/// - `http.client.request.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: `http.response.status_code`,
+///   `error.type`, `network.protocol.version`.
+/// - `http.client.response.body.size`: a `Recorder` that aggregates, in bytes. Additional attributes: `http.response.status_code`,
+///   `error.type`, `network.protocol.version`.
 /// - `http.client.open_connections`: a `Meter`, in connections. Additional attribute: `http.connection.state` (`active` or `idle`).
 /// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds. Only for transports that report each closed connection.
 ///   Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared this metric stable.
@@ -43,13 +45,13 @@ public import Metrics
 /// its caller cancelled, and a response that was abandoned, have no `error.type`.
 ///
 /// **Bounds:** backends keep each series forever, and servers choose names and statuses. After 1,000 sets of the common attributes, further
-/// servers are counted together, with the `server.address` `_OTHER`, without a port and optional attributes. Each set has at most 100
-/// instruments, up to three for each outcome. Further outcomes are counted together, with the `error.type` `_OTHER` and without a status.
-/// After 1,000 sets of the attributes of connections, further servers are counted together, too.
+/// servers are counted together, with the `server.address` `_OTHER`, without a port, and without optional attributes. Each set has at most
+/// 100 instruments, up to three for each outcome. Further outcomes are counted together, with the `error.type` `_OTHER` and without a
+/// status. After 1,000 sets of the attributes of connections, further servers are counted together, too.
 ///
 /// swift-metrics can't pass buckets or units to a backend. Therefore, configure ``durationBuckets`` in your backend.
 ///
-/// **Per request:** `request.options.metrics = .off`.
+/// **Per request:** with `request.options.metrics = .off`, no metric includes the request.
 public struct MetricsMiddleware: HTTPMiddleware {
     /// The bounds of the buckets that the conventions recommend for `http.client.request.duration`, in seconds.
     public static let durationBuckets: [Double] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -89,7 +91,7 @@ public struct MetricsMiddleware: HTTPMiddleware {
     ///   - attributes: the optional attributes to add. Default: none.
     ///   - knownMethods: the methods that are reported by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not known.
-    ///     The closure is called at each end of an exchange, and must return quickly. Default: no closure, and
+    ///     The closure is called at the end of each exchange, and must return quickly. Default: no closure, and
     ///     `http.client.open_connections` is not reported.
     ///   - clock: the clock that measures durations.
     public init(
@@ -179,8 +181,8 @@ extension HTTPSender {
     /// - Parameters:
     ///   - factory: the factory of the instruments; `nil`, the default: `MetricsSystem.factory` at the first measured request.
     ///   - attributes: the optional attributes to add. Default: none.
-    ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not
-    ///     known. Must return quickly.
+    ///   - openConnections: the closure that returns the number of connections to an origin, or `nil` if the number is not known. The
+    ///     closure must return quickly.
     ///   - clock: the clock that measures durations.
     public func metrics(
         factory: (any MetricsFactory)? = nil, attributes: MetricsMiddleware.Attributes = [],

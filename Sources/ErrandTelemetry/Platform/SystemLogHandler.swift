@@ -6,7 +6,7 @@ internal import os
 /// A handler of swift-log that writes to the system's log, `os.Logger`. Only Apple's platforms have this type.
 ///
 /// Create a logger with `Logger(label: "http") { SystemLogHandler(subsystem: "com.example.notes", category: $0) }`, and pass the logger to
-/// `log(to:)`. To write the records of all packages to the system's log, pass such a closure to `LoggingSystem.bootstrap`.
+/// `log(to:)`. To write the records of all packages to the system's log, pass this closure to `LoggingSystem.bootstrap`.
 ///
 /// **Privacy:** the log of this library replaces secrets before a record is written. Therefore the messages of this library's records are
 /// public. The messages of other libraries, and the metadata of all records, are private: the system hides private text unless a debugger
@@ -23,7 +23,7 @@ internal import os
 ///
 /// **Text:** the message, and then the metadata as `key=value`. The system may cut off long records, such as records with bodies.
 ///
-/// This code is type-checked against a declared interface of `os`, and has not run yet.
+/// This code is type-checked against a copy of the interface of `os`, and has not run yet.
 public struct SystemLogHandler: LogHandler {
     /// The lowest level that is written. Default: `info`.
     public var logLevel: Logging.Logger.Level = .info

@@ -11,14 +11,15 @@ public import Tracing
 /// //   GET /users/{id}       client     http.response.status_code=200 http.request.resend_count=1
 /// ```
 ///
-/// **Place:** outside `retry`, `timeout` and `log`. If the logger gets the span from the tracer, log messages then contain the span. With
-/// ``TraceMiddleware`` inside, the spans of the attempts are children of this span. This middleware does not send a context itself.
+/// **Place:** outside `retry`, `timeout` and `log`. At this place, log messages contain the span, if the logger gets the span from the
+/// tracer. With ``TraceMiddleware`` inside, the spans of the attempts are children of this span. This middleware does not send a context
+/// itself.
 ///
 /// The span has the kind `internal`, because the conventions define no HTTP span around the spans of the attempts. The name, the end and
 /// the errors of the span follow the rules of ``TraceMiddleware``. The attributes are `http.request.method`, `url.template`,
 /// `http.response.status_code`, `error.type`, `errand.request.id`, `errand.request.number`, `errand.tag.NAME`.
 ///
-/// **Per request:** `request.options.trace = .off`.
+/// **Per request:** with `request.options.trace = .off`, the call has no span.
 public struct TraceCallMiddleware: HTTPMiddleware {
     private let tracer: (any Tracer)?
 

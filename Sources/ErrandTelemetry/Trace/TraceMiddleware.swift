@@ -17,11 +17,11 @@ public import Tracing
 /// //   url.full=https://a.example/users/7 url.template=/users/{id} http.response.status_code=200
 /// ```
 ///
-/// **The span** is a child of the caller's span and has the kind `client`. Its name is the method and the template of a typed endpoint,
-/// such as `GET /users/{id}` (`request.options.urlTemplate`). Without a template, the name is only the method. For an unknown method, the
-/// name has `HTTP` in place of the method. The name never contains the path. The span ends when the exchange ends on the wire: with the
-/// last byte of the response, or when the response is abandoned. For a protocol upgrade, the span ends with the head. In a typed call, the
-/// attempt whose response is decoded ends after decoding.
+/// **The span** is a child of the caller's span and has the kind `client`. The name of the span is the method and the template of a typed
+/// endpoint, such as `GET /users/{id}` (`request.options.urlTemplate`). Without a template, the name is only the method. For an unknown
+/// method, the name has `HTTP` in place of the method. The name never contains the path. The span ends when the exchange ends on the wire:
+/// with the last byte of the response, or when the response is abandoned. For a protocol upgrade, the span ends with the head. In a typed
+/// call, the attempt whose response is decoded ends after decoding.
 ///
 /// **Attributes:**
 /// - `http.request.method`. For an unknown method, the value is `_OTHER`, and `http.request.method_original` has the method.
@@ -42,7 +42,7 @@ public import Tracing
 /// of the same name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields
 /// unchanged.
 ///
-/// **Per request:** `request.options.trace = .off`, or `.use(TraceOptions(bodySizes: true))`.
+/// **Per request:** set `request.options.trace` to `.off`, or to a value such as `.use(TraceOptions(bodySizes: true))`.
 public struct TraceMiddleware: HTTPMiddleware {
     private let tracer: (any Tracer)?
     private let options: TraceOptions

@@ -5,11 +5,11 @@ public import ErrandCore
 public struct TraceOptions: Sendable, Hashable {
     /// The servers to which the `baggage` field (W3C Baggage) is sent.
     public enum BaggageScope: Sendable, Hashable {
-        /// To every server.
+        /// Baggage is sent to every server.
         case everywhere
-        /// To the first origin only, not after a redirect to another origin. The default.
+        /// Baggage is sent only to the first origin, and not after a redirect to another origin. The default.
         case firstOrigin
-        /// To no server.
+        /// Baggage is sent to no server.
         case nowhere
     }
 

@@ -118,7 +118,7 @@ public final class ManualClock: Clock, Sendable, CustomStringConvertible {
         return moved
     }
 
-    /// Calls `body`. While `body` runs, advances the time whenever a task sleeps, to the instant at which the next sleeping task is due.
+    /// Calls `body`. While `body` runs and a task sleeps, advances the time to the instant at which the next sleeping task is due.
     /// Therefore, the backoffs of a retry, or the waits of a poll, end immediately.
     ///
     /// ```swift

@@ -1,7 +1,7 @@
 /// Waits until `limit` has passed. On a busy machine, the wait can exceed `limit`.
 ///
-/// The wait has a hundred steps. At the end of each step, the caller yields to the other tasks that are ready to run. Therefore
-/// a test does not report work as late only because other tasks or processes use the processor.
+/// The wait has a hundred steps. At the end of each step, the caller yields to the other tasks that are ready to run. Therefore a busy
+/// processor alone does not make a test report that the work is late.
 ///
 /// - Throws: `CancellationError`.
 package func sleepPatiently(for limit: Duration) async throws {

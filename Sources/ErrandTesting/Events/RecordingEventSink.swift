@@ -46,8 +46,8 @@ public final class RecordingEventSink: EventSink, CustomStringConvertible {
         for continuation in met { continuation.resume() }
     }
 
-    /// Returns as soon as an event of `kind` was recorded. If such an event was recorded before, returns immediately. The wait has
-    /// no timeout.
+    /// Returns as soon as an event of `kind` was recorded. If an event of `kind` was recorded earlier, returns immediately. The wait has no
+    /// timeout.
     ///
     /// - Throws: `CancellationError`.
     public func wait(for kind: ExchangeEvent.Kind) async throws {

@@ -1,6 +1,6 @@
 package import ErrandCore
 
-/// A sender whose responses come from a closure. Its requests are not checked, because the sender is not a transport.
+/// A sender whose responses come from a closure. Requests to this sender are not checked, because the sender is not a transport.
 package struct StubSender: HTTPSender {
     private let respond: @Sendable (Request) async throws -> Response
 

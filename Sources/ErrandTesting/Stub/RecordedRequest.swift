@@ -64,7 +64,7 @@ public struct RecordedRequest: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - type: the type of the value. For a body of any shape, pass `JSONValue.self`.
     ///   - coding: the rules for decoding. Pass the coding of the client. Default: ``/ErrandCore/JSONCoding/standard``.
-    /// - Throws: `DecodingError`. Its text names the request and the coding.
+    /// - Throws: `DecodingError`, with a text that names the request and the coding.
     public func json<Value: Decodable>(as type: Value.Type = Value.self, coding: JSONCoding = .standard) throws -> Value {
         do {
             return try coding.decode(type, from: body)

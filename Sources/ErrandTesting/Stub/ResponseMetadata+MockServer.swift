@@ -15,7 +15,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// Whether the response was made before the request's body was read. Such a response reads the body itself.
+    /// Whether the response was made before the request's body was read. If true, the response itself reads the request's body.
     package var isStreamedResponse: Bool {
         get { self[StreamedResponseKey.self] }
         set { self[StreamedResponseKey.self] = newValue }

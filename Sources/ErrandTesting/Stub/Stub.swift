@@ -62,8 +62,8 @@ public struct Stub: Sendable, CustomStringConvertible {
     /// Requires that a closure returns true. See ``RequestMatcher/custom(_:_:)``.
     public func matching(_ name: String, _ matches: @escaping @Sendable (RecordedRequest) -> Bool) -> Stub { and(.custom(name, matches)) }
 
-    /// Returns this stub with these responses. One response is used for all requests. Several responses are used in order, each
-    /// for one request.
+    /// Returns this stub with these responses. A single response is used for all requests. Several responses are used in order, each for
+    /// one request.
     ///
     /// After the last of several responses, the stub matches no more requests, and the transport tries the next stub. With
     /// `repeatingLast`, the last response is repeated instead.

@@ -53,8 +53,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     /// - Parameters:
     ///   - stubs: the stubs, in order.
     ///   - unmatched: the handling of a request without a matching stub. By default, the request fails.
-    ///   - conditions: the simulated network, for responses without their own conditions. By default, such
-    ///     responses have no simulated network.
+    ///   - conditions: the simulated network, for responses without their own conditions. Default: `nil`, no simulated network.
     ///   - clock: the clock that measures delays and rates. With a ``ManualClock``, a slow network takes no time.
     public convenience init(
         _ stubs: Stub..., unmatched: Unmatched = .fails, conditions: NetworkConditions? = nil,

@@ -33,14 +33,14 @@ internal import Synchronization
 /// unstructured tasks has only a few points of cancellation. ``leastCancelled`` is the number of runs that must end with
 /// `CancellationError`. To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
 ///
-/// With a real network, the number of jobs varies from run to run. Such a scenario is cancelled at many points, but not at all
-/// points. For such a scenario, require more than two uncancelled runs.
+/// With a real network, the number of jobs varies from run to run. Therefore the runs cover many points of cancellation, but not every
+/// point. For a scenario with a real network, set ``uncancelledRuns`` to more than 2.
 public struct CancellationTorture: Sendable {
     /// The moment at which a run is cancelled.
     public enum Moment: Sendable, Hashable, CaseIterable {
-        /// Just before the k-th job.
+        /// The run is cancelled just before the k-th job.
         case before
-        /// Just after the k-th job, when its task is suspended or has ended.
+        /// The run is cancelled just after the k-th job, when the task of the job is suspended or has ended.
         case after
     }
 
@@ -83,9 +83,9 @@ public struct CancellationTorture: Sendable {
     ///
     /// - Parameters:
     ///   - scenario: the code to cancel, which must begin in the same state each time.
-    ///   - accepts: returns whether a result is correct.
-    ///   - check: called after each run, in the caller's task. For example, test in `check` that no body is open, and that the
-    ///     next request succeeds.
+    ///   - accepts: a closure that returns whether a result is correct.
+    ///   - check: a closure that is called after each run, in the caller's task. For example, test in `check` that no body is open, and
+    ///     that the next request succeeds.
     /// - Returns: a summary of the runs.
     /// - Throws: ``TortureError`` if a run fails, if `check` throws, or if too few runs were cancelled; `CancellationError` if
     ///   the caller is cancelled.

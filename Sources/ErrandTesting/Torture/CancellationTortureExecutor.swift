@@ -21,7 +21,8 @@ final class CancellationTortureExecutor: TaskExecutor {
     /// Whether the run has reached the job at which it is cancelled.
     var hasCancelled: Bool { state.withLock(\.isCancelled) }
 
-    /// Starts the first job. The job is enqueued before the task's handle is known. Therefore the queue is inactive until this call.
+    /// Starts the first job. The job is enqueued before the task's handle is known. Therefore the queue is inactive until this function is
+    /// called.
     func start(_ cancel: @escaping @Sendable () -> Void) {
         state.withLock { $0.cancel = cancel }
         queue.activate()

@@ -14,7 +14,7 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
 
     /// The number of the job at which the procedure cancels the run, counted from 1.
     public let jobNumber: Int
-    /// Whether the procedure cancels the run before or after that job.
+    /// Whether the procedure cancels the run before or after the job ``jobNumber``.
     public let moment: CancellationTorture.Moment
     /// The way in which the run ended.
     public let outcome: Outcome
@@ -80,10 +80,10 @@ struct TortureCounts: Sendable {
 
 /// The error of a run that failed under ``CancellationTorture``.
 public struct TortureError: NumberedFailure, CustomStringConvertible {
-    /// The number of the job at which the procedure cancels the run, counted from 1. If the problem concerns all runs, this number is the
-    /// job number of the last run.
+    /// The number of the job at which the procedure cancels the run, counted from 1. If the problem concerns all runs, the value is the job
+    /// number of the last run.
     public let jobNumber: Int
-    /// Whether the procedure cancels the run before or after that job.
+    /// Whether the procedure cancels the run before or after the job ``jobNumber``.
     public let moment: CancellationTorture.Moment
     /// The problem, as a phrase.
     public let what: String
