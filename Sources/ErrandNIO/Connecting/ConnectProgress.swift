@@ -84,7 +84,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 
     /// Whether the device is certainly offline: for every address, the system reported that there is no network or no route.
     ///
-    /// A device without IPv6 has no route to an IPv6 address either. Therefore, one of the addresses must be an IPv4 address.
+    /// An online device without IPv6 has no route to an IPv6 address. Therefore, at least one of the addresses must be an IPv4 address.
     var showThatDeviceIsOffline: Bool {
         entries.contains { $0.address.protocol == .inet }
             && entries.allSatisfy { ($0.error as? IOError).map { isErrorOfOfflineDevice($0.errnoCode) } ?? false }
@@ -117,7 +117,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// The address with its port. An IPv6 address is in brackets, and the path of a Unix domain socket in quotation marks.
+    /// The address with its port. An IPv6 address is in brackets. The path of a Unix domain socket is in quotation marks.
     var shown: String {
         guard let address = ipAddress, let port else { return "'\((pathname ?? "").shownSafely())'" }
         return self.protocol == .inet6 ? "[\(address)]:\(port)" : "\(address):\(port)"

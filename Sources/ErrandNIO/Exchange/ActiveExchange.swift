@@ -45,7 +45,7 @@ struct ActiveExchange {
     /// The limit of the writes in progress; `nil` if there is no limit. This limit and the limit of the phase apply at the same time,
     /// because a response may begin during the upload.
     private var writeLimit: PhaseLimit?
-    /// The number of writes of the body that the network has not taken.
+    /// The number of writes of the body that are in progress.
     private var pendingWrites = 0
 
     init(_ taken: TakenExchange, _ attempt: AttemptID) {
@@ -83,7 +83,7 @@ struct ActiveExchange {
 
     // MARK: - The response
 
-    /// Keeps a part of the body, until ``deliver(on:)``. Small parts are joined.
+    /// Keeps a part of the body until ``deliver(on:)`` is called. Small parts are joined.
     mutating func receive(_ data: Data) {
         receivedBytes += Int64(data.count)
         if let last = chunks.indices.last, chunks[last].count + data.count <= 16 * 1024 {
@@ -97,8 +97,8 @@ struct ActiveExchange {
 
     /// Appends the received parts of the body to its stream, if the head was received.
     ///
-    /// - Returns: whether the connection must stop receiving for now; and, at the first call only, the response, so that the
-    ///   caller can resume the exchange.
+    /// - Returns: the response, and whether the connection must stop receiving for now. Only the first call with a head returns the
+    ///   response. The caller resumes the exchange with the response.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
         enter(.idleRead)
