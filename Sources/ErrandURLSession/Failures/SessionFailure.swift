@@ -59,7 +59,7 @@ struct SessionFailure {
     /// The delivery of a request that may have been sent.
     private var doubtful: Delivery { position.delivery == .notSent ? .unknown : position.delivery }
 
-    /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as such an error.
+    /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as an error without a reason.
     private static let hintOfTLS = "; on Linux, a failed TLS handshake, such as an untrusted certificate, has this error, too"
 
     /// Whether an error without a reason may be a failed TLS handshake.
