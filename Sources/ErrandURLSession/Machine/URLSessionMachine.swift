@@ -27,7 +27,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         var checksServerTrust = false
         /// Whether the transport does not check the certificates of the server.
         var isUncheckedServer = false
-        /// The server about whose certificates the request decides. `nil` if the request makes no such decision.
+        /// The server about whose certificates the request decides. `nil` if the request does not decide about a server.
         var decidedServer: Origin?
         /// Whether the transport has a client certificate.
         var hasClientCertificate = false
