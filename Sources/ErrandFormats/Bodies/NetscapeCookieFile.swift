@@ -192,7 +192,7 @@ extension NetscapeCookieFile.Entry {
             includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE", String(written.expires ?? 0), name, value,
         ]
         let line = fields.joined(separator: "\t")
-        // A line is written only if it is read as the same cookie.
+        // A line is written only if a reader of the line gets the same cookie.
         let read = line.withUTF8Bytes { octets in try? Self(line: octets) }
         return !name.isEmpty && !line.containsOctet(UInt8(ascii: "\n")) && read == written ? line : nil
     }

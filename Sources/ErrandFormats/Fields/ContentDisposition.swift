@@ -15,8 +15,8 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// The name of a form's field ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if the
     /// parameter is missing.
     public let name: String?
-    /// The name that the sender gives the file; `nil` if there is no such name. The sender may choose any text: to save a file,
-    /// use ``safeFileName(default:)``.
+    /// The name that the sender gives the file; `nil` if the sender gives no name. The sender may choose any text: to save a file, use
+    /// ``safeFileName(default:)``.
     public let fileName: String?
 
     /// Creates a value.
