@@ -46,7 +46,7 @@ package struct NetscapeCookieFile: Sendable {
     /// The reason why a line is not a cookie. The text contains no part of the line.
     package enum Problem: String, Error, Sendable, CaseIterable {
         case length = "the line has more than 8,192 octets"
-        case fields = "the line does not have seven fields, which a tab separates"
+        case fields = "the line does not have seven fields separated by tabs"
         case domain = "the domain is invalid"
         case flag = "the second or the fourth field is neither TRUE nor FALSE"
         case path = "the path does not begin with a slash"

@@ -19,7 +19,7 @@ package struct DatePattern: Sendable {
         package var description: String {
             switch self {
             case .unknownLetters(let letters): "'\(letters)' is not supported: use yyyy, MM, dd, HH, mm, ss, S and XXX"
-            case .repeated(let letters): "'\(letters)' stands twice"
+            case .repeated(let letters): "'\(letters)' occurs twice"
             case .openQuotation: "a quotation mark is missing"
             case .noDate: "it needs yyyy, MM and dd"
             }
