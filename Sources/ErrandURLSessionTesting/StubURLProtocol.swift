@@ -47,8 +47,8 @@ public class StubURLProtocol: URLProtocol {
     /// session copies the configuration.
     ///
     /// - Parameters:
-    ///   - sender: the sender of the requests, which is usually a ``/ErrandTesting/StubTransport``. A stack and a `ReplayTransport` work,
-    ///     too. The sender is kept until the process ends.
+    ///   - sender: the sender of the requests, which is usually a ``/ErrandTesting/StubTransport``. The sender can also be a stack or a
+    ///     `ReplayTransport`. The sender is kept until the process ends.
     ///   - configuration: the settings of a session. Other protocol classes of the configuration stay, after the class of the stub.
     ///   - inPieces: whether a body arrives in the pieces of the stub. Default: ``deliversPieces``. On Linux, pass `true` only for tasks
     ///     with a delegate.

@@ -50,8 +50,8 @@ final class ConnectAttempt: Sendable {
     /// Records that the proxy has responded, and that the attempt sends its next request to the proxy.
     func recordNextProxyRequest() { state.withLock { $0.progress.isWithinReply = false } }
 
-    /// Removes the recorded state of the dialog with the proxy. This method is called when the attempt reconnects to the proxy, and
-    /// when the tunnel is open. The recorded peer is removed too: the proxy is not the peer of an open tunnel.
+    /// Removes the recorded state of the dialog with the proxy. This method is called when the attempt reconnects to the proxy, and when
+    /// the tunnel is open. The recorded peer is also removed, because the proxy is not the peer of an open tunnel.
     func forgetTunnel() {
         state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
     }
@@ -180,7 +180,7 @@ final class ConnectAttempt: Sendable {
         }
         // A shutdown waits for these channels. Therefore, the channels must not wait for the close_notify of the other side.
         for channel in channels { channel.closeAtOnce() }
-        // If the certificates are still loading, the load completes on the event loop. The loop must run until then.
+        // If the certificates are still loading, the load completes on the event loop. The event loop must run until the load is complete.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }
 }

@@ -32,8 +32,8 @@ struct ConnectProgress: Sendable {
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if the proxy caused the timeout; otherwise `nil`. An HTTP proxy sends nothing before its connection to the origin is
-    /// open. Until then, the origin may be the cause of the timeout. A SOCKS proxy responds to the first message immediately.
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. Before the connection to the origin is open, an HTTP proxy sends
+    /// nothing, and the origin may be the cause of the timeout. A SOCKS proxy responds to the first message immediately.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {

@@ -137,7 +137,7 @@ struct ActiveExchange {
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self
-        // The head may have been received in this turn of the event loop. If so, the head is not delivered yet.
+        // If the head was received in this turn of the event loop, the head is not delivered yet.
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {

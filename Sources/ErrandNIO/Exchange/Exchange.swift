@@ -122,8 +122,8 @@ final class Exchange: Sendable {
     /// the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // After the ticket was made, a connection may have taken the exchange and may have been lost. The exchange may then be queued
-            // again, and only the later ticket is valid.
+            // After the ticket was made, a connection may have taken the exchange and may have been lost. After the loss, the exchange may
+            // be queued again, and only the later ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -198,8 +198,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Whether the request can be sent once more. This is possible if the body of the request can be sent again, and if the caller still
-    /// waits for the response.
+    /// Whether the request can be sent once more: the body of the request can be sent again, and the caller still waits for the response.
     var canRepeat: Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }

@@ -89,7 +89,7 @@ extension HTTPHandler {
 
     func perform(_ first: Pool.Machine.Release, on connection: Connection) {
         var release = first
-        // Several exchanges may end, one after the other, before they start. Therefore, a loop is needed.
+        // If an exchange ends before it starts, the next queued exchange is taken. Therefore, a loop is needed.
         while true {
             switch release {
             case .begin(let exchange):

@@ -161,7 +161,7 @@ extension HTTP1Handler {
     func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
         let isForwarded = done.exchange.route.isForwarded
         var message = error.map { FailureText.of($0) } ?? "connection closed by the \(isForwarded ? "proxy" : "server")"
-        // An HTTP proxy may close an idle connection too. Advice to check the proxy would then be wrong.
+        // If an HTTP proxy has closed an idle connection, advice to check the proxy would be wrong.
         if error == nil, isForwarded, !parser.hasBegun, !position.mayBeStale {
             message += " without a response; check that it is an HTTP proxy"
         }

@@ -35,7 +35,7 @@ internal import ErrandFormats
 /// search for the end of a line continues where the previous search stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
-        /// The next event needs more bytes, or the end of the connection. The call may nevertheless consume bytes.
+        /// The next event needs more bytes, or the end of the connection. Even without an event, the call may consume bytes.
         case needsMore
         /// An interim response (1xx) other than 101. The final response follows.
         case interim(HTTPResponse)

@@ -36,9 +36,10 @@ enum HTTP2Limits {
     ///
     /// - The server may send 4,000 frames, and 1 MiB in all these frames together.
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of the client's DATA allows one more frame. During
-    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they read.
-    /// - RST_STREAM frames are counted separately. Their number may exceed the number of the client's HEADERS and DATA frames by at most
-    ///   200.
+    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two WINDOW_UPDATE frames for each 4 KiB that
+    ///   they read.
+    /// - RST_STREAM frames are counted separately. The number of RST_STREAM frames may exceed the number of the client's HEADERS and DATA
+    ///   frames by at most 200.
     /// - On streams that the client has reset, the server may send 1 MiB in all, plus two windows (2 MiB) for each of these streams.
     ///   The second window is for short frames, which count as 64 bytes each.
     ///

@@ -282,7 +282,8 @@ struct HTTP2Machine: Sendable {
         return stream.download == .ended
     }
 
-    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no such stream has an exchange in progress.
+    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no stream with an unreported error has an exchange in
+    /// progress.
     mutating func takeBroken() -> Int32? {
         while let number = turn.broken.popLast() { if streams.contains(number) { return number } }
         return nil

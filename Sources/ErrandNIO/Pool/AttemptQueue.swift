@@ -3,9 +3,9 @@ internal import ErrandCore
 
 /// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.
 ///
-/// Each attempt is made for one waiter, except for attempts of `preconnect`. The attempt reports its connection events for the exchange of
-/// that waiter. If the attempt fails, that waiter fails too. An opened connection goes to the next waiter in the queue, which may be
-/// another waiter.
+/// Each attempt is made for one waiter, except for attempts of `preconnect`. An attempt reports its connection events for the exchange of
+/// its waiter. If an attempt fails, its waiter fails. An opened connection goes to the next waiter in the queue, which may be another
+/// waiter.
 struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The state of a waiter.
     private struct Standing: Sendable {

@@ -43,7 +43,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var receivedBytes: Int64 = 0
     private var upload = Upload()
     private var head: HTTPResponse?
-    /// The head of a redirect that was not followed. Some sessions report no response after such a redirect.
+    /// The head of a redirect that was not followed. Some sessions report no response after a redirect that was not followed.
     private var refusedRedirect: ReceivedHead?
     private var timings: ExchangeEvent.Timings?
     private var trust: RequestTrust<Challenge>
