@@ -20,8 +20,8 @@ public import HTTPTypes
 /// - An invalid `max-stale`, `stale-while-revalidate` or `stale-if-error` permits nothing. Of several numbers, the smallest counts.
 /// - A directive that restricts a cache counts even with an argument that its grammar does not allow. A directive that permits
 ///   something, such as `public`, counts only without an argument.
-/// - Directives within a quoted string are ignored. If the closing quotation mark is missing, the directives that restrict a cache count
-///   nevertheless, and ``maxAge`` and ``sharedMaxAge`` are 0.
+/// - Directives within a quoted string are ignored. If the closing quotation mark is missing, the directives that restrict a cache still
+///   count, and ``maxAge`` and ``sharedMaxAge`` are 0.
 ///
 /// Unknown directives are ignored. The case of a directive's name does not matter.
 public struct CacheControl: Sendable, Hashable {

@@ -51,7 +51,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// - Only the last path component stays. Both `/` and `\` are separators.
     /// - Control characters, characters that change the direction of text, and invisible characters are removed.
     /// - Dots and spaces at the beginning and at the end are removed.
-    /// - The characters `:*?"<>|`, which some file systems refuse, become `_`.
+    /// - The characters `:*?"<>|` become `_`, because some file systems refuse these characters.
     /// - A name of more than 200 bytes is shortened, and the extension stays.
     ///
     /// The result is never empty, `.` or `..`. Names that are reserved only on Windows, such as `NUL.txt`, stay unchanged.

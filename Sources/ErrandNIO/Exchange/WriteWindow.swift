@@ -2,8 +2,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A limit on the number of unsent bytes of a connection. While the number exceeds the limit, two kinds of tasks wait: the task that reads
-/// a request's body, and tasks that write to an upgraded connection.
+/// A limit on the number of unsent bytes of a connection. While the number exceeds the limit, tasks wait: tasks that read the body of a
+/// request, and tasks that write to an upgraded connection.
 final class WriteWindow: Sendable {
     /// The number of unsent bytes above which a task must wait: 256 KiB. The last write before the wait may exceed this number.
     static let limitBytes = 256 * 1024

@@ -33,8 +33,8 @@ struct FrameSplitter: Sendable {
     struct Step: Sendable, Hashable {
         /// The number of bytes to pass on.
         let consumed: Int
-        /// The number of further bytes that are needed before more bytes can be passed on; 0 if all bytes were passed on, or if a closure
-        /// ended the step.
+        /// The number of further bytes that are needed before more bytes can be passed on. The number is 0 if all bytes were passed on, or
+        /// if a closure ended the step.
         let missing: Int
     }
 

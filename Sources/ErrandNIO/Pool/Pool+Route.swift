@@ -27,9 +27,9 @@ extension NIOTransport.Configuration {
         return route.origin.scheme.isExactly("https") && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
     }
 
-    /// Returns whether a route shares connections with other routes. If the result is true, exchanges of other origins may use connections
-    /// of this route, and exchanges of this route may use connections of other origins. A route that shares connections is direct, has TLS,
-    /// has a host name instead of an address, and uses the default checks of the server.
+    /// Returns whether a route shares connections with other routes. If the result is true, other origins may use the connections of this
+    /// route, and this route may use the connections of other origins. A route that shares connections is direct, has TLS, has a host name
+    /// instead of an address, and uses the default checks of the server.
     func mayShareConnections(of route: Route) -> Bool {
         let (origin, host) = (route.origin, route.origin.host)
         guard sharesConnectionsAcrossHosts, origin.scheme.isExactly("https"), route.proxy == nil, !route.needsHTTP1 else { return false }

@@ -94,8 +94,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         sessions = Sessions(configuration, tls: tls, idleTimeout: idleTimeout, configure: configure)
     }
 
-    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
-    /// networks, waits for a network, and lets a request decide about certificates.
+    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, and limits requests to some kinds
+    /// of networks. On Apple's platforms, the transport can also wait for a network, and lets a request decide about certificates.
     public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
 
     /// The type's name.

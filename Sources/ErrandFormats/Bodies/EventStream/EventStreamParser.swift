@@ -98,7 +98,7 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// Checks a line, which may be incomplete, against the limit. Returns whether the line is a comment.
+    /// Checks a complete or incomplete line against the limit. Returns whether the line is a comment.
     @discardableResult
     private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
         let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")
