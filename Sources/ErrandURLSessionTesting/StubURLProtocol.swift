@@ -22,8 +22,8 @@ public import Foundation
 /// does not work, because that response needs a socket.
 ///
 /// - A failure of the stub is a `URLError`: `.offline` is `notConnectedToInternet`, `.timedOut` is `timedOut`, and so on. The error of this
-///   library is in the error's `userInfo`, under `NSUnderlyingErrorKey`. `localizedDescription` is the English text of Apple's platforms.
-///   An error of the app in `.failure(_:)` stays unchanged.
+///   library is in the `userInfo` of the `URLError`, under `NSUnderlyingErrorKey`. `localizedDescription` is the English text of Apple's
+///   platforms. An error of the app in `.failure(_:)` stays unchanged.
 /// - If a task is cancelled, the work of the stub ends.
 /// - A redirect is the response of the task. `URLSession` does not follow the redirect of a stub.
 /// - Content is not decoded. Trailer fields and informational responses are dropped. The stub sees no timeout of the session.

@@ -137,7 +137,7 @@ public struct CacheControl: Sendable, Hashable {
 
     private mutating func insert(_ directive: Directive) { bits |= directive.bit }
 
-    /// Returns the number of a directive that may occur several times with one number.
+    /// Returns the number of a directive after another occurrence: 0 if this occurrence is invalid, or has a different number.
     private static func agreed(_ known: Int64?, _ next: Int64?) -> Int64 {
         guard let next, known == nil || known == next else { return 0 }
         return next

@@ -38,7 +38,8 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field's value.
     ///
-    /// Spaces and tabs within the quotation marks are kept. The grammar does not allow spaces and tabs there, but some servers send them.
+    /// Spaces and tabs within the quotation marks are kept. The grammar does not allow spaces and tabs in an entity tag, but some servers
+    /// send them.
     ///
     /// - Returns: `nil` if the value has more than 8 KiB, or is not one entity tag. `*`, and a text without quotation marks, are
     ///   not entity tags.

@@ -75,7 +75,7 @@ struct ActiveExchange {
 
     /// Records that the network has taken a piece.
     mutating func endWrite() {
-        // If the rest of the request is not needed, there is no limit.
+        // If the rest of the request is not needed, the writes have no limit.
         guard writeLimit != nil else { return }
         pendingWrites -= 1
         writeLimit = pendingWrites == 0 ? nil : PhaseLimit(.idleWrite, of: exchange.limits)

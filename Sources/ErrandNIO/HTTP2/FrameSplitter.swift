@@ -39,7 +39,7 @@ struct FrameSplitter: Sendable {
     }
 
     /// The maximum length of a payload that is kept until the payload is complete. Longer payloads are passed on immediately, because
-    /// `NIOHTTP2Handler` refuses their frames after reading the headers.
+    /// `NIOHTTP2Handler` refuses the frames of these payloads after reading the headers.
     private let longestBytes: Int
     /// The number of missing bytes of a payload whose beginning was passed on.
     private var restBytes = 0
