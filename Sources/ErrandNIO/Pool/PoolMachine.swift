@@ -13,7 +13,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var idleTime: Duration
         /// The age after which a connection takes no further exchange; `nil` if the age is not limited.
         var age: Duration?
-        /// The number of exchanges that the first connection for a key is expected to take at a time, at least 1; `nil` if the number is
+        /// The number of exchanges that the first connection for a key is expected to take at a time, at least 1. `nil` if the number is
         /// unknown.
         var firstStreams: @Sendable (Key) -> Int? = { _ in 1 }
     }
