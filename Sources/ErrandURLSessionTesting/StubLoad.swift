@@ -47,7 +47,7 @@ final class StubLoad: Sendable {
         }
     }
 
-    /// Ends the work of the stub. No event follows.
+    /// Ends the work of the stub. After this call, ``take()`` returns no events.
     func stop() {
         let task = state.withLock { state in
             (state.isStopped, state.events) = (true, [])

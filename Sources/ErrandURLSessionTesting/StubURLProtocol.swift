@@ -22,8 +22,8 @@ public import Foundation
 /// does not work, because that response needs a socket.
 ///
 /// - A failure of the stub is a `URLError`: `.offline` is `notConnectedToInternet`, `.timedOut` is `timedOut`, and so on. The error of this
-///   library is in the error's `userInfo`, under `NSUnderlyingErrorKey`. `localizedDescription` is the English text of Apple's platforms.
-///   An error of the app in `.failure(_:)` stays unchanged.
+///   library is in the `userInfo` of the `URLError`, under `NSUnderlyingErrorKey`. `localizedDescription` is the English text of Apple's
+///   platforms. An error of the app in `.failure(_:)` stays unchanged.
 /// - If a task is cancelled, the work of the stub ends.
 /// - A redirect is the response of the task. `URLSession` does not follow the redirect of a stub.
 /// - Content is not decoded. Trailer fields and informational responses are dropped. The stub sees no timeout of the session.
@@ -47,8 +47,8 @@ public class StubURLProtocol: URLProtocol {
     /// session copies the configuration.
     ///
     /// - Parameters:
-    ///   - sender: the sender of the requests, which is usually a ``/ErrandTesting/StubTransport``. A stack and a `ReplayTransport` work,
-    ///     too. The sender is kept until the process ends.
+    ///   - sender: the sender of the requests, which is usually a ``/ErrandTesting/StubTransport``. The sender can also be a stack or a
+    ///     `ReplayTransport`. The sender is kept until the process ends.
     ///   - configuration: the settings of a session. Other protocol classes of the configuration stay, after the class of the stub.
     ///   - inPieces: whether a body arrives in the pieces of the stub. Default: ``deliversPieces``. On Linux, pass `true` only for tasks
     ///     with a delegate.

@@ -28,7 +28,7 @@ public enum FormURLEncoded {
         encode(dictionary.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
 
-    /// Returns a text in the form of an item's name or value.
+    /// Encodes a text as the name or the value of an item.
     package static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         append(text, to: &bytes)
@@ -39,8 +39,8 @@ public enum FormURLEncoded {
     ///
     /// If a name or value has a broken escape, or octets that are not UTF-8, the escapes in that name or value are kept.
     ///
-    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. In the query of a URL, `+` may be a plus sign, although the
-    ///   query otherwise has the same form.
+    /// - Parameter plusIsSpace: whether `+` is a space, as in a form. The query of a URL has the same form, but in a query, `+` may be a
+    ///   plus sign.
     package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = true) -> [(name: String, value: String?)] {
         func decoded(_ octets: ArraySlice<UInt8>) -> String {
             let octets = plusIsSpace ? octets.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 } : Array(octets)

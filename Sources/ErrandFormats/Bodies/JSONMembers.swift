@@ -9,7 +9,7 @@ package enum JSONMembers {
     /// `nil` if the text has no complete object.
     ///
     /// - A needed member is left out if its value is unreadable, or is an array or an object.
-    /// - In the other members, each quotation mark and bracket must have its counterpart. Nothing else is checked.
+    /// - In the members that are not needed, each quotation mark and bracket must have its counterpart. Nothing else is checked.
     /// - A byte order mark before the object is ignored, and text after the object is ignored. If the text after the object has
     ///   another `{`, the result is `nil`, because the needed members may be in either object.
     package static func needed(_ names: [String], in bytes: UnsafeRawBufferPointer) -> [UInt8]? {

@@ -166,8 +166,8 @@ extension FixedWidthInteger {
 }
 
 extension JSONNumber: LosslessStringConvertible, CustomReflectable {
-    /// Reads a number by JSON's grammar; `nil` for any other text. Also `nil` for more than 1,024 characters, and for a number
-    /// beyond the range of `Double`.
+    /// Reads a number by JSON's grammar; `nil` for any other text. The result is also `nil` for a text of more than 1,024 characters, and
+    /// for a number beyond the range of `Double`.
     public init?(_ description: String) {
         guard let number = JSONParser.number(Array(description.utf8)) else { return nil }
         self = number

@@ -32,9 +32,9 @@ extension JSONValue {
     ///   - bytes: the text. A byte order mark is skipped.
     ///   - limitBytes: the largest size of the text, in bytes. Default: 64 MiB. The resulting value takes up to about 25 times
     ///     as much memory as the text, for example for an array of small objects.
-    /// - Throws: ``JSONParsingError`` for text that is not JSON, is larger than `limitBytes`, or nests deeper than ``depthLimit``.
-    ///   The same error is thrown for names and strings that are slow to compare. Such a name is longer than 256 bytes and not
-    ///   ASCII. Such a string has more than 128 combining marks in a row.
+    /// - Throws: ``JSONParsingError`` for text that is not JSON, is larger than `limitBytes`, or nests deeper than ``depthLimit``. The same
+    ///   error is thrown for two kinds of text that are slow to compare. The first kind is a name that is not ASCII and has more than 256
+    ///   bytes. The second kind is a string with more than 128 combining marks in a row.
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {
@@ -56,7 +56,7 @@ extension JSONValue {
 struct JSONParser {
     private var cursor: JSONCursor
 
-    /// - Parameter bytes: the text. The caller keeps the memory of the text valid for the lifetime of the parser.
+    /// - Parameter bytes: the text. The caller must keep the memory of the text valid for the lifetime of the parser.
     init(bytes: UnsafeBufferPointer<UInt8>) { cursor = JSONCursor(bytes) }
 
     /// Reads a text that is only a number; `nil` for any other text.

@@ -50,7 +50,7 @@ public struct JSONPointer: Sendable, Hashable {
         self.init(decoded)
     }
 
-    /// Returns the place of a member or an element. The value at this place contains that member or element.
+    /// Returns the place of a member or an element of the value at this place.
     public func appending(_ token: String) -> JSONPointer { JSONPointer(tokens + [token]) }
 
     /// Reads a token as the index of an element. `nil` unless the token consists of digits without a leading zero.

@@ -3,8 +3,8 @@
 extension JSONValue {
     /// The member with this name; ``null`` if there is no such member, or if this value is not an object.
     ///
-    /// If you set a member, the member is added or replaced. If this value is not an object, it becomes an object, as in a merge
-    /// patch. If you set ``null``, the member stays, and its value is `null`. To remove a member, call `remove(at:)`.
+    /// If you set a member, the member is added or replaced. If this value is not an object, it becomes an object, as in a merge patch. If
+    /// you set ``null``, the member is kept with the value `null`. To remove a member, call `remove(at:)`.
     public subscript(name: String) -> JSONValue {
         get { if case .object(let members) = self { members[name] ?? .null } else { .null } }
         set {
@@ -48,7 +48,7 @@ extension JSONValue {
         if case .array(let elements) = self, elements.indices.contains(index) { elements[index] } else { .null }
     }
 
-    /// Whether the value is ``null``. Such a value is either `null` in the text, or missing from the text.
+    /// Whether the value is ``null``: either the text has `null`, or the value is missing from the text.
     public var isNull: Bool { self == .null }
 
     /// The text; `nil` for a value that is not a string. A number is not converted.
@@ -57,8 +57,8 @@ extension JSONValue {
     /// The number with all its digits; `nil` for a value that is not a number.
     public var numberValue: JSONNumber? { if case .number(let number) = self { number } else { nil } }
 
-    /// The number as an `Int`; `nil` for a value that is not a number. Also `nil` for a fraction, and for a number out of the range
-    /// of `Int`. The result for 7.0 is 7.
+    /// The number as an `Int`; `nil` for a value that is not a number. The result is also `nil` for a fraction, and for a number out of the
+    /// range of `Int`. The result for 7.0 is 7.
     public var intValue: Int? { numberValue?.intValue }
 
     /// The `Double` that is nearest to the number; `nil` for a value that is not a number.

@@ -62,7 +62,7 @@ extension JSONValue {
         try change(pointer.tokens[...], pointer) { _ in value }
     }
 
-    /// Removes the value at a place, and returns that value; `nil` if there is no such member or element.
+    /// Removes the value at a place, and returns that value; `nil` if the place has no value.
     ///
     /// - Throws: ``JSONPointerError`` if the place is the whole value. The same error is thrown if the parent value is missing, or
     ///   is neither an object nor an array.

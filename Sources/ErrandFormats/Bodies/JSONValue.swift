@@ -21,8 +21,8 @@
 /// For variables, use ``init(_:)-(String)`` and the other initializers without a label:
 /// `["name": JSONValue(name), "age": JSONValue(age)]`.
 ///
-/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. The depth of a value
-/// that is made in code is not checked. Keep such a value within ``depthLimit`` too, because descriptions, comparisons and encoding
+/// A decoded value nests at most ``depthLimit`` levels deep, counted from the outermost value of the body. The depth of a value that is
+/// made in code is not checked. Keep a value that is made in code within ``depthLimit`` too, because descriptions, comparisons and encoding
 /// use stack for each level.
 ///
 /// A property of the type `JSONValue` in a `Decodable` type is ``null`` if its member is missing.
@@ -38,8 +38,8 @@ public enum JSONValue: Sendable, Hashable, Codable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object. The members have no order. If several members have the same name, the last member is used. A `Decodable` type
-    /// gets the first member.
+    /// An object. The members have no order. If several members have the same name, the last member is used. In a `Decodable` type, Swift's
+    /// decoder uses the first member.
     ///
     /// Swift's comparison of texts decides whether names are equal. An `é` may be one code point, or an `e` with a
     /// combining accent. In a ``JSONValue``, both spellings are the same name. In JSON, the spellings are two names ([RFC 8259, section

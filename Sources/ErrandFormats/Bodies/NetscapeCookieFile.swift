@@ -46,7 +46,7 @@ package struct NetscapeCookieFile: Sendable {
     /// The reason why a line is not a cookie. The text contains no part of the line.
     package enum Problem: String, Error, Sendable, CaseIterable {
         case length = "the line has more than 8,192 octets"
-        case fields = "the line does not have seven fields, which a tab separates"
+        case fields = "the line does not have seven fields separated by tabs"
         case domain = "the domain is invalid"
         case flag = "the second or the fourth field is neither TRUE nor FALSE"
         case path = "the path does not begin with a slash"
@@ -192,7 +192,7 @@ extension NetscapeCookieFile.Entry {
             includesSubdomains ? "TRUE" : "FALSE", path, isSecure ? "TRUE" : "FALSE", String(written.expires ?? 0), name, value,
         ]
         let line = fields.joined(separator: "\t")
-        // A line is written only if it is read as the same cookie.
+        // A line is written only if a reader of the line gets the same cookie.
         let read = line.withUTF8Bytes { octets in try? Self(line: octets) }
         return !name.isEmpty && !line.containsOctet(UInt8(ascii: "\n")) && read == written ? line : nil
     }

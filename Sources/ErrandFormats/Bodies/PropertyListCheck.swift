@@ -127,7 +127,7 @@ private struct XMLList {
         return places.count == 1 && ["utf-8", "utf8", "us-ascii"].contains { name.elementsEqual($0.utf8) }
     }
 
-    /// Returns the offset after the next occurrence of `text`; `nil` if there is no such occurrence.
+    /// Returns the offset after the next occurrence of `text`; `nil` if `text` does not occur.
     private func endOf(_ text: String) -> Int? {
         var rest = bytes[offset...]
         while let index = rest.firstIndex(where: { $0 == text.utf8.first }) {
@@ -280,8 +280,8 @@ private struct BinaryList {
             isContainer: true, start: place, references: size / referenceSize, names: marker >> 4 == 0xD ? length : 0, length: size + 1)
     }
 
-    /// Whether 8 bytes are a finite floating-point number. When Foundation prints a date whose seconds are not a number,
-    /// Foundation traps.
+    /// Whether 8 bytes are a finite floating-point number. When Foundation prints a date whose seconds are not a number, Foundation
+    /// crashes.
     private func isFinite(at place: Int) -> Bool {
         Double(bitPattern: (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[place + $1]) }).isFinite
     }

@@ -1,6 +1,6 @@
 extension ArraySlice<UInt8> {
-    /// Removes a number with `count` decimal digits from the front, and returns the number. `nil` if there are fewer digits: the octets
-    /// then stay unchanged.
+    /// Removes a number with `count` decimal digits from the front, and returns the number. If there are fewer digits, returns `nil`, and
+    /// leaves the octets unchanged.
     mutating func popNumber(of count: Int) -> Int? {
         let digits = prefix(count)
         guard digits.count == count, digits.allSatisfy(\.isASCIIDigit) else { return nil }

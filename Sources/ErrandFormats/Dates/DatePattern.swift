@@ -9,8 +9,8 @@
 /// | `XXX` | offset from UTC: `Z`, `+01:00` |
 /// | `'T'` | the text between the quotation marks; `''` is one quotation mark |
 ///
-/// All other characters except letters, such as hyphens and spaces, must occur in the date unchanged. The pattern must have a year, a month
-/// and a day. If the pattern has no time, the time is 00:00.
+/// Characters that are not letters, such as hyphens and spaces, must occur in the date unchanged. Other letters are refused. The pattern
+/// must have a year, a month and a day. If the pattern has no time, the time is 00:00.
 package struct DatePattern: Sendable {
     /// The problem of a pattern.
     package enum PatternProblem: Error, Sendable, Hashable, CustomStringConvertible {
@@ -19,7 +19,7 @@ package struct DatePattern: Sendable {
         package var description: String {
             switch self {
             case .unknownLetters(let letters): "'\(letters)' is not supported: use yyyy, MM, dd, HH, mm, ss, S and XXX"
-            case .repeated(let letters): "'\(letters)' stands twice"
+            case .repeated(let letters): "'\(letters)' occurs twice"
             case .openQuotation: "a quotation mark is missing"
             case .noDate: "it needs yyyy, MM and dd"
             }
@@ -33,7 +33,7 @@ package struct DatePattern: Sendable {
             "yyyy": .year, "MM": .month, "dd": .day, "HH": .hour, "mm": .minute, "ss": .second, "XXX": .offset,
         ]
 
-        /// Creates the field for a run of equal letters in a pattern; `nil` if there is no such field.
+        /// Creates the field for a run of equal letters in a pattern; `nil` if the letters have no meaning.
         init?(_ letters: Substring) {
             if let field = Self.names[String(letters)] {
                 self = field
@@ -83,9 +83,9 @@ package struct DatePattern: Sendable {
 
     /// Reads a date in this format. Text after the date is refused.
     ///
-    /// - Returns: the seconds since 1970-01-01T00:00:00, and the nanoseconds after these seconds. The time is in UTC. If the pattern
-    ///   has no offset, the time is in the time zone of the caller. `nil` for any other text, and if the day or the time does not
-    ///   exist.
+    /// - Returns: the seconds since 1970-01-01T00:00:00, and the nanoseconds after these seconds. If the pattern has an offset, the time is
+    ///   in UTC. If the pattern has no offset, the time is in the time zone of the caller. `nil` for any other text, and if the day or the
+    ///   time does not exist.
     package func read(_ text: String) -> (seconds: Int64, nanoseconds: Int)? {
         var rest = Array(text.utf8.prefix(FieldLimits.shortValueBytes + 1))[...]
         guard rest.count <= FieldLimits.shortValueBytes else { return nil }

@@ -7,8 +7,8 @@ extension HTTPDate {
     /// HTTPDate(cookieDate: "Wed Dec 12 2007 08:44:07 GMT-0500 (EST)")     // Wed, 12 Dec 2007 08:44:07 GMT
     /// ```
     ///
-    /// Everything else in the text is ignored, time zones included. The time is in UTC. A year of two digits is from 1970 to 2069.
-    /// Leap seconds are not supported.
+    /// All other parts of the text are ignored, time zones included. The time is in UTC. A year of two digits is from 1970 to 2069. Leap
+    /// seconds are not supported.
     ///
     /// - Parameter text: the value of the attribute, of any length.
     /// - Returns: `nil` if a part is missing, if the day or the time does not exist, and for a year before 1601.

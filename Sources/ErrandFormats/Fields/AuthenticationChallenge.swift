@@ -22,7 +22,8 @@ public struct AuthenticationChallenge: Sendable, Hashable, CustomStringConvertib
 
     /// The name of the scheme, as written. Case does not matter: see ``isScheme(_:)``.
     public let scheme: String
-    /// The text after the scheme, if the scheme has such text instead of parameters, for example `Negotiate`; otherwise `nil`.
+    /// The text after the scheme. Some schemes, such as `Negotiate`, have this text instead of parameters. `nil` if the challenge
+    /// has parameters, or only a scheme.
     public let token68: String?
     /// The parameters in their order, each name once.
     public let parameters: [Parameter]

@@ -14,14 +14,14 @@ public import HTTPTypes
 ///
 /// - A number may be a token or a quoted string. A number above 2^31 counts as 2^31 ([RFC 9111, section
 ///   1.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-1.2.2)).
-/// - If `max-age` or `s-maxage` is invalid, or occurs with different numbers, its number is 0. A response is then stale ([RFC 9111, section
-///   4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
+/// - If `max-age` or `s-maxage` is invalid, or occurs with different numbers, its number is 0. With this number, a response is stale ([RFC
+///   9111, section 4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
 /// - An invalid `min-fresh` counts as 2^31 seconds. Of several numbers, the largest counts.
 /// - An invalid `max-stale`, `stale-while-revalidate` or `stale-if-error` permits nothing. Of several numbers, the smallest counts.
 /// - A directive that restricts a cache counts even with an argument that its grammar does not allow. A directive that permits
 ///   something, such as `public`, counts only without an argument.
-/// - Directives within a quoted string are ignored. If the closing quotation mark is missing, the directives that restrict a cache count
-///   nevertheless, and ``maxAge`` and ``sharedMaxAge`` are 0.
+/// - Directives within a quoted string are ignored. If the closing quotation mark is missing, the directives that restrict a cache still
+///   count, and ``maxAge`` and ``sharedMaxAge`` are 0.
 ///
 /// Unknown directives are ignored. The case of a directive's name does not matter.
 public struct CacheControl: Sendable, Hashable {
@@ -42,8 +42,8 @@ public struct CacheControl: Sendable, Hashable {
         public static let mustRevalidate = Directive(4)
         /// `proxy-revalidate`: a shared cache must not use the response while it is stale.
         public static let proxyRevalidate = Directive(5)
-        /// `must-understand`: only a cache that implements the status of the response may store the response. Such a cache ignores
-        /// `no-store`.
+        /// `must-understand`: only a cache that implements the status of the response may store the response. A cache that implements the
+        /// status ignores `no-store`.
         public static let mustUnderstand = Directive(6)
         /// `immutable`: the response does not change while it is fresh ([RFC 8246](https://www.rfc-editor.org/rfc/rfc8246)).
         public static let immutable = Directive(7)
@@ -137,7 +137,7 @@ public struct CacheControl: Sendable, Hashable {
 
     private mutating func insert(_ directive: Directive) { bits |= directive.bit }
 
-    /// Returns the number of a directive that may occur several times with one number.
+    /// Returns the number of a directive after another occurrence: 0 if this occurrence is invalid, or has a different number.
     private static func agreed(_ known: Int64?, _ next: Int64?) -> Int64 {
         guard let next, known == nil || known == next else { return 0 }
         return next

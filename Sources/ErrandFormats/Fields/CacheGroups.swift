@@ -13,7 +13,7 @@ package enum CacheGroups {
     /// Returns the groups that a response to an unsafe request invalidates (`Cache-Group-Invalidation`).
     package static func invalidated(by fields: HTTPFields) -> [String] { names(fields, .cacheGroupInvalidation) }
 
-    /// Reads a list of strings. If the value is not such a list, or has too many or too long names, the field is ignored.
+    /// Reads a list of strings. If the value is not a list of strings, or has too many or too long names, the field is ignored.
     private static func names(_ fields: HTTPFields, _ name: HTTPField.Name) -> [String] {
         guard fields.contains(name), let value = fields[name], value.utf8.count <= FieldLimits.valueBytes,
             let list = try? StructuredList(parsing: value), list.members.count <= countLimit

@@ -134,7 +134,7 @@ struct ChallengeReader {
 
     // MARK: Digest, as servers write it
 
-    /// Reads a Digest challenge in any form. ``challenges()`` handles the unreadable rest.
+    /// Reads a Digest challenge in any form. ``challenges()`` handles the rest of the value if the rest is unreadable.
     private mutating func readDigest(_ scheme: String, isApart: Bool) {
         let start = reader.position
         // The text is not a `token68` if it ends with a single equals sign: it may be a parameter without a value.
@@ -242,7 +242,7 @@ struct ChallengeReader {
 
     // MARK: After invalid text
 
-    /// Skips to the next word `Digest` outside quotation marks. Returns false if there is no such word.
+    /// Skips to the next word `Digest` outside quotation marks. Returns false if the word does not follow.
     private mutating func skipToDigest() -> Bool {
         while let byte = reader.next {
             if byte == UInt8(ascii: "\"") {

@@ -15,8 +15,8 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// The name of a form's field ([RFC 7578, section 4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2)); `nil` if the
     /// parameter is missing.
     public let name: String?
-    /// The name that the sender gives the file; `nil` if there is no such name. The sender may choose any text: to save a file,
-    /// use ``safeFileName(default:)``.
+    /// The name that the sender gives the file; `nil` if the sender gives no name. The sender may choose any text: to save a file, use
+    /// ``safeFileName(default:)``.
     public let fileName: String?
 
     /// Creates a value.
@@ -51,7 +51,7 @@ public struct ContentDisposition: Sendable, Hashable, CustomStringConvertible {
     /// - Only the last path component stays. Both `/` and `\` are separators.
     /// - Control characters, characters that change the direction of text, and invisible characters are removed.
     /// - Dots and spaces at the beginning and at the end are removed.
-    /// - The characters `:*?"<>|`, which some file systems refuse, become `_`.
+    /// - The characters `:*?"<>|` become `_`, because some file systems refuse these characters.
     /// - A name of more than 200 bytes is shortened, and the extension stays.
     ///
     /// The result is never empty, `.` or `..`. Names that are reserved only on Windows, such as `NUL.txt`, stay unchanged.

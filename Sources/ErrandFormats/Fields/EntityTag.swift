@@ -12,11 +12,11 @@
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The way in which two tags are compared ([RFC 9110, section 8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
     public enum Comparison: Sendable, Hashable {
-        /// The tags have the same octets, and neither tag is weak. The representations then have the same octets. This comparison is for
-        /// ranges and `If-Match`.
+        /// The tags have the same octets, and neither tag is weak. A match means that the representations have the same octets. This
+        /// comparison is for ranges and `If-Match`.
         case strong
-        /// The tags have the same octets. One tag or both tags may be weak. The representations are then equivalent. This comparison is for
-        /// `If-None-Match`.
+        /// The tags have the same octets. One tag or both tags may be weak. A match means that the representations are equivalent. This
+        /// comparison is for `If-None-Match`.
         case weak
     }
 
@@ -38,8 +38,8 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a field's value.
     ///
-    /// Spaces and tabs within the quotation marks are kept. The grammar does not allow such characters, but some servers send
-    /// them.
+    /// Spaces and tabs within the quotation marks are kept. The grammar does not allow spaces and tabs in an entity tag, but some servers
+    /// send them.
     ///
     /// - Returns: `nil` if the value has more than 8 KiB, or is not one entity tag. `*`, and a text without quotation marks, are
     ///   not entity tags.

@@ -13,7 +13,7 @@ extension [FieldParameter] {
     /// The value of the first parameter with this name; the name must be in lower case.
     subscript(name: String) -> String? { first { $0.name == name }?.value }
 
-    /// Returns the value of `name*` if it is valid, or else the value of `name`.
+    /// Returns the value of `name*` if this value is valid; otherwise the value of `name`.
     func extendedValue(of name: String) -> String? { self[name + "*"].flatMap { ExtendedValue.decode($0) } ?? self[name] }
 }
 
@@ -33,7 +33,7 @@ extension FieldReader {
             guard take(";") else { break }
             skip(\.isOptionalSpace)
             end = position
-            // A semicolon that no parameter follows is ignored.
+            // A semicolon without a parameter after it is ignored.
             guard let name = token() else { continue }
             skip(\.isOptionalSpace)
             var value: String?

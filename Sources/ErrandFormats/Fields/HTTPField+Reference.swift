@@ -3,11 +3,11 @@ package import HTTPTypes
 extension HTTPField {
     /// The value as text, in which URLs keep their octets.
     ///
-    /// If the value is not UTF-8, the octets of a URL that are not ASCII are percent-encoded. The property ``value`` would lose
-    /// these octets. For example, `/caf\xE9` becomes `/caf%E9`. A request to the URL then has the octets that the server sent.
+    /// If the value is not UTF-8, the octets of a URL that are not ASCII are percent-encoded. The property ``value`` would lose these
+    /// octets. For example, `/caf\xE9` becomes `/caf%E9`. A request to this URL has the octets that the server sent.
     ///
-    /// In a `Link` field, the text in angle brackets is a URL, and the rest is read as ISO 8859-1. Of any other field that can have a URL,
-    /// the whole value is a URL.
+    /// In a `Link` field, the text in angle brackets is a URL, and the rest is read as ISO 8859-1. In every other field that can have a
+    /// URL, the whole value is a URL.
     package var valuePreservingURLs: String { withUnsafeBytesOfValue { Self.textPreservingURLs($0, of: name) } }
 
     /// Returns the octets of a field's value as text, as ``valuePreservingURLs`` does.

@@ -67,7 +67,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         parameters.reduce(into: essence) { $0 += "; \($1.name)=\(Self.isToken($1.value.utf8) ? $1.value : $1.value.quotedString)" }
     }
 
-    /// Returns the parts between semicolons, trimmed, up to the limits. A semicolon within quotation marks separates nothing.
+    /// Returns the parts between semicolons, trimmed, up to the limits. A semicolon within quotation marks does not separate parts.
     private static func splitUnquoted(_ text: some StringProtocol) -> [String] {
         var parts: [String] = []
         var current = ""

@@ -78,7 +78,7 @@ public struct RateLimitFields: Sendable, Hashable {
 
     private static let quotaLimit = 8
 
-    /// Returns the value; `nil` if the value is longer than the limit. Such a value is treated as invalid.
+    /// Returns the value; `nil` if the value is longer than the limit, because a longer value is treated as invalid.
     private static func short(_ value: String?) -> String? { value.flatMap { $0.utf8.count <= FieldLimits.valueBytes ? $0 : nil } }
 
     // MARK: The draft

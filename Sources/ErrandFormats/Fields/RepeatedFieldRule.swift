@@ -2,8 +2,8 @@ public import HTTPTypes
 
 /// The rule for a response field that must occur once, but occurs several times with different values.
 ///
-/// A server must send such a field once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies and
-/// frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join different values by
+/// A server must send each of these fields only once ([RFC 9110, section 5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)). Proxies
+/// and frameworks sometimes add the field a second time. Equal values are treated as one field. `HTTPFields` would join different values by
 /// commas. The result would be a value that no server sent.
 package enum RepeatedFieldRule: Sendable {
     /// The first value is used.
@@ -75,7 +75,7 @@ extension HTTPFields {
         return first
     }
 
-    /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing.
-    /// If the rule is ``RepeatedFieldRule/refuse``, also `nil` for different values.
+    /// Returns the value of a field that must occur once, by the rule of ``RepeatedFieldRule/of(_:)``; `nil` if the field is missing. If
+    /// the rule is ``RepeatedFieldRule/refuse``, the result is also `nil` for different values.
     package func single(_ name: HTTPField.Name) -> String? { try? checkedSingle(name) }
 }

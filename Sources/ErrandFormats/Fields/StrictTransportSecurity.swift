@@ -21,8 +21,8 @@ public struct StrictTransportSecurity: Sendable, Hashable, CustomStringConvertib
     /// Creates a value.
     ///
     /// - Parameters:
-    ///   - maxAge: the time for which the host demands `https`. A fraction of a second is dropped. A negative time counts as 0, and a
-    ///     time above 2^31 seconds as 2^31 seconds.
+    ///   - maxAge: the time for which the host demands `https`. A fraction of a second is dropped. A negative time counts as 0. A time
+    ///     above 2^31 seconds counts as 2^31 seconds.
     ///   - includesSubdomains: whether the subdomains of the host demand `https` too. Default: `false`.
     public init(maxAge: Duration, includesSubdomains: Bool = false) {
         let bounded = min(max(maxAge, .zero), Self.longestMaxAge)
@@ -31,9 +31,9 @@ public struct StrictTransportSecurity: Sendable, Hashable, CustomStringConvertib
 
     /// Reads a value of the field; `nil` for an invalid value, which must be ignored.
     ///
-    /// Directives may be in any order, and their names in any case. A value may be in quotation marks. Unknown directives are ignored.
-    /// If a response has several fields, only the first field counts
-    /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)).
+    /// Directives may be in any order. The case of a directive's name does not matter. A value may be in quotation marks. Unknown
+    /// directives are ignored. If a response has several fields, only the first field counts ([RFC 6797, section
+    /// 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)).
     ///
     /// A value is invalid in these cases:
     /// - `max-age` is missing, or is not a number of seconds.
@@ -78,7 +78,7 @@ extension FieldReader {
                 }
             }
             guard next != nil else { break }
-            // Anything else after a directive, such as a second word or a comma, does not conform to the grammar.
+            // Only a semicolon may follow a directive. A second word or a comma, for example, does not conform to the grammar.
             guard take(";") else { return nil }
         }
         return maxAge.map { StrictTransportSecurity(maxAge: $0, includesSubdomains: includesSubdomains) }

@@ -8,7 +8,7 @@ package enum VaryField: Sendable, Hashable {
 
     /// The fields with these names, each name once, in the order of the response; empty without `Vary`.
     case names([HTTPField.Name])
-    /// `*`: the response depends on other things than fields. An invalid name has the same meaning.
+    /// `*`: the response depends on more than the fields of the request. An invalid name has the same meaning.
     case any
 
     /// Reads the fields.

@@ -23,7 +23,7 @@ public struct WebLink: Sendable, Hashable {
     public let languages: [String]
     /// The media type of the target, as it was sent; `nil` if there is no media type.
     public let type: String?
-    /// The other parameters, by their names in lower case. A parameter that is only a name has an empty value.
+    /// The parameters without a property of their own, by their names in lower case. A parameter that is only a name has an empty value.
     public let extensions: [String: String]
 
     /// Returns whether the target has this relation. Case does not matter.
@@ -46,8 +46,7 @@ public struct WebLink: Sendable, Hashable {
     /// let next = links.first { $0.isRelated(as: "next") }     // nil is the end of the list only if isComplete is true
     /// ```
     ///
-    /// Some values that do not follow the grammar are also read. Such values have relations in single quotation marks, or several relations
-    /// without quotation marks.
+    /// Two deviations from the grammar are accepted: relations in single quotation marks, and several relations without quotation marks.
     ///
     /// - Returns: the links in order. `isComplete` is false if a malformed link, a value of more than 8 KiB, or a link after the
     ///   first 128 was left out. `isComplete` is also false if a link has more than 32 parameters, and no relation is among the

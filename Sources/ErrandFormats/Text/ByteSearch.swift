@@ -33,7 +33,7 @@ package struct ByteSearch: Sendable {
         }
     }
 
-    /// Returns the start of a match that is incomplete because `bytes` end; `bytes.count` if there is no such match.
+    /// Returns the start of a match that is incomplete because `bytes` end; `bytes.count` if no match is incomplete.
     package func firstPartialIndex(in bytes: UnsafeRawBufferPointer, from start: Int = 0) -> Int {
         pattern.withUnsafeBytes { pattern in
             var index = max(start, bytes.count - pattern.count + 1)

@@ -1,6 +1,6 @@
 /// A position in a JSON text ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)), and the steps that all readers of JSON have in common.
 package struct JSONCursor {
-    /// The text. The caller keeps the memory of the text valid for the lifetime of the cursor.
+    /// The text. The caller must keep the memory of the text valid for the lifetime of the cursor.
     package let bytes: UnsafeBufferPointer<UInt8>
     /// The number of bytes before the next byte. If the end of the text truncates an escape, this number can be greater than the
     /// total number of bytes.

@@ -6,7 +6,7 @@ package struct JSONEscape: Sendable {
     /// The position after the escape.
     package let end: Int
 
-    /// The character in UTF-8. For an unpaired surrogate, the replacement character.
+    /// The character in UTF-8; the replacement character for an unpaired surrogate.
     package var octets: Unicode.Scalar.UTF8View { (scalar ?? "\u{FFFD}").utf8 }
 
     /// Reads an escape.
@@ -40,7 +40,7 @@ package struct JSONEscape: Sendable {
         (scalar, end) = (plain, start + 2)
     }
 
-    /// Returns the code unit of an escape such as `\u1234` at `start`; `nil` if no such escape begins there.
+    /// Returns the code unit of an escape such as `\u1234` at `start`; `nil` if no escape of this form begins at `start`.
     static func unit<Bytes>(in bytes: Bytes, at start: Int) -> UInt16? where Bytes: RandomAccessCollection<UInt8>, Bytes.Index == Int {
         guard start + 6 <= bytes.count, bytes[start] == UInt8(ascii: "\\"), bytes[start + 1] == UInt8(ascii: "u") else { return nil }
         var unit: UInt16 = 0

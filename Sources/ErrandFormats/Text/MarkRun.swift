@@ -45,8 +45,8 @@ package enum MarkRun {
         return false
     }
 
-    /// Returns whether normalization may move a scalar. Such a scalar has a combining class, or decomposes into scalars that have
-    /// combining classes.
+    /// Returns whether normalization may move a scalar: the scalar has a combining class, or decomposes into scalars that have combining
+    /// classes.
     static func isMark(_ value: UInt32) -> Bool {
         // Most scalars of texts are in these ranges, which have no marks.
         if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {

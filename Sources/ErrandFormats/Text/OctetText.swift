@@ -58,8 +58,8 @@ extension StringProtocol {
     }
 }
 
-/// Functions that compare two values of `String` by their octets. Calls of generic functions of another module are not specialized: such a
-/// comparison of `https` takes 6,000 instructions.
+/// Functions that compare two values of `String` by their octets. Calls of generic functions of another module are not specialized: a
+/// comparison of `https` by a generic function takes 6,000 instructions.
 extension String {
     /// Returns whether this text has the same octets in UTF-8 as `other`. The lengths are compared first.
     package func isExactly(_ other: String) -> Bool {

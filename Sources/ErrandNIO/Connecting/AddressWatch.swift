@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 internal import NIOCore
 
-/// Records the address that a channel connects to, and the error if the connection attempt fails. After the attempt, the handler leaves the
-/// pipeline.
+/// Records the address that a channel connects to, and the error if the connection attempt fails. This handler leaves the pipeline as soon
+/// as the attempt has begun.
 final class AddressWatch: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = ByteBuffer
 

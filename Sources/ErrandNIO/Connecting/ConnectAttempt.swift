@@ -34,7 +34,7 @@ final class ConnectAttempt: Sendable {
     /// separate steps.
     func enterProxyTLS() { state.withLock { $0.progress.step = .tls } }
 
-    /// Records the request for a tunnel to a proxy.
+    /// Records that the attempt asks a proxy for a tunnel.
     func enterTunnel(through proxy: String) {
         state.withLock {
             $0.progress.tunnel = proxy
@@ -50,8 +50,8 @@ final class ConnectAttempt: Sendable {
     /// Records that the proxy has responded, and that the attempt sends its next request to the proxy.
     func recordNextProxyRequest() { state.withLock { $0.progress.isWithinReply = false } }
 
-    /// Removes the recorded state of the dialog with the proxy. This method is called when the attempt reconnects to the proxy, and
-    /// when the tunnel is open. The recorded peer is removed too: the proxy is not the peer of an open tunnel.
+    /// Removes the recorded state of the dialog with the proxy. This method is called when the attempt reconnects to the proxy, and when
+    /// the tunnel is open. The recorded peer is also removed, because the proxy is not the peer of an open tunnel.
     func forgetTunnel() {
         state.withLock { ($0.progress.tunnel, $0.progress.peer, $0.progress.addresses) = (nil, nil, TriedAddresses()) }
     }
@@ -98,7 +98,7 @@ final class ConnectAttempt: Sendable {
 
     /// Looks up the host of an origin.
     ///
-    /// - Returns: the addresses of the host, at least one. The future also fails when the attempt is cancelled.
+    /// - Returns: the addresses of the host, at least one. The future fails if the lookup fails, or when the attempt fails or is cancelled.
     func lookUp(_ origin: Origin, with resolver: any HostResolver, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (host, port) = (origin.bareHost, origin.effectivePort)
         state.withLock { $0.progress.host = host }
@@ -131,7 +131,7 @@ final class ConnectAttempt: Sendable {
 
     /// Waits until the trusted certificates are loaded. The certificates are loaded only once. Observers get no step for this wait.
     ///
-    /// - Returns: a future that succeeds when the certificates are loaded. After a cancellation, the future does not succeed.
+    /// - Returns: a future that succeeds when the certificates are loaded. If the attempt was cancelled, the future fails.
     func load(_ load: () -> EventLoopFuture<Void>) -> EventLoopFuture<Void> {
         enter(nil)
         let loading = state.withLock { state -> EventLoopFuture<Void>? in
@@ -180,12 +180,12 @@ final class ConnectAttempt: Sendable {
         }
         // A shutdown waits for these channels. Therefore, the channels must not wait for the close_notify of the other side.
         for channel in channels { channel.closeAtOnce() }
-        // A load in progress completes on the event loop. Until then, the loop must run.
+        // If the certificates are still loading, the load completes on the event loop. The event loop must run until the load is complete.
         return .andAllComplete(channels.map(\.closeFuture) + [loading].compactMap(\.self), on: ready.futureResult.eventLoop)
     }
 }
 
-/// An error for a host without addresses.
+/// The failure of the lookup of a host.
 struct HostLookupFailure: Error {
     let host: String
     let cause: any Error

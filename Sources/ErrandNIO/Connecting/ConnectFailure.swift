@@ -17,7 +17,7 @@ struct ConnectFailure {
             exchange.failure(code, phase: .connect, message: message, underlying: cause, delivery: .notSent), on: exchange.route)
     }
 
-    /// Returns the error for a failed connection that was not opened for an exchange.
+    /// Returns the error of a failed attempt of `preconnect`, which has no exchange.
     func failure(of route: Route) -> any Error {
         if error is CancellationError { return error }
         let (code, message) = codeAndMessage(of: route)
@@ -90,7 +90,7 @@ struct ConnectFailure {
 }
 
 extension TransportError {
-    /// Creates the error for a failed connection that was not opened for a request.
+    /// Creates the error of a failed attempt to connect that has no request.
     init(_ code: Code, phase: ExchangePhase, message: String = "", underlying: (any Error)? = nil, to origin: Origin) {
         self.init(code, phase: phase, message: message, underlying: underlying, request: nil, delivery: .notSent)
         self.origin = origin

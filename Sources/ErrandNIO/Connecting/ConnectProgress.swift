@@ -32,8 +32,8 @@ struct ConnectProgress: Sendable {
         return "\(text) (the \(proxy))"
     }
 
-    /// The proxy, if the proxy caused the timeout; otherwise `nil`. An HTTP proxy sends nothing before its connection to the origin is
-    /// open. Until then, the origin may be the cause of the timeout. A SOCKS proxy responds to the first message immediately.
+    /// The proxy, if the proxy caused the timeout; otherwise `nil`. Before the connection to the origin is open, an HTTP proxy sends
+    /// nothing, and the origin may be the cause of the timeout. A SOCKS proxy responds to the first message immediately.
     var slowProxy: ProxyAddress? { tunnel == nil || isWithinReply || proxy?.kind == .socks5 && !proxyResponds ? proxy : nil }
 
     private var reasonOfSilence: String {
@@ -84,7 +84,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 
     /// Whether the device is certainly offline: for every address, the system reported that there is no network or no route.
     ///
-    /// A device without IPv6 has no route to an IPv6 address either. Therefore, one of the addresses must be an IPv4 address.
+    /// An online device without IPv6 has no route to an IPv6 address. Therefore, at least one of the addresses must be an IPv4 address.
     var showThatDeviceIsOffline: Bool {
         entries.contains { $0.address.protocol == .inet }
             && entries.allSatisfy { ($0.error as? IOError).map { isErrorOfOfflineDevice($0.errnoCode) } ?? false }
@@ -117,7 +117,7 @@ struct TriedAddresses: Sendable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// The address with its port. An IPv6 address is in brackets, and the path of a Unix domain socket in quotation marks.
+    /// The address with its port. An IPv6 address is in brackets. The path of a Unix domain socket is in quotation marks.
     var shown: String {
         guard let address = ipAddress, let port else { return "'\((pathname ?? "").shownSafely())'" }
         return self.protocol == .inet6 ? "[\(address)]:\(port)" : "\(address):\(port)"

@@ -21,7 +21,7 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     private var context: ChannelHandlerContext?
     private var isReady = false
     private var isHTTP2 = false
-    /// The promise of the connection; `nil` before ``whenReady(_:)``, and after its completion.
+    /// The promise of the connection; `nil` before ``whenReady(_:)`` is called, and after the promise is completed.
     private var ready: EventLoopPromise<Connection>?
     private var isReadWanted = false
     /// The bytes received before the HTTP handler was added. When a tunnel opens, the settings of an HTTP/2 server may come with

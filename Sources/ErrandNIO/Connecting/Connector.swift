@@ -132,7 +132,7 @@ struct Connector: Sendable {
             }
     }
 
-    /// Waits for a channel, and waits until the channel can start an exchange.
+    /// Opens a channel, and completes `ready` when the channel can take an exchange.
     private func follow(
         _ attempt: ConnectAttempt, _ route: Route, _ ready: EventLoopPromise<Connection>, connect: () -> EventLoopFuture<any Channel>
     ) {

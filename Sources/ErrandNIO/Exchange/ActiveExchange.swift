@@ -45,7 +45,7 @@ struct ActiveExchange {
     /// The limit of the writes in progress; `nil` if there is no limit. This limit and the limit of the phase apply at the same time,
     /// because a response may begin during the upload.
     private var writeLimit: PhaseLimit?
-    /// The number of writes of the body that the network has not taken.
+    /// The number of writes of the body that are in progress.
     private var pendingWrites = 0
 
     init(_ taken: TakenExchange, _ attempt: AttemptID) {
@@ -75,7 +75,7 @@ struct ActiveExchange {
 
     /// Records that the network has taken a piece.
     mutating func endWrite() {
-        // If the rest of the request is not needed, there is no limit.
+        // If the rest of the request is not needed, the writes have no limit.
         guard writeLimit != nil else { return }
         pendingWrites -= 1
         writeLimit = pendingWrites == 0 ? nil : PhaseLimit(.idleWrite, of: exchange.limits)
@@ -83,7 +83,7 @@ struct ActiveExchange {
 
     // MARK: - The response
 
-    /// Keeps a part of the body, until ``deliver(on:)``. Small parts are joined.
+    /// Keeps a part of the body until ``deliver(on:)`` is called. Small parts are joined.
     mutating func receive(_ data: Data) {
         receivedBytes += Int64(data.count)
         if let last = chunks.indices.last, chunks[last].count + data.count <= 16 * 1024 {
@@ -97,8 +97,8 @@ struct ActiveExchange {
 
     /// Appends the received parts of the body to its stream, if the head was received.
     ///
-    /// - Returns: whether the connection must stop receiving for now; and, at the first call only, the response, so that the
-    ///   caller can resume the exchange.
+    /// - Returns: the response, and whether the connection must stop receiving for now. Only the first call with a head returns the
+    ///   response. The caller resumes the exchange with the response.
     mutating func deliver(on connection: Connection) -> (response: Response?, mustWait: Bool) {
         guard let head else { return (nil, false) }
         enter(.idleRead)
@@ -137,7 +137,7 @@ struct ActiveExchange {
     func settle(_ error: (any Error)?, on connection: Connection) {
         if case .upgraded(let output) = upload { return settle(upgraded: output, error) }
         var done = self
-        // The head may have been received in this turn of the event loop. If so, the head is not delivered yet.
+        // If the head was received in this turn of the event loop, the head is not delivered yet.
         if stream == nil, error != nil, let response = done.deliver(on: connection).response { exchange.resume(returning: response) }
         guard let stream = done.stream else { return exchange.resume(throwing: error ?? CancellationError()) }
         if stream.isComplete {

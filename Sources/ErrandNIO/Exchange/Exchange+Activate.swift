@@ -20,7 +20,7 @@ extension Exchange {
     }
 }
 
-/// An exchange that a connection has taken. Its attempt has not begun.
+/// An exchange that a connection has taken, and whose attempt has not begun.
 struct TakenExchange {
     let exchange: Exchange
     /// The deadline; `nil` if the request has no deadline.

@@ -6,8 +6,8 @@ internal import ErrandFormats
 extension Exchange {
     /// Returns the changed head to write; `nil` if the request's own head is written without changes.
     ///
-    /// The request's own `Proxy-Authorization` is sent only to a proxy that reads the request. For other servers, ``RequestEncoder``
-    /// omits the field. If the request has no such field, the proxy gets the value of ``ProxyDialog``.
+    /// The request's own `Proxy-Authorization` is sent only to a proxy that reads the request. For other servers, ``RequestEncoder`` omits
+    /// the field. If the request has no `Proxy-Authorization`, the proxy gets the value of ``ProxyDialog``.
     func changedHead() throws(ProxyAuthorizationError) -> HTTPRequest? {
         if let upgrade { return upgrade.added(to: request.head) }
         guard let proxy = route.proxy, route.isForwarded, !request.headers.contains(.proxyAuthorization),

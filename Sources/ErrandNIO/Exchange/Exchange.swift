@@ -109,7 +109,7 @@ final class Exchange: Sendable {
 
     func resume(returning response: Response) { takeWaiter()?.resume(returning: response) }
 
-    /// Ends the wait for the response with an error. For failures after the head of the response see ``ExchangeBodySource``.
+    /// Ends the wait for the response with an error. For failures after the head of the response, see ``ExchangeBodySource``.
     func resume(throwing error: any Error) {
         guard let waiter = takeWaiter() else { return }
         events?.record(.end, failure: error)
@@ -118,12 +118,12 @@ final class Exchange: Sendable {
 
     // MARK: - From place to place
 
-    /// Records a place in the pool's queue. Returns whether the exchange was cancelled. If so, the caller must remove the
-    /// exchange from the queue.
+    /// Records a place in the pool's queue. If the result is true, the exchange was cancelled, and the caller must remove the exchange from
+    /// the queue.
     func enqueued(_ ticket: Pool.Ticket) -> Bool {
         state.withLock { state in
-            // After the ticket was made, a connection may have taken the exchange and may have been lost. The exchange may then be queued
-            // again, and only the later ticket is valid.
+            // After the ticket was made, a connection may have taken the exchange and may have been lost. After the loss, the exchange may
+            // be queued again, and only the later ticket is valid.
             guard state.waiter != nil, state.place.canBecome(ticket) else { return false }
             state.place = .queue(ticket)
             return state.isCancelled
@@ -198,8 +198,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Whether the request can be sent once more. This is possible if the body of the request can be sent again, and if the caller still
-    /// waits for the response.
+    /// Whether the request can be sent once more: the body of the request can be sent again, and the caller still waits for the response.
     var canRepeat: Bool {
         let canRestart = request.body.replay.canRestart
         guard canRestart || request.body.canBeSent else { return false }

@@ -82,9 +82,9 @@ extension HTTPHandler {
         }
     }
 
-    /// Begins a write whose time may be limited.
+    /// Creates the promise of a write, and starts the limit `idleWrite`.
     ///
-    /// - Returns: the promise of the write; `nil` if its time is not limited.
+    /// - Returns: the promise of the write; `nil` if the exchange has no limit `idleWrite`.
     func progress(of exchange: Exchange, _ attempt: AttemptID, _ context: ChannelHandlerContext) -> EventLoopPromise<Void>? {
         guard exchange.limits?.idleWrite != nil else { return nil }
         let promise = context.eventLoop.makePromise(of: Void.self)

@@ -77,7 +77,7 @@ protocol HTTPHandler: AnyObject {
 extension HTTPHandler {
     /// Starts an exchange. If the exchange does not start and the connection is still free, returns the connection to the pool.
     ///
-    /// - Parameter connection: the connection of the handler. The handler still needs the connection after the channel has closed.
+    /// - Parameter connection: the connection of the handler. After the channel has closed, the handler's own property is `nil`.
     func accept(_ exchange: Exchange, on connection: Connection) {
         if !start(exchange, on: connection) { release(connection) }
     }
@@ -89,7 +89,7 @@ extension HTTPHandler {
 
     func perform(_ first: Pool.Machine.Release, on connection: Connection) {
         var release = first
-        // Several exchanges may end, one after the other, before they start. Therefore, a loop is needed.
+        // If an exchange ends before it starts, the next queued exchange is taken. Therefore, a loop is needed.
         while true {
             switch release {
             case .begin(let exchange):

@@ -8,7 +8,7 @@ struct PhaseLimit: Sendable {
     let duration: Duration
     var due: NIODeadline
 
-    /// Starts the limit now. Returns `nil` if `limits` has no such limit.
+    /// Starts the limit now. Returns `nil` if `limits` has no limit of this kind.
     init?(_ kind: PhaseTimeouts.Limit, of limits: PhaseTimeouts?) {
         guard let duration = limits?[kind] else { return nil }
         (self.kind, self.duration, due) = (kind, duration, .now() + duration.timeAmount)

@@ -3,7 +3,7 @@ internal import ErrandCore
 
 /// The task that reads the body of a request, as fast as the connection writes the body.
 struct UploadPump: Sendable {
-    /// The size of a write, in bytes: 128 KiB. If the time without progress is limited, the size is 16 KiB, because only whole
+    /// The maximum size of a write, in bytes: 128 KiB. If the time without progress is limited, the maximum is 16 KiB, because only whole
     /// writes count as progress.
     static func pieceBytes(of exchange: Exchange) -> Int { exchange.limits?.idleWrite == nil ? 128 * 1024 : 16 * 1024 }
 

@@ -59,7 +59,7 @@ final class UploadQueue: Sendable {
 
     /// Adds a piece.
     ///
-    /// - Returns: whether the connection must be notified. If the queue is not empty, the connection was notified before.
+    /// - Returns: whether the connection must be notified. If the queue was not empty, the connection has already been notified.
     /// - Throws: `CancellationError` if the queue is closed.
     func add(_ piece: Data) throws -> Bool {
         try window.count(piece.count)

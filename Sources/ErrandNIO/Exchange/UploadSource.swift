@@ -19,8 +19,8 @@ enum UploadSource {
     /// Returns whether the upload reads from `queue`. The queue of an earlier attempt, or of a stopped upload, is a different queue.
     func reads(_ queue: UploadQueue) -> Bool { if case .pump(_, let own) = self { own === queue } else { false } }
 
-    /// Ends the task that reads the body, and ends every wait of this task. The cancellation runs code of the body's source. This code may
-    /// end other exchanges.
+    /// Ends the task that reads the body, and ends every wait of this task. The cancellation runs code of the body's source, which may end
+    /// other exchanges.
     func stop() {
         guard case .pump(let task, let queue) = self else { return }
         task.cancel()

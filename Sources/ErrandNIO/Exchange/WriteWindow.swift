@@ -2,8 +2,8 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// A limit on the number of unsent bytes of a connection. While the number exceeds the limit, the task that reads a request's body waits.
-/// Tasks that write to an upgraded connection wait too.
+/// A limit on the number of unsent bytes of a connection. While the number exceeds the limit, tasks wait: tasks that read the body of a
+/// request, and tasks that write to an upgraded connection.
 final class WriteWindow: Sendable {
     /// The number of unsent bytes above which a task must wait: 256 KiB. The last write before the wait may exceed this number.
     static let limitBytes = 256 * 1024
@@ -33,7 +33,7 @@ final class WriteWindow: Sendable {
         }
     }
 
-    /// Waits until no more than `limitBytes` bytes are unsent.
+    /// Waits until at most `limitBytes` bytes are unsent.
     ///
     /// - Throws: the error with which the window was closed; `CancellationError` if the task is cancelled.
     func wait(upTo limitBytes: Int = WriteWindow.limitBytes) async throws {
@@ -54,7 +54,7 @@ final class WriteWindow: Sendable {
         }
     }
 
-    /// Removes sent bytes.
+    /// Subtracts the number of bytes that were sent.
     func remove(_ count: Int) {
         let woken = state.withLock { state -> [Waiter] in
             state.bytes -= count

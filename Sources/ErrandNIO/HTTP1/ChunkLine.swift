@@ -8,10 +8,11 @@ struct ChunkLine {
 
     /// The size of the chunk in bytes; 0 for the last chunk.
     let size: Int64
-    /// The number of bytes after the size. These bytes are checked and ignored. The first ``paddingBytes`` blanks at the end
-    /// are not counted.
+    /// The number of bytes after the size. These bytes are checked and ignored. Up to ``paddingBytes`` blanks at the end of the line are
+    /// not counted.
     let extensionBytes: Int
-    /// The number of blanks at the end of each line that are not counted. Some servers pad the size to a fixed width.
+    /// The maximum number of blanks at the end of a line that ``extensionBytes`` does not count. Some servers pad the size to a fixed
+    /// width.
     static let paddingBytes = 16
 
     /// Reads a line without its line end. Blanks at the end of the line, and a `;` before these blanks, are ignored.

@@ -40,8 +40,8 @@ struct FieldSection {
         return true
     }
 
-    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If other lines
-    /// continue this line, the line ends between the lines are a part of `line`.
+    /// Reads a line without its line end ([RFC 9112, section 5](https://www.rfc-editor.org/rfc/rfc9112#section-5)). If the field is folded
+    /// over several lines, `line` includes the line ends between these lines.
     ///
     /// In trailers, fields about the framing of the message and about the connection are dropped
     /// ([RFC 9110, section 6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
@@ -131,8 +131,8 @@ struct FieldSection {
 
     /// Returns the framing of the body of a response ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     ///
-    /// An invalid length is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the response
-    /// ends with its head.
+    /// An invalid `Content-Length` is refused even if there is no body. If there is no body, `Transfer-Encoding` is ignored, because the
+    /// response ends with its head.
     func framing(of method: HTTPRequest.Method, status: Int, minorVersion: Int) throws(ResponseParseError) -> ResponseHead.Framing {
         // In a 2xx response to CONNECT, both `Content-Length` and `Transfer-Encoding` must be ignored.
         if method == .connect, (200...299).contains(status) { return .none }
@@ -160,8 +160,7 @@ struct FieldSection {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes of an unfolded line: one space replaces each line end, together with the blanks around the line end. `nil` if there is no
-    /// LF.
+    /// The bytes of the unfolded line: each line end and the blanks around the line end are replaced by one space. `nil` if there is no LF.
     fileprivate var unfolded: [UInt8]? {
         guard ByteScan.firstLineFeed(in: self, 0..<count) != nil else { return nil }
         var whole: [UInt8] = []

@@ -33,7 +33,7 @@ extension HTTP1Handler {
         setAlarm()
     }
 
-    /// Returns whether the rest of a request is still sent after its whole response was received.
+    /// Returns whether the upload of the rest of a request continues after the whole response was received.
     private func restContinues(at now: NIODeadline) -> Bool {
         let (before, taken) = (current?.restProgressBytes, takenBytes)
         current?.restProgressBytes = taken
@@ -135,14 +135,14 @@ extension HTTP1Handler {
 
     /// Sends the request again, if possible, after the server has refused the request as misdirected (421).
     ///
-    /// - Returns: whether the request is sent again. If so, this connection is closed.
+    /// - Returns: whether the request is sent again. If the request is sent again, this connection is closed.
     func moveOnAsMisdirected() -> Bool { moveOn { $0.moveOnAsMisdirected() } }
 
     /// Sends the request again without `Expect`, if possible, after the server has refused the expectation (417). The body of the request
     /// was not sent.
     ///
-    /// - Returns: whether the request is sent again. If so, this connection is closed, because the server may still read the next bytes as
-    ///   the body.
+    /// - Returns: whether the request is sent again. If the request is sent again, this connection is closed, because the server may still
+    ///   read the next bytes as the body.
     func moveOnWithoutExpect() -> Bool { moveOn { $0.moveOnWithoutExpect() } }
 
     private func moveOn(_ mayMoveOn: (Exchange) -> Bool) -> Bool {
@@ -161,7 +161,7 @@ extension HTTP1Handler {
     func failure(of done: ActiveExchange, at position: ExchangePosition, because error: (any Error)?) -> TransportError {
         let isForwarded = done.exchange.route.isForwarded
         var message = error.map { FailureText.of($0) } ?? "connection closed by the \(isForwarded ? "proxy" : "server")"
-        // An HTTP proxy may close an idle connection too. Advice to check the proxy would then be wrong.
+        // If an HTTP proxy has closed an idle connection, advice to check the proxy would be wrong.
         if error == nil, isForwarded, !parser.hasBegun, !position.mayBeStale {
             message += " without a response; check that it is an HTTP proxy"
         }

@@ -22,12 +22,12 @@ extension HTTP1Handler {
         if let exchange = activeExchange(of: attempt)?.exchange { end(exchange, because: error) }
     }
 
-    /// A flush may call this method recursively, when the channel becomes writable.
+    /// Writes pieces while the channel is writable. If a flush makes the channel writable again, this method is called recursively.
     func writeMemory(of attempt: AttemptID) {
         while let context, context.channel.isWritable, machine.takes(.piece, of: attempt), let exchange = current?.exchange,
             case .memory? = current?.upload
         {
-            // Many pieces share one flush. The kernel then gets all pieces in one system call.
+            // Many pieces share one flush: the kernel gets all pieces in one system call.
             while context.channel.isWritable, let piece = current?.takePiece() {
                 let count = piece.bytes.count
                 let buffer = writeBuffers.filled(with: CollectionOfOne(piece.bytes), count, isChunked: false)
@@ -114,7 +114,7 @@ struct WriteBuffers {
         } else {
             next = (next + 1) % Self.count
         }
-        // While the channel still writes a buffer, the channel shares the storage of the buffer. Clearing the buffer then allocates new
+        // If the channel still writes a buffer, the channel shares the storage of the buffer, and clearing the buffer allocates new
         // storage.
         buffers[next].clear(minimumCapacity: capacity)
         if isChunked { RequestEncoder.chunkHead(count, into: &buffers[next]) }

@@ -125,7 +125,7 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
         }
         machine.writeHead(kind, closes: closes)
         var left: EventLoopPromise<Void>?
-        // If the request must not be sent twice, its failure reports whether the request was sent.
+        // If the method is not idempotent, a failure must report whether the request was sent.
         if exchange.isFollowed || !exchange.request.method.isIdempotent {
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenFailure { _ in if self.isWritingSmallHead { self.machine.headHasNotLeft() } }

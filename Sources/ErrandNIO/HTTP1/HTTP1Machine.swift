@@ -119,7 +119,7 @@ struct HTTP1Machine: Sendable {
 
     /// Records that bytes were received.
     ///
-    /// - Returns: false if no bytes were expected. The caller must then close the connection.
+    /// - Returns: false if no bytes were expected. In this case, the caller must close the connection.
     mutating func receiveBytes() -> Bool {
         switch state {
         case .busy(.waiting, _): return false
@@ -188,23 +188,23 @@ struct HTTP1Machine: Sendable {
 
     var isUpgraded: Bool { if case .upgraded = state { true } else { false } }
 
-    /// Ends the server's direction of an upgraded connection. Returns whether both directions have ended. If so, the caller closes the
-    /// connection.
+    /// Ends the server's direction of an upgraded connection. Returns whether both directions have ended. If both have ended, the caller
+    /// must close the connection.
     mutating func inputEnds() -> Bool {
         guard case .upgraded(_, let outputEnded) = state else { return false }
         state = .upgraded(inputEnded: true, outputEnded: outputEnded)
         return outputEnded
     }
 
-    /// Ends this side's direction of an upgraded connection. Returns whether both directions have ended. If so, the caller closes the
-    /// connection.
+    /// Ends this side's direction of an upgraded connection. Returns whether both directions have ended. If both have ended, the caller
+    /// must close the connection.
     mutating func outputEnds() -> Bool {
         guard case .upgraded(let inputEnded, _) = state else { return false }
         state = .upgraded(inputEnded: inputEnded, outputEnded: true)
         return inputEnded
     }
 
-    /// Returns whether an upgraded connection that has ended without an error was closed in an orderly way.
+    /// Returns whether the end of an upgraded connection is orderly. Must be called only if the connection has ended without an error.
     ///
     /// - Parameter isSecure: whether the connection has TLS. Over TLS, a connection ends without an error only after a `close_notify` of
     ///   the server. Over TCP, a failed write can also end the connection without an error. Therefore, over TCP, the close is orderly only

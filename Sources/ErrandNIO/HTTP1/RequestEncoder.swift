@@ -274,8 +274,8 @@ extension HeadSink {
         return true
     }
 
-    /// Writes the name, the value and the line end of a field. HTTPTypes does not allow line breaks in a field, but this function does
-    /// not depend on HTTPTypes.
+    /// Writes the name, the value and the line end of a field. HTTPTypes does not allow line breaks in a field. This function still checks
+    /// the name and the value.
     mutating func writeLine(_ field: HTTPField) -> Bool {
         guard writeChecked(field.name.rawName) else { return false }
         write(": ")

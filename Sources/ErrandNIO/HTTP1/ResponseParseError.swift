@@ -92,7 +92,7 @@ extension ResponseParseError: CustomStringConvertible {
             "the response has both Content-Length and Transfer-Encoding, so its end is uncertain (RFC 9112, section 6.3)"
         case .transferEncodingInHTTP10: "the response has a Transfer-Encoding, which HTTP/1.0 does not have (RFC 9112, section 6.1)"
         case .chunkedNotLast: "'chunked' is not the last coding of the response's Transfer-Encoding, or occurs twice"
-        case .unsupportedTransferCoding: "the response's Transfer-Encoding has a coding other than 'chunked', which is not supported"
+        case .unsupportedTransferCoding: "the response's Transfer-Encoding has an unsupported coding: only 'chunked' is supported"
         case .invalidChunkSize(let text): "the chunk size '\(text)' is not a hexadecimal number"
         case .chunkSizeTooLong(let limit): "a chunk size has more than \(limit) digits"
         case .invalidChunkExtension: "the text after a chunk size is not a chunk extension (RFC 9112, section 7.1.1)"

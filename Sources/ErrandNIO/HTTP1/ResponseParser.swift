@@ -27,7 +27,7 @@ internal import ErrandFormats
 /// - A status line without a reason phrase may end directly after the status code, without a space.
 /// - A field value that is not UTF-8 is read as ISO 8859-1.
 /// - A line of a head or of trailers may end with LF alone ([RFC 9112, section 2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)).
-///   Then ``isDoubtful`` is true. In a response to CONNECT, such a line is refused.
+///   After a line that ends with LF alone, ``isDoubtful`` is true. In a response to CONNECT, a line that ends with LF alone is refused.
 /// - A folded field line is unfolded ([RFC 9112, section 5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
 /// - Blanks after a chunk size, and a `;` without an extension, are ignored: see ``ChunkLine``.
 ///
@@ -35,7 +35,7 @@ internal import ErrandFormats
 /// search for the end of a line continues where the previous search stopped. After an error, every call throws the same error.
 struct ResponseParser {
     enum Event {
-        /// The next event needs more bytes, or the end of the connection. The call may nevertheless consume bytes.
+        /// The next event needs more bytes, or the end of the connection. Even without an event, the call may consume bytes.
         case needsMore
         /// An interim response (1xx) other than 101. The final response follows.
         case interim(HTTPResponse)
@@ -77,7 +77,7 @@ struct ResponseParser {
     private var minorVersion = 0
     private var status = HTTPResponse.Status(code: 0)
     private var hasSkippedEmptyLine = false
-    /// The number of bytes of this head, or of these trailers, before the current line.
+    /// The number of bytes of the current head, or of the current trailers, before the current line.
     private var sectionBytes = 0
     /// The number of bytes of the current line that have already been searched for the line end.
     private var searched = 0
@@ -86,9 +86,9 @@ struct ResponseParser {
     private var extensionBytes = 0
     /// Whether a byte of the current response was received.
     private(set) var hasBegun = false
-    /// Whether another HTTP parser may find the end of the current response at a different byte. Such a difference is possible if a
-    /// line of the response ended with LF alone, or if the response has no body but both `Content-Length` and `Transfer-Encoding`. After
-    /// such a response, the connection is not reused.
+    /// Whether the end of the current response is doubtful: another HTTP parser may find the end at a different byte. The end is doubtful
+    /// if a line of the response ended with LF alone. The end is also doubtful if the response has no body but both `Content-Length` and
+    /// `Transfer-Encoding`. After a doubtful response, the connection is not reused.
     private(set) var isDoubtful = false
     #if DEBUG
     /// The number of all bytes that were searched for a line end: a measure of the work.
@@ -101,7 +101,7 @@ struct ResponseParser {
     /// byte is a fault of the server.
     var isIdle: Bool { state == .idle }
 
-    /// Expects the response to a request with this method. After an error, the call does nothing.
+    /// Prepares for the response to a request with `method`. After an error, the call does nothing.
     ///
     /// - Precondition: the parser is idle, or has failed.
     mutating func expectResponse(to method: HTTPRequest.Method) {
@@ -301,7 +301,8 @@ struct ResponseParser {
             sectionBytes = 2
         }
         let limit = limits.headBytes - sectionBytes
-        // Bytes of another protocol, such as an alert of TLS, may have no line end. Such bytes are refused immediately.
+        // The bytes of another protocol, such as a TLS alert, may have no line end. Therefore, the first bytes are checked before the line
+        // is complete.
         let prefix: StaticString = "HTTP/"
         for index in 0..<max(0, min(prefix.utf8CodeUnitCount, bytes.count - position, limit))
         where bytes[position + index] != prefix.utf8Start[index] {

@@ -7,7 +7,7 @@ struct StatusLine {
     let minorVersion: Int
     let status: HTTPResponse.Status
 
-    /// Reads a line without its line end. The line begins with `HTTP/`, unless the line is shorter.
+    /// Reads a line without its line end. The caller must have checked that the line begins with `HTTP/`.
     init(_ line: UnsafeBufferPointer<UInt8>) throws(ResponseParseError) {
         guard line.count >= 8, line[5] == UInt8(ascii: "1"), line[6] == UInt8(ascii: "."), line[7].isASCIIDigit,
             line.count == 8 || line[8].isOptionalSpace

@@ -1,7 +1,7 @@
 #if SWIFT_NIO
 internal import ErrandCore
 
-/// The field names that most responses use. A lookup by the received bytes finds such a name without a check and without a new string.
+/// The field names that most responses use. A lookup of a usual name by the received bytes needs no validation and creates no string.
 struct UsualFieldNames {
     /// The meaning of a field for this transport.
     enum Role {

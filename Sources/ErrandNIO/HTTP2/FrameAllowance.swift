@@ -2,14 +2,14 @@
 /// The limits on the frames that a server sends in addition to the messages that the client reads. The value has no channels and no timers.
 ///
 /// While a stream has an exchange, the exchange limits the DATA, HEADERS and CONTINUATION frames of the stream. `NIOHTTP2Handler` limits
-/// empty DATA frames. The other frames have no such limit, although each frame causes work on this side, even on an idle connection. An
-/// honest server sends such frames in response to frames of this side, for example WINDOW_UPDATE in response to DATA. Therefore every sent
-/// frame raises the limit.
+/// empty DATA frames. This type limits all other frames, because each frame causes work on this side, even on an idle connection. An honest
+/// server sends most of the other frames in response to frames of this side, for example WINDOW_UPDATE in response to DATA. Therefore,
+/// every sent HEADERS or DATA frame raises the limit.
 ///
 /// After this side has reset a stream, the stream has no exchange. Until the server has received the reset, the server may send as many
-/// bytes as the window of the stream allows. Therefore each reset stream raises the limit on the bytes of all reset streams.
+/// bytes as the window of the stream allows. Therefore, each reset stream raises the limit on the bytes of all reset streams.
 ///
-/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame that this side has sent at any time, plus
+/// RST_STREAM has its own limit: one RST_STREAM frame for each HEADERS and DATA frame that this side has sent on the connection, plus
 /// ``Limits/spareResets``. An overloaded server may refuse every request, and some servers reset a stream again for each later DATA frame.
 struct FrameAllowance: Sendable {
     struct Limits: Sendable {

@@ -2,7 +2,7 @@
 internal import NIOCore
 
 /// The handler before `NIOHTTP2Handler`. The guard passes bytes on only up to a position at which `NIOHTTP2Handler` can free its buffer. If
-/// a server sends too many frames that are not part of a message with a reader, the guard ends the connection.
+/// a server sends too many frames in addition to the messages that the client reads, the guard ends the connection.
 ///
 /// ``FrameSplitter`` decides how many bytes are passed on, and ``FrameAllowance`` decides whether a frame exceeds a limit. The guard keeps
 /// at most one incomplete frame, whose bytes are copied out of the received buffer.
@@ -68,7 +68,8 @@ final class FrameGuard: ChannelInboundHandler {
     private func look(at buffer: ByteBuffer) -> FrameSplitter.Step {
         buffer.withUnsafeReadableBytes { bytes in
             splitter.next(in: bytes) { header in
-                // `NIOHTTP2Handler` refuses a longer frame as soon as the frame's header is read, and ends the connection.
+                // If a frame exceeds this limit, `NIOHTTP2Handler` refuses the frame when the frame's header is read, and ends the
+                // connection.
                 guard header.length <= HTTP2Limits.frameBytes else { return true }
                 if !header.isOfMessage {
                     excess = allowance.receive(header, at: Pool.now()).map { .tooManyFrames($0) }

@@ -27,18 +27,19 @@ struct FrameHeader: Sendable, Hashable {
 ///
 /// The parser of `NIOHTTP2Handler` frees its buffer only if a read ends at the end of a frame, or within DATA without padding. After any
 /// other read, the parser keeps all bytes. Therefore the splitter passes on bytes only up to the last end of a frame, or up to a byte
-/// within DATA without padding. The rest of the read bytes, which is at most one frame, waits for more bytes.
+/// within DATA without padding. The rest of the read bytes waits for more bytes. The rest is at most one frame.
 struct FrameSplitter: Sendable {
     /// The next step with received bytes.
     struct Step: Sendable, Hashable {
         /// The number of bytes to pass on.
         let consumed: Int
-        /// The number of further bytes that are needed before more bytes can be passed on; 0 if all bytes were passed on.
+        /// The number of further bytes that are needed before more bytes can be passed on. The number is 0 if all bytes were passed on, or
+        /// if a closure ended the step.
         let missing: Int
     }
 
     /// The maximum length of a payload that is kept until the payload is complete. Longer payloads are passed on immediately, because
-    /// `NIOHTTP2Handler` refuses their frames after reading the headers.
+    /// `NIOHTTP2Handler` refuses the frames of these payloads after reading the headers.
     private let longestBytes: Int
     /// The number of missing bytes of a payload whose beginning was passed on.
     private var restBytes = 0
@@ -52,7 +53,7 @@ struct FrameSplitter: Sendable {
     /// - Parameter report: the closure that gets the header of each frame once, when the header is complete. If the closure returns
     ///   false, the step ends, and no further bytes may be passed on.
     /// - Parameter inspect: the closure that gets the payload of each complete frame. DATA without padding is left out. If the closure
-    ///   returns false, the step ends as well.
+    ///   returns false, the step ends, and no further bytes may be passed on.
     mutating func next(
         in bytes: UnsafeRawBufferPointer, report: (FrameHeader) -> Bool,
         inspect: (FrameHeader, UnsafeRawBufferPointer) -> Bool = { _, _ in true }

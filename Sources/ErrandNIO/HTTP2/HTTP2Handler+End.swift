@@ -140,8 +140,9 @@ extension HTTP2Handler {
 
     /// Sends the request again, if possible, after the server has refused the request as misdirected (421).
     ///
-    /// - Returns: whether the request is sent again. If so, the connection takes no further exchange with this origin. If the connection
-    ///   was opened for this origin, the connection takes no further exchange at all. The other exchanges in progress continue.
+    /// - Returns: whether the request is sent again. If the request is sent again, the connection takes no further exchange with this
+    ///   origin. If the connection was opened for this origin, the connection takes no further exchange at all. The other exchanges in
+    ///   progress continue.
     func moveOnAsMisdirected(_ number: Int32) -> Bool {
         repeatElsewhere(number, isFresh: true) { exchange, connection in
             let isGuest = exchange.origin != connection.origin

@@ -186,7 +186,7 @@ extension HTTP2Handler {
     // MARK: - The connection
 
     private func receive(_ values: HTTP2Settings) {
-        // A server must send only the value 0 (RFC 9113, section 6.5.2).
+        // A server may set SETTINGS_ENABLE_PUSH only to 0 (RFC 9113, section 6.5.2).
         if values.contains(where: { $0.parameter == .enablePush && $0.value != 0 }) {
             return breakConnection(.protocolError, .pushSetting)
         }

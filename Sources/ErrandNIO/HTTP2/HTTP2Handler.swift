@@ -34,7 +34,8 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var pings: PingWatch?
     /// Whether frames are being received. During this time, written frames wait, and are flushed after the last received frame.
     var isReading = false
-    /// The end of the wait for the response to a ping that was sent together with RST_STREAM; `nil` if there is no such wait.
+    /// The time at which the wait for the response to a ping ends. The ping was sent together with RST_STREAM. `nil` if no response is
+    /// awaited.
     var probeDue: NIODeadline?
     /// Whether the head of a request is being written.
     private var isWritingHead = false

@@ -7,7 +7,7 @@ enum HTTP2Limits {
     /// The number of bytes that a server may send on one stream before the response is read: 1 MiB. If the reader is fast enough,
     /// the server never has to pause.
     ///
-    /// The window of the connection is enlarged without waiting for readers. Therefore a connection may hold 1 MiB of unread data for each
+    /// The window of the connection is enlarged without waiting for readers. Therefore, a connection may hold 1 MiB of unread data for each
     /// stream.
     static let streamWindowBytes = 1024 * 1024
     /// The number of bytes that a server may send on all streams together before this side has received the bytes: 16 MiB.
@@ -17,9 +17,8 @@ enum HTTP2Limits {
     static let initialWindowBytes = 65_535
     /// The size of frames that every peer accepts: 16 KiB ([RFC 9113, section 4.2](https://www.rfc-editor.org/rfc/rfc9113#section-4.2)).
     static let frameBytes = 16_384
-    /// The number of concurrent streams until the server sends its limit. If the server sends no limit, this number remains the
-    /// limit, although the protocol then allows any number. `NIOHTTP2Handler` uses the same number, and would hold back further
-    /// streams.
+    /// The number of concurrent streams until the server sends its limit. If the server sends no limit, this number remains the limit,
+    /// although HTTP/2 allows any number in this case. `NIOHTTP2Handler` uses the same number, and would hold back further streams.
     static let firstStreams = 100
     /// The maximum number of streams of one connection, even if the server allows more streams.
     static let mostStreams = 4096
@@ -37,9 +36,10 @@ enum HTTP2Limits {
     ///
     /// - The server may send 4,000 frames, and 1 MiB in all these frames together.
     /// - Each HEADERS and DATA frame of the client allows four more frames, and each KiB of the client's DATA allows one more frame. During
-    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two such frames for each 4 KiB that they read.
-    /// - RST_STREAM frames are counted separately. Their number may exceed the number of the client's HEADERS and DATA frames by at most
-    ///   200.
+    ///   a large upload, the server needs these frames for WINDOW_UPDATE: some servers send two WINDOW_UPDATE frames for each 4 KiB that
+    ///   they read.
+    /// - RST_STREAM frames are counted separately. The number of RST_STREAM frames may exceed the number of the client's HEADERS and DATA
+    ///   frames by at most 200.
     /// - On streams that the client has reset, the server may send 1 MiB in all, plus two windows (2 MiB) for each of these streams.
     ///   The second window is for short frames, which count as 64 bytes each.
     ///

@@ -127,7 +127,7 @@ struct HTTP2Machine: Sendable {
         }
     }
 
-    /// Records that the head has been sent. Returns whether the body waits for the head. If so, the body follows at the end of
+    /// Records that the head has been sent. Returns whether the body has waited for the head. A body that has waited follows at the end of
     /// the turn.
     mutating func open(_ number: Int32) -> Bool {
         guard let stream = streams[number] else { return false }
@@ -159,7 +159,7 @@ struct HTTP2Machine: Sendable {
         }
     }
 
-    /// Counts written bytes of a body in memory. A negative count removes sent bytes.
+    /// Counts written bytes of a body in memory. A negative count subtracts sent bytes.
     mutating func countUnsent(_ number: Int32, _ count: Int) { streams.change(number) { $0.unsentBytes += count } }
 
     /// Records that the last byte of the request is handed to the channel.
@@ -261,8 +261,8 @@ struct HTTP2Machine: Sendable {
         return .complete(resets: stream.upload != .sent)
     }
 
-    /// Counts a response that breaks the rules of HTTP. Returns whether there were too many such responses. If so, the caller ends the
-    /// connection.
+    /// Counts a response that breaks the rules of HTTP. If the result is true, there were too many malformed responses, and the caller must
+    /// end the connection.
     mutating func countMalformedResponse() -> Bool {
         malformedResponses += 1
         return malformedResponses > HTTP2Limits.malformedResponses
@@ -282,7 +282,8 @@ struct HTTP2Machine: Sendable {
         return stream.download == .ended
     }
 
-    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no such stream has an exchange in progress.
+    /// Returns the stream whose error `NIOHTTP2Handler` reports now; `nil` if no stream with an unreported error has an exchange in
+    /// progress.
     mutating func takeBroken() -> Int32? {
         while let number = turn.broken.popLast() { if streams.contains(number) { return number } }
         return nil
@@ -290,7 +291,7 @@ struct HTTP2Machine: Sendable {
 
     /// Returns the next effect at the end of a turn; `nil` if no work is left.
     ///
-    /// - Parameter hasRead: whether the turn has received frames.
+    /// - Parameter hasRead: whether frames were received in the turn.
     mutating func nextEffect(hasRead: Bool) -> Turn.Effect? {
         if hasRead, !turn.touched.isEmpty {
             defer { turn.touched = [] }

@@ -41,7 +41,7 @@ struct HTTP2RequestFields {
         let authority = host?.value ?? head.authority ?? ""
         try RequestEncoder.checkAuthority(authority)
         section.add(name: ":authority", value: authority)
-        // An entry for each path would evict other fields from the table.
+        // An entry for each path would evict other fields from the compression table.
         section.add(name: ":path", value: try Self.path(head.path ?? "", of: head.method), indexing: .nonIndexable)
         let dropped = Self.connectionOptions(fields)
         var hasPriority = false

@@ -15,7 +15,7 @@ struct PingWatch: Sendable {
     private let timeout: Duration
     /// The number of frames received at the last check.
     private var frames = 0
-    /// The time of the last received frame, to the precision of the checks.
+    /// The time of the last check that found a new frame.
     private var heard: NIODeadline
     /// The time at which the unanswered ping was sent; `nil` if no ping is in flight.
     private var sent: NIODeadline?

@@ -6,8 +6,8 @@
 /// response to the ping, the stream counts toward the server's limit on streams. If neither this response nor another frame is received in
 /// time, no further request begins on the connection.
 ///
-/// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between such frames, and close
-/// the connection after a few pings.
+/// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between HEADERS or DATA frames,
+/// and close the connection after a few pings.
 struct ResetProbe: Sendable {
     enum Action: Sendable, Equatable {
         /// The stream is free immediately.

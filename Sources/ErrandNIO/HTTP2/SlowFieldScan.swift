@@ -2,8 +2,8 @@
 /// Finds fields that `NIOHTTP2Handler` would compare in quadratic time. The value has no channels.
 ///
 /// `NIOHTTP2Handler` compares names with `:status` as texts, and the first `Character` of the value of `:status` with `1`. Swift compares
-/// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. Therefore such a field ends the
-/// connection before `NIOHTTP2Handler` gets the field. The scan reads lengths ([RFC 7541, section
+/// texts in a normal form, which takes quadratic time for a run of combining marks: 20 s for 250 KB. Therefore, a field that is slow to
+/// compare ends the connection before `NIOHTTP2Handler` gets the field. The scan reads lengths ([RFC 7541, section
 /// 6](https://www.rfc-editor.org/rfc/rfc7541#section-6)) and decodes nothing. The scan remembers which entries of the dynamic table are
 /// named `:status`. Therefore, the limits on values apply only to `:status`.
 struct SlowFieldScan: Sendable {
@@ -13,7 +13,7 @@ struct SlowFieldScan: Sendable {
     static let statusBytes = 1024
     /// The longest Huffman-coded value of `:status`, in encoded bytes: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
     static let codedStatusBytes = 16 * 1024
-    /// The maximum number of entries in the dynamic table. Each entry takes 32 or more of the 4,096 bytes ([RFC 7541, section
+    /// The maximum number of entries in the dynamic table. Each entry takes 32 or more of the table's 4,096 bytes ([RFC 7541, section
     /// 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).
     private static let tableEntries = 128
     /// The name `:status` as plain text. `codedStatusName` is the Huffman code of this name.

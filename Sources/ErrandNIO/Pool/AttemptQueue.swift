@@ -3,15 +3,15 @@ internal import ErrandCore
 
 /// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.
 ///
-/// Each attempt is made for one waiter, except for attempts of `preconnect`. The attempt reports its connection events for the exchange of
-/// that waiter. If the attempt fails, that waiter fails too. An opened connection goes to the next waiter in the queue, which may be
-/// another waiter.
+/// Each attempt is made for one waiter, except for attempts of `preconnect`. An attempt reports its connection events for the exchange of
+/// its waiter. If an attempt fails, its waiter fails. An opened connection goes to the next waiter in the queue, which may be another
+/// waiter.
 struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The state of a waiter.
     private struct Standing: Sendable {
         /// The waiter's place in the queue.
         let place: Int
-        /// The attempt that was made for the waiter; `nil` if there is no such attempt.
+        /// The attempt that was made for the waiter; `nil` if the waiter has no attempt.
         var attempt: Int?
         /// Whether the waiter is listed among the waiters that have no attempt yet. After a waiter has got an attempt, the waiter may still
         /// be listed.
@@ -21,8 +21,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     private var waiters = WaitQueue<(number: Int, waiter: Waiter)>()
     /// The states of the waiters, by ticket.
     private var standings: [Int: Standing] = [:]
-    /// The tickets of the waiters that have no attempt yet, in the order of the waiters. The list may also have tickets of
-    /// other waiters.
+    /// The tickets of the waiters that have no attempt yet, in the order of the waiters. The list may also have tickets of waiters that
+    /// already have an attempt, and of waiters that are no longer queued.
     private var withoutAttempt = DueQueue<Int, Int>()
     /// The attempts, each with the ticket that the attempt was made for; 0 for an attempt of `preconnect`.
     private(set) var attempts: [Int: Int] = [:]
@@ -55,8 +55,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     ///   zero only temporarily.
     mutating func expect(streamsPerLink streams: Int) { if streams > 0 { (streamsPerLink, learnedStreams) = (streams, streams) } }
 
-    /// Expects one exchange per connection after an attempt has failed, because the capacity of the next connection is unknown. Each
-    /// waiter then needs a separate attempt.
+    /// Expects one exchange per connection after an attempt has failed, because the capacity of the next connection is unknown. After this
+    /// call, each waiter needs a separate attempt.
     mutating func expectSingleExchanges() { streamsPerLink = 1 }
 
     // MARK: - Waiters
@@ -89,7 +89,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
 
     func isWaiting(_ number: Int) -> Bool { standings[number] != nil }
 
-    /// Returns the attempt that was made for a waiter; `nil` if there is no such attempt.
+    /// Returns the attempt that was made for a waiter; `nil` if the waiter has no attempt.
     func attempt(for number: Int) -> Int? { standings[number]?.attempt }
 
     /// Returns the waiter that an attempt was made for; `nil` if the waiter is no longer queued.
@@ -112,7 +112,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         preconnects += 1
     }
 
-    /// Removes an attempt, and returns the ticket that the attempt was made for; `nil` if there is no such attempt.
+    /// Removes an attempt, and returns the ticket that the attempt was made for; `nil` if the attempt was already removed.
     mutating func removeAttempt(_ attempt: Int) -> Int? {
         guard let number = attempts.removeValue(forKey: attempt) else { return nil }
         if number == 0 { preconnects -= 1 }
@@ -137,8 +137,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
         return nil
     }
 
-    /// The attempts in the order in which surplus attempts are cancelled. The attempts whose waiters are no longer queued come first. In
-    /// both groups, the latest attempt comes first.
+    /// The attempts in the order in which surplus attempts are cancelled. The attempts whose waiters are no longer queued come before the
+    /// attempts whose waiters are queued. In both groups, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)

@@ -91,8 +91,8 @@ final class Connection: Sendable {
         return (Int(usage / Self.oneBegun), Int(usage % Self.oneBegun))
     }
 
-    /// Returns whether exchanges with another origin, whose host has these addresses, may use the connection. The server must have one
-    /// of the addresses and the origin's port, and its certificate must be valid for the host ([RFC 9113, section
+    /// Returns whether exchanges with another origin may use the connection. `addresses` are the addresses of the origin's host. The server
+    /// must have one of the addresses and the origin's port, and its certificate must be valid for the host ([RFC 9113, section
     /// 9.1.1](https://www.rfc-editor.org/rfc/rfc9113#section-9.1.1)).
     ///
     /// The result does not depend on the settings: see ``NIOTransport/Configuration/mayShareConnections(of:)``.

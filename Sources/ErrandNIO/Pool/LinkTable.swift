@@ -37,7 +37,7 @@ struct LinkTable<Key: Hashable & Sendable, Link: AnyObject & Sendable>: Sendable
         /// The time at which an idle connection becomes unusable.
         var expiry = Duration.zero
         fileprivate(set) var place = Place.none
-        /// The other keys whose exchanges may begin on the connection, or could once begin on the connection: see
+        /// The other keys whose exchanges may begin on the connection now, or could begin on the connection earlier: see
         /// ``PoolMachine/share(_:with:at:)``.
         var guests: [Key] = []
 

@@ -27,9 +27,9 @@ extension NIOTransport.Configuration {
         return route.origin.scheme.isExactly("https") && allowsHTTP2 && !route.needsHTTP1 ? nil : 1
     }
 
-    /// Returns whether a route shares connections with other routes. If so, exchanges of other origins may use connections of this route,
-    /// and exchanges of this route may use connections of other origins. Such a route is direct, has TLS, has a host name instead of an
-    /// address, and uses the default checks of the server.
+    /// Returns whether a route shares connections with other routes. If the result is true, other origins may use the connections of this
+    /// route, and this route may use the connections of other origins. A route that shares connections is direct, has TLS, has a host name
+    /// instead of an address, and uses the default checks of the server.
     func mayShareConnections(of route: Route) -> Bool {
         let (origin, host) = (route.origin, route.origin.host)
         guard sharesConnectionsAcrossHosts, origin.scheme.isExactly("https"), route.proxy == nil, !route.needsHTTP1 else { return false }
@@ -37,8 +37,8 @@ extension NIOTransport.Configuration {
         return !tls.uncheckedHostsForTesting.contains(host) && (try? IPAddress(origin.bareHost)) == nil
     }
 
-    /// Returns whether a connection without TLS will use HTTP/2. The server does not choose the version. If a proxy reads the requests, the
-    /// requests are sent over HTTP/1.1.
+    /// Returns whether a connection without TLS will use HTTP/2. Without TLS, the server does not choose the version. If a proxy reads the
+    /// requests, the requests are sent over HTTP/1.1.
     func isKnownToUseHTTP2(for route: Route) -> Bool {
         usesHTTP2WithoutTLS && !route.origin.scheme.isExactly("https") && !route.needsHTTP1 && !route.isForwarded
     }

@@ -221,9 +221,9 @@ final class Pool: Sendable {
 
     // MARK: - Sharing
 
-    /// Gives the addresses of an origin's host to the attempt, and searches for an open connection that the origin may share. If such a
-    /// connection has room, queued exchanges begin on that connection. If no other exchange waits for the attempt, the attempt is
-    /// cancelled. If the route may not share connections, does nothing.
+    /// Gives the addresses of an origin's host to the attempt, and searches for an open connection that the origin may share. If the found
+    /// connection has room, queued exchanges begin on the connection. If no other exchange waits for the attempt, the attempt is cancelled.
+    /// If the route may not share connections, does nothing.
     func found(_ addresses: [IPAddress], for made: ConnectAttempt, to route: Route) {
         guard settings.mayShareConnections(of: route) else { return }
         // The attempt gets the addresses first, so that the attempt's connection also has the addresses.
@@ -256,8 +256,8 @@ final class Pool: Sendable {
         let (exchange, work) = state.withLock { $0.machine.failed(attempt) }
         if let exchange { exchange.resume(throwing: failure(exchange)) }
         if work.connect.isEmpty { return perform(work) }
-        // The work runs in a later turn of the event loop. Otherwise, if each attempt failed immediately, each failure would start the next
-        // attempt recursively.
+        // The work runs in a later turn of the event loop. If the work ran in this turn, and each attempt failed immediately, each failure
+        // would start the next attempt recursively.
         group.next().execute { self.perform(work) }
     }
 

@@ -125,10 +125,10 @@ extension PoolMachine {
     func waiter(of attempt: Attempt) -> Waiter? { groups[attempt.key]?.queue.waiter(of: attempt.number) }
 
     /// Removes an attempt that has failed. Returns the exchange that the attempt was made for; `nil` if the exchange is no longer queued.
-    /// The exchange fails.
+    /// The caller must fail the exchange.
     ///
-    /// The capacity of the next connection is unknown. Therefore each of the other waiters gets its own attempt, so that the waiters
-    /// don't fail one after the other.
+    /// The capacity of the next connection is unknown. Therefore, each of the other waiters gets its own attempt, so that the waiters don't
+    /// fail one after the other.
     mutating func failed(_ attempt: Attempt) -> (waiter: Waiter?, work: Work) {
         var work = Work()
         guard let number = groups[attempt.key]?.queue.removeAttempt(attempt.number) else { return (nil, work) }

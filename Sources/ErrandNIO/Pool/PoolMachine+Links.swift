@@ -136,8 +136,8 @@ extension PoolMachine {
     }
 
     /// Starts no further exchange on a connection, for example after a GOAWAY ([RFC 9113, section
-    /// 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)). The connection is closed after its last exchange. Until then, the
-    /// connection is included in the number of connections.
+    /// 6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)). The connection is closed after its last exchange. A draining connection
+    /// is included in the number of connections.
     mutating func drain(_ link: Link, of key: Key) -> Work {
         guard let slot = table.slot(of: link), let index = groups.index(forKey: key) else { return Work() }
         guard table[slot].inUse == 0 else {

@@ -31,7 +31,7 @@ extension PoolMachine {
         return work
     }
 
-    /// Begins an exchange on the connection that the exchange's key shares. Returns `nil` if there is no such connection, or the
+    /// Begins an exchange on the connection that the exchange's key shares. Returns `nil` if the key shares no connection, or if the
     /// connection has no room.
     mutating func beginShared(_ key: Key, isFresh: Bool, at now: Duration) -> Link? {
         guard !sharedSlots.isEmpty, let slot = sharedSlots[key], canBegin(slot, isFresh: isFresh, at: now) else { return nil }

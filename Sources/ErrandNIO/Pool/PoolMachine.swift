@@ -13,7 +13,8 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         var idleTime: Duration
         /// The age after which a connection takes no further exchange; `nil` if the age is not limited.
         var age: Duration?
-        /// The number of exchanges that the first connection for a key is expected to take at a time, at least 1; `nil` if unknown.
+        /// The number of exchanges that the first connection for a key is expected to take at a time, at least 1. `nil` if the number is
+        /// unknown.
         var firstStreams: @Sendable (Key) -> Int? = { _ in 1 }
     }
 
@@ -64,9 +65,9 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     }
 
     /// The number of exchanges after which a connection may make room for another origin, even if exchanges of its own origin are queued.
-    /// These exchanges share the cost of opening the connection.
+    /// The exchanges of one connection share the cost of opening the connection.
     static var minimumExchanges: Int { 8 }
-    /// The maximum number of remembered keys without connections. For each such key, the machine remembers how many exchanges a
+    /// The maximum number of remembered keys without connections. For each of these keys, the machine remembers how many exchanges a
     /// connection took at a time.
     static var rememberedKeys: Int { 1024 }
 
@@ -145,8 +146,9 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         groups[key] = Group(queue: AttemptQueue(streamsPerLink: remembered[key] ?? limits.firstStreams(key)))
     }
 
-    /// Returns the most recently used connection on `loop`; otherwise a connection of another event loop. While a new connection can be
-    /// opened, an idle connection of another loop is returned only if the connection takes several exchanges at a time.
+    /// Returns the most recently used connection on `loop`. If no connection on `loop` is free, returns a connection of another event loop.
+    /// While a new connection can be opened, an idle connection of another loop is returned only if the connection takes several exchanges
+    /// at a time.
     ///
     /// A connection in use is preferred, because an idle connection may be lost.
     private func candidate(in index: Dictionary<Key, Group>.Index, on loop: ObjectIdentifier?, isFresh: Bool) -> Int? {
@@ -211,7 +213,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
 
     /// Cancels an attempt that was made for a waiter, if there are more attempts than the waiters need.
     ///
-    /// - Parameter own: the attempt that was made for the removed waiter; `nil` if there is no such attempt.
+    /// - Parameter own: the attempt that was made for the removed waiter; `nil` if the waiter had no attempt.
     private mutating func dropSurplusAttempt(of key: Key, own: Int?, _ work: inout Work) {
         guard groups[key]?.queue.hasSurplusAttempt == true, let attempt = own ?? groups[key]?.queue.dispensableAttempts.first
         else { return }

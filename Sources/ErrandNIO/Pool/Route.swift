@@ -51,7 +51,7 @@ struct Route: Sendable, Hashable {
     var peer: Origin { proxy?.address ?? origin }
     /// Whether the connection encrypts the exchanges.
     var isSecure: Bool { isForwarded ? peer.scheme.isExactly("https") : origin.scheme.isExactly("https") }
-    /// The target of a tunnel: host and port of the origin, always with the port.
+    /// The target of a tunnel: the host and the port of the origin. The port is written even if it is the default port.
     var target: String { "\(origin.host):\(origin.effectivePort)" }
 }
 #endif

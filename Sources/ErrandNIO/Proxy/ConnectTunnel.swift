@@ -120,7 +120,7 @@ extension ResponseParseError {
 }
 
 extension HTTPResponse.Status {
-    /// The code, and the usual reason phrase: `403 Forbidden`. The proxy's own phrase may repeat the credentials.
+    /// The code, and the usual reason phrase: `403 Forbidden`. The proxy's own phrase is not shown, because it may repeat the credentials.
     var shown: String {
         Self.usual.first { $0 == self }.map { "\($0.code) \($0.reasonPhrase)" } ?? "\(code)"
     }

@@ -4,9 +4,9 @@ internal import ErrandFormats
 
 /// The authentication of one request, or one tunnel, to a proxy. The value has no connections.
 ///
-/// The first request is sent with the authenticator's value for the last known challenges of the proxy. Without such a value, the
-/// request is sent with the credentials for Basic. The dialog responds to each challenge once, and to no more than ``challengeLimit``
-/// challenges.
+/// The first request is sent with the authenticator's value for the last known challenges of the proxy. If the authenticator gives no
+/// value, the first request is sent with the credentials for Basic. The dialog responds to each challenge once, and to at most
+/// ``challengeLimit`` challenges.
 struct ProxyDialog: Sendable {
     /// The maximum number of challenges that the dialog responds to: a first challenge, and a second challenge after a stale
     /// nonce.

@@ -21,7 +21,7 @@ func certificateRefusalText(
             + "the server needs a certificate of another authority"
     case nil:
         return "the certificate is signed by an unknown authority, or by itself, or the server does not send its intermediate certificate, "
-            + "or an authority may not sign for its names"
+            + "or an authority may not sign for the certificate's names"
     }
 }
 

@@ -45,7 +45,7 @@ struct CertificateRules {
     }
 
     /// Returns the first name in `names` that the name constraints of this certificate do not allow ([RFC 5280, section
-    /// 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if there is no such name.
+    /// 4.2.1.10](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.10)); `nil` if all names are allowed.
     func firstForbidden(_ names: [AlternativeName]) -> AlternativeName? {
         guard let value = extensions[Self.nameConstraints] else { return nil }
         var outer = DERReader(value)

@@ -5,8 +5,8 @@ internal import NIOSSL
 extension ChannelHandlerContext {
     /// Closes the connection without waiting for the other side.
     ///
-    /// When TLS closes a connection, the client sends a close_notify message. NIOSSL would then wait up to 5 s for the close_notify of the
-    /// server, which comes after all unread bytes. A client does not need this message ([RFC 8446, section
+    /// When TLS closes a connection, the client sends a close_notify message. NIOSSL would wait up to 5 s for the close_notify of the
+    /// server, which comes after all unread bytes. A client does not need the server's close_notify ([RFC 8446, section
     /// 6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
     ///
     /// An HTTP/2 connection first closes slowly: the connection continues to read for ``HTTP2Limits/closeTimeout``. If a connection is

@@ -8,8 +8,8 @@ extension NIOTransport {
         /// The trusted certificates, the client's own certificate, pins and the versions of TLS. The transport supports all
         /// settings of this type.
         public var tls = TLSSettings()
-        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses. If false, the transport uses only HTTP/1.1, also
-        /// for `http` URLs.
+        /// Whether HTTP/2 is offered over TLS: true by default. The server chooses the version. If false, the transport uses only HTTP/1.1,
+        /// also for `http` URLs.
         ///
         /// The server limits the number of concurrent requests on a connection of HTTP/2. If the server states no limit, the transport
         /// sends up to 100 concurrent requests. The transport never sends more than 4096 concurrent requests. In HTTP/2, an unread body
@@ -36,20 +36,21 @@ extension NIOTransport {
         /// connections through a proxy, are excluded. Hosts with ``ErrandCore/TLSSettings/pins``, or in
         /// ``ErrandCore/TLSSettings/uncheckedHostsForTesting``, have separate connections.
         ///
-        /// Sharing has risks. One address and one certificate may belong to servers of several tenants. Some servers choose the tenant only
-        /// by the name in the TLS handshake. Such a server responds to a request for another host with the status 421 ([RFC 9110, section
+        /// Sharing has risks. One address and one certificate may belong to servers of several tenants. A server that chooses the tenant
+        /// only by the name in the TLS handshake responds to a request for another host with the status 421 ([RFC 9110, section
         /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server sends a wrong response. After a
         /// 421, the request is sent again over a connection to its own host, if its body can be sent again. After that, this host shares no
-        /// connection. The transport remembers the last 1024 such hosts. A lost connection fails the requests of all its hosts.
+        /// connection. The transport remembers the last 1024 hosts that share no connection. A lost connection fails the requests of all
+        /// its hosts.
         ///
         /// The setting requires ``allowsHTTP2``. This setting can't be combined with ``unixSocketPath`` or a client
         /// certificate.
         public var sharesConnectionsAcrossHosts = false
-        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. More than zero. After the ping,
-        /// the transport waits for the same time, but at most 10 s. If the transport receives nothing in this time, the transport
-        /// closes the connection. The exchanges of the connection fail or are sent again. With `nil` (the default), no
-        /// ping is sent because of silence. If a request is cancelled while the server is silent, a ping is sent together with the reset of
-        /// the request's stream.
+        /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. The duration must be more than zero.
+        /// After the ping, the transport waits for the same time, but at most 10 s. If the transport receives nothing in this time, the
+        /// transport closes the connection. The exchanges of the connection fail or are sent again. With `nil` (the default), no ping is
+        /// sent because of silence. If a request is cancelled while the server is silent, a ping is sent together with the reset of the
+        /// request's stream.
         public var pingInterval: Duration?
         /// The timeout for connecting, including the lookup of the host and TLS: 10 s by default. The timeout must be more than zero.
         /// A request's deadline also applies.
@@ -79,16 +80,16 @@ extension NIOTransport {
         /// address has failed, or after 250 ms. The first connection that opens is used ([RFC
         /// 8305](https://www.rfc-editor.org/rfc/rfc8305)).
         public var resolver: any HostResolver = SystemHostResolver().cached()
-        /// The local address that connections come from, with any free port. `nil` (the default): the system chooses the address.
-        /// The transport then connects only to addresses of the same address family, IPv4 or IPv6. This setting can't be combined
-        /// with ``unixSocketPath``.
+        /// The local address that connections come from, with any free port. `nil` (the default): the system chooses the address. If a
+        /// local address is set, the transport connects only to addresses of the same address family, IPv4 or IPv6. This setting can't be
+        /// combined with ``unixSocketPath``.
         public var localAddress: IPAddress?
         /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine when a check is
         /// made: on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and keeps a
         /// firewall from dropping the connection. A connection without an exchange usually reaches its ``idleTimeout`` before a check.
         ///
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. The transport does
-        /// not wait for the peer's acknowledgment before it writes the rest.
+        /// not wait for the peer's acknowledgment before it writes further bytes.
         public var usesTCPKeepAlive = true
         /// The path of the Unix domain socket that every connection goes to, for all origins. `nil` (the default): every
         /// connection uses TCP. The path has at least 1 and at most 103 bytes.

@@ -21,8 +21,8 @@ internal import Synchronization
 /// as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If the body of this request
 /// can be sent again, the request is sent once more, with any method.
 ///
-/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. All requests to an origin then share one connection, up to the number of streams
-/// that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
+/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. Over HTTP/2, all requests to an origin share one connection, up to the number of
+/// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
 /// response is received before its body is read. An unread body does not hold back other responses. If the server reports that a request
 /// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), the request
 /// is sent once more, with any method. If a request asks for another protocol (``ErrandCore/UpgradeRequest``), the request uses a
@@ -35,7 +35,7 @@ internal import Synchronization
 /// immediately. The transport remembers the choices of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
-    /// A task executor for each event loop. On such an executor, a call needs no change of threads.
+    /// A task executor for each event loop. On one of these executors, a call needs no change of threads.
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
@@ -168,7 +168,7 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// - Parameters:
     ///   - url: an absolute `http` or `https` URL. Only its origin is used.
     ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
-    /// - Throws: ``ErrandCore/InvalidURLError`` for a text that is not such a URL; otherwise the same errors as for an
+    /// - Throws: ``ErrandCore/InvalidURLError`` if `url` is not an absolute `http` or `https` URL; also the errors of the method with an
     ///   ``ErrandCore/Origin``.
     public func preconnect(to url: String, count: Int = 1) async throws {
         try await preconnect(to: HTTPURL(url).origin, count: count)

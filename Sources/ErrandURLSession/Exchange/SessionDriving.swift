@@ -3,6 +3,6 @@ protocol SessionDriving: Sendable {
     /// Starts the task, or lets a suspended task continue.
     func resume()
     func suspend()
-    /// Ends the task. The call is allowed before the start and after the end, too.
+    /// Ends the task. The call is also allowed before the task has started and after the task has ended.
     func cancel()
 }

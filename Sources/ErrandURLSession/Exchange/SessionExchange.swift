@@ -153,7 +153,7 @@ final class SessionExchange: ReadyBodySource {
         return chunk
     }
 
-    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. If so, `waiter` waits for the next event.
+    /// Returns the next chunk, the end or the failure. `nil` if nothing is queued. If nothing is queued, `waiter` waits for the next event.
     private func read(orWait waiter: ChunkWaiter? = nil) -> UnreadBody<ChunkWaiter>.Read? {
         let (result, actions) = machine.withLock { $0.read(orWait: waiter) }
         perform(actions)

@@ -2,9 +2,9 @@
 struct SessionError: Error, Sendable, Hashable {
     /// The number of `URLError`; `nil` for an error of another domain.
     var number: Int?
-    /// The error number of the system (`errno`); `nil` if the session gives none.
+    /// The error number of the system (`errno`); `nil` if the session gives no error number of the system.
     var systemNumber: Int32?
-    /// The number in the domain of CFNetwork; `nil` if the session gives none.
+    /// The number in the domain of CFNetwork; `nil` if the session gives no number of CFNetwork.
     var networkNumber: Int?
     /// The domain and the number of an error that is not a `URLError`.
     var other: String?

@@ -59,8 +59,9 @@ struct SessionFailure {
     /// The delivery of a request that may have been sent.
     private var doubtful: Delivery { position.delivery == .notSent ? .unknown : position.delivery }
 
-    /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as such an error.
-    private static let hintOfTLS = "; on Linux, a failed TLS handshake, such as an untrusted certificate, has this error, too"
+    /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as an error without a reason.
+    private static let hintOfTLS =
+        "; on Linux, URLSession also reports this error after a failed TLS handshake, for example for an untrusted certificate"
 
     /// Whether an error without a reason may be a failed TLS handshake.
     private var isPerhapsTLS: Bool {

@@ -27,7 +27,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         var checksServerTrust = false
         /// Whether the transport does not check the certificates of the server.
         var isUncheckedServer = false
-        /// The server about whose certificates the request decides. `nil` if the request makes no such decision.
+        /// The server about whose certificates the request decides. `nil` if the request does not decide about a server.
         var decidedServer: Origin?
         /// Whether the transport has a client certificate.
         var hasClientCertificate = false
@@ -43,7 +43,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var receivedBytes: Int64 = 0
     private var upload = Upload()
     private var head: HTTPResponse?
-    /// The head of a redirect that was not followed. Some sessions report no response after such a redirect.
+    /// The head of a redirect that was not followed. Some sessions report no response after a redirect that was not followed.
     private var refusedRedirect: ReceivedHead?
     private var timings: ExchangeEvent.Timings?
     private var trust: RequestTrust<Challenge>
@@ -260,7 +260,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// The end is returned only after its events were recorded. After an app has read the whole body, the metadata of the exchange is
     /// complete.
     ///
-    /// - Parameter waiter: kept until the next event, if the reader must wait.
+    /// - Parameter waiter: the reader. If the reader must wait, this value keeps `waiter` until the next event.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (UnreadBody<ChunkWaiter>.Read?, [Action]) {
         let wasHeldBack = isHeldBack
         let result = body.read(orWait: waiter).result
@@ -269,7 +269,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     // MARK: - Giving up
 
-    /// Records that the caller was cancelled, while waiting for the response or reading the response. Queued chunks are dropped.
+    /// Records that the caller was cancelled while the caller waited for the response or read the response. Queued chunks are dropped.
     mutating func cancel() -> [Action] {
         body.drop(because: CancellationError())
         return fail(.cancelled)
@@ -307,7 +307,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, current))) }
 
-    /// Must not be called after the end.
+    /// Ends the exchange. Must not be called after the exchange has ended.
     private mutating func end(_ outcome: ExchangeLifetime.Outcome) -> [Action] {
         let (old, timings) = (state, timings)
         state = .ended(outcome)

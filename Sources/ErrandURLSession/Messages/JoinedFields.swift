@@ -11,7 +11,7 @@ struct JoinedFields: Sendable {
         fields[field.name.canonicalName, default: (field.name.rawName, [])].values.append(field.value)
     }
 
-    /// Returns the values of a name in lower case; `nil` if there is no such field.
+    /// Returns the values of a name in lower case; `nil` if no field has this name.
     subscript(_ name: String) -> [String]? { fields[name]?.values }
 
     /// Removes the fields with a name in lower case.

@@ -30,7 +30,8 @@ struct ReceivedHead: Sendable {
         let status = head.status.code
         let hasBody = method.responseHasBody(status: status)
         let lengths = head.headerFields[values: .contentLength]
-        // Several lengths do not give a number, even if they are equal. A transfer coding overrides the length (RFC 9112, 6.3).
+        // If `Content-Length` occurs several times, the length is unknown, even if the values are equal. A transfer coding overrides the
+        // length (RFC 9112, 6.3).
         let isFramed = head.headerFields.contains(.transferEncoding)
         let declared = (lengths.count == 1 && !isFramed ? lengths.first.flatMap { Int64($0) } : nil).flatMap { $0 >= 0 ? $0 : nil }
         let named = head.headerFields[values: .contentEncoding].flatMap(\.listMembers).filter { !$0.isExactlyIgnoringCase("identity") }

@@ -15,9 +15,9 @@ extension URLRequest {
     /// let (data, response) = try await URLSession.shared.data(for: URLRequest(request))
     /// ```
     ///
-    /// The method, the URL and the header fields are copied. Fields of one name are joined with `, `, and `Cookie` with `; `. The body may
-    /// be in memory, or a whole file. `Content-Length` and `Transfer-Encoding` are left out, because `URLSession` sets them. Options,
-    /// such as the deadline, are not copied.
+    /// The method, the URL and the header fields are copied. Fields of one name are joined with `, `. Fields with the name `Cookie` are
+    /// joined with `; `. The body may be in memory, or a whole file. `Content-Length` and `Transfer-Encoding` are left out, because
+    /// `URLSession` sets them. Options, such as the deadline, are not copied.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError``; ``/ErrandCore/TransportError`` with the code `unsupported` if `URLSession` can't send the
     ///   request. These parts are not supported: a stream, a part of a file, the target `*`, and the fields `Host`, `Connection` and
@@ -40,7 +40,8 @@ extension URLRequest {
             throw request.notSupported("URLSession can't send the target '*' (RFC 9112, section 3.2.4)")
         }
         let text = try request.urlText()
-        // Foundation may repair a URL. The server would then receive a target that differs from the target of the outer layers.
+        // Foundation may repair a URL. From a repaired URL, the server would receive a target that differs from the target of the outer
+        // layers.
         guard let url = URL(string: text), url.absoluteString.isExactly(text) else {
             throw request.notSupported("URLSession can't send this URL octet for octet")
         }
@@ -85,7 +86,7 @@ extension Request {
     ///
     /// If `timeoutInterval` differs from the default of `URLRequest`, 60 seconds, the interval sets the phase limits of the request:
     /// `connect`, `firstByte`, `idleRead` and `idleWrite` of `options.phaseTimeouts`. Like `timeoutInterval`, these limits begin again with
-    /// each chunk of a body. The default, zero and an infinite interval set no limit: then only the timeouts of the stack apply.
+    /// each chunk of a body. The default, zero and an infinite interval set no limit, so that only the timeouts of the stack apply.
     ///
     /// - Throws: ``/ErrandCore/InvalidURLError`` if the request has no URL, or a URL that is not `http` or `https`;
     ///   ``/ErrandCore/TransportError`` with the code `invalidRequest` for an invalid method or header field.

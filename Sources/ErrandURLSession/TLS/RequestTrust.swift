@@ -16,7 +16,7 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
         let assessment: ServerAssessment
     }
 
-    /// The server about which the request decides. `nil` if the request makes no such decision.
+    /// The server about which the request decides. `nil` if the request does not decide about a server.
     let server: Origin?
     /// The challenges that wait for the closure, in their order.
     private var questions: [Question] = []
@@ -26,8 +26,8 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
 
     init(about server: Origin?) { self.server = server }
 
-    /// Whether the request decides about its server, and has not accepted a certificate yet. If so, a response can't come from an accepted
-    /// server.
+    /// Whether the request decides about its server, and has not accepted a certificate yet. If true, a response can't come from an
+    /// accepted server.
     var isMissing: Bool { server != nil && !hasPassed }
 
     /// Returns the next step after the transport has judged a server.

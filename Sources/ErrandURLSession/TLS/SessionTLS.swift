@@ -69,7 +69,7 @@ struct SessionTLS: Sendable {
         }
     }
 
-    /// Returns the name of the first setting that differs from its default; `nil` if there is no such setting.
+    /// Returns the name of the first setting that differs from its default; `nil` if all settings have their defaults.
     private static func firstSetting(of settings: TLSSettings, _ credential: URLCredential?) -> String? {
         if !settings.extraRootsPEMFiles.isEmpty { return "extraRootsPEMFiles" }
         if settings.minimumVersion != .tls12 { return "minimumVersion" }

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// A count of the tasks of a session that may have left an open connection for other tasks.
 ///
-/// A session may send a request on a kept connection. If the connection then ends without a response, the session may send the request
-/// again on a new connection, without a report. If the new connection fails, the error does not show that the request was sent before.
+/// A session may send a request on a kept connection. If this connection ends without a response, the session may send the request again on
+/// a new connection, without a report. If the new connection fails, the error does not show that the request was sent before.
 final class SessionTraffic: Sendable {
     private let tasks = Atomic(0)
 

@@ -31,9 +31,10 @@ final class Sessions: Sendable {
         var waiting: Open?
     }
 
-    /// Creates the tasks of all transports, and invalidates their sessions. On Linux, all sessions of a process share a queue of
-    /// Foundation. The creation of a task waits for this queue, which waits for the next bytes of a stream that another task sends. These
-    /// bytes come from a thread of Swift's concurrency. Therefore, no thread of Swift's concurrency may wait for Foundation's queue.
+    /// The queue that creates the tasks of all transports, and invalidates their sessions. On Linux, all sessions of a process share a
+    /// queue of Foundation. The creation of a task waits for Foundation's queue, which waits for the next bytes of a stream that another
+    /// task sends. These bytes come from a thread of Swift's concurrency. Therefore, no thread of Swift's concurrency may wait for
+    /// Foundation's queue.
     private static let queue = DispatchQueue(label: "errand.url-sessions")
 
     private let state = Mutex(State())
@@ -133,7 +134,7 @@ final class Sessions: Sendable {
 
     /// Returns a new task and its session: the shared session, or a session for this task alone. `nil` after the shutdown.
     ///
-    /// - Throws: `CancellationError` if the caller is cancelled. The task is then cancelled as soon as the task has been created.
+    /// - Throws: `CancellationError` if the caller is cancelled. In this case, the task is cancelled as soon as the task has been created.
     private func task(
         for urlRequest: URLRequest, of request: Request, inOwnSession: Bool
     ) async throws -> (Open, URLSessionDataTask)? {

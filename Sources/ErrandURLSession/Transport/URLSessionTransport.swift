@@ -23,9 +23,9 @@ public import Foundation
 /// `Accept-Encoding` of its own, such as `identity`, the server receives that field.
 ///
 /// On Apple's platforms, a body is received no faster than the caller reads the body. On Linux, `URLSession` receives the whole body as
-/// fast as the server sends it. Therefore the transport has the capability `streamingDownload` on Apple's platforms only. On Linux, a
-/// body that is a stream or a file is sent in chunks, and the response arrives only after the whole body was sent. While the stream of an
-/// upload has no bytes ready, all other requests over `URLSession` in the process wait.
+/// fast as the server sends it. Therefore the transport has the capability `streamingDownload` on Apple's platforms only. On Linux, a body
+/// that is a stream or a file is sent in chunks, and the response arrives only after the whole body was sent. On Linux, all other requests
+/// over `URLSession` in the process wait while the stream of an upload has no bytes ready.
 ///
 /// `URLSession` limits what a transport can do:
 /// - The fields of a response have no order, and fields of one name arrive as one field. The transport separates the values of
@@ -64,9 +64,9 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
 
     /// Creates a transport with settings of TLS.
     ///
-    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. A request can accept another
-    /// server on Apple's platforms: see ``/ErrandCore/RequestOptions/onServerTrust``. App Transport Security still applies.
-    /// On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
+    /// The system always validates the certificate of a server, except for `tls.uncheckedHostsForTesting`. On Apple's platforms, a request
+    /// can accept a server that the system does not trust: see ``/ErrandCore/RequestOptions/onServerTrust``. App Transport Security still
+    /// applies. On Linux, `URLSession` has no settings of TLS. Therefore, any setting that differs from its default is refused.
     ///
     /// - Parameters:
     ///   - configuration: as in ``init(_:idleTimeout:configure:)``.
@@ -94,8 +94,8 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
         sessions = Sessions(configuration, tls: tls, idleTimeout: idleTimeout, configure: configure)
     }
 
-    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, limits requests to some kinds of
-    /// networks, waits for a network, and lets a request decide about certificates.
+    /// The transport decodes content. On Apple's platforms, the transport also streams response bodies, and limits requests to some kinds
+    /// of networks. On Apple's platforms, the transport can also wait for a network, and lets a request decide about certificates.
     public var capabilities: TransportCapabilities { SessionAbilities.current.capabilities }
 
     /// The type's name.
@@ -116,6 +116,6 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     }
 
     /// Ends the session. Exchanges in progress fail. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code
-    /// `shutDown`. `shutdown(drainingFor:)` does the same, and does not wait.
+    /// `shutDown`. `shutdown(drainingFor:)` has the same effect, and does not wait for exchanges in progress.
     public func shutdown() async throws { sessions.shutDown() }
 }

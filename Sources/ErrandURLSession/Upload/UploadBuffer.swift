@@ -60,7 +60,7 @@ final class UploadBuffer: UploadSink {
         if mustWake { wakeUp.signal() }
     }
 
-    /// Copies the next bytes. Blocks the thread until there are bytes, or the end.
+    /// Copies the next bytes. Blocks the thread until bytes are available, or until the body has ended.
     func read(into target: UnsafeMutableBufferPointer<UInt8>) -> Reading {
         while true {
             let (reading, writer) = state.withLock { state -> (Reading?, CheckedContinuation<Void, any Error>?) in

@@ -8,7 +8,7 @@ protocol UploadSink: Sendable {
     func write(_ chunk: Data) async throws
     /// Ends a complete body.
     func finish()
-    /// Ends an incomplete body. The session must already be cancelled, or the sink must be able to report a failure to the session.
+    /// Ends an incomplete body. The session's task must already be cancelled, or the sink must be able to report a failure to the session.
     func stop()
 }
 

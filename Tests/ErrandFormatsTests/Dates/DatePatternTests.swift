@@ -32,7 +32,7 @@ import Testing
     @Test(arguments: [
         ("yyyy-MM-dd EEE", "'EEE' is not supported: use yyyy, MM, dd, HH, mm, ss, S and XXX"),
         ("YYYY-MM-dd", "'YYYY' is not supported: use yyyy, MM, dd, HH, mm, ss, S and XXX"),
-        ("yyyy-MM-dd dd", "'dd' stands twice"), ("yyyy-MM-dd'T", "a quotation mark is missing"), ("HH:mm", "it needs yyyy, MM and dd"),
+        ("yyyy-MM-dd dd", "'dd' occurs twice"), ("yyyy-MM-dd'T", "a quotation mark is missing"), ("HH:mm", "it needs yyyy, MM and dd"),
         ("yyyy-MM-dd SSSSSSSSSS", "'SSSSSSSSSS' is not supported: use yyyy, MM, dd, HH, mm, ss, S and XXX"),
     ]) func aPatternThatIsNotSupportedIsRefused(_ pattern: String, _ problem: String) {
         let error = #expect(throws: DatePattern.PatternProblem.self) { try DatePattern(pattern) }

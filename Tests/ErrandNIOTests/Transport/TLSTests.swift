@@ -64,7 +64,7 @@ extension NIOTransportTests {
         @Test(arguments: [
             ("wronghost", "the certificate is for another host, not for 'localhost'"),
             ("untrusted", "signed by an unknown authority"),
-            ("untrusted", "may not sign for its names (tls.extraRootsPEMFiles can add an authority), during"),
+            ("untrusted", "may not sign for the certificate's names (tls.extraRootsPEMFiles can add an authority), during"),
             ("expired", "the certificate has expired: it was valid until Sat, 01 Feb 2020 00:00:00 GMT"),
             ("notyet", "the certificate is not valid yet: it is valid from Sun, 01 Jan 2045 00:00:00 GMT; check the clock"),
             ("selfsigned", "or by itself"),

@@ -227,7 +227,7 @@ internal import TestSupport
         func message(_ number: Int) throws -> String {
             try #require(failure.error(for: .session(SessionError(number: number))) as? TransportError).message
         }
-        let hint = "; on Linux, a failed TLS handshake, such as an untrusted certificate, has this error, too"
+        let hint = "; on Linux, URLSession also reports this error after a failed TLS handshake, for example for an untrusted certificate"
         #expect(try message(-1) == "the session gives no reason" + (scheme == "https" && isLinux ? hint : ""))
         #expect(try message(-1202) == "the certificate is not trusted")
     }

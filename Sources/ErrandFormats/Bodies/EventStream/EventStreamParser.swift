@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// The parser refuses a text with more than 128 combining marks in a row. Swift takes quadratic time to compare such a text, as in
-/// `event.type == "added"`.
+/// The parser refuses a text with more than 128 combining marks in a row. Swift takes quadratic time to compare a text with a long run of
+/// combining marks, as in `event.type == "added"`.
 ///
 /// The parser does no I/O. Chunks can end anywhere, also within a character or between CR and LF. The items do not depend on how
 /// the bytes are divided into chunks. A byte order mark at the beginning is removed. Octets that are not valid UTF-8 become U+FFFD.
@@ -29,11 +29,11 @@ public struct EventStreamParser: Sendable {
         case comment(String)
     }
 
-    /// The ID of the last complete event, even if that event had no data; empty if there is no such ID. When a client connects
-    /// again, it sends the ID as `Last-Event-ID`, unless the ID is empty.
+    /// The ID of the last complete event, even if that event had no data; empty if no ID is known. When a client connects again, it sends
+    /// the ID as `Last-Event-ID`, unless the ID is empty.
     public private(set) var lastEventID: String
-    /// The time to wait before a client connects again. This time is from the stream's last `retry` field; `nil` if there was
-    /// no such field. The time is at most `Int64.max` milliseconds.
+    /// The time to wait before a client connects again, from the stream's last `retry` field; `nil` if the stream had no `retry` field. The
+    /// time is at most `Int64.max` milliseconds.
     public private(set) var reconnectionTime: Duration?
 
     private let eventLimitBytes: Int
@@ -98,7 +98,7 @@ public struct EventStreamParser: Sendable {
         return true
     }
 
-    /// Checks a line, which may be incomplete, against the limit. Returns whether the line is a comment.
+    /// Checks a complete or incomplete line against the limit. Returns whether the line is a comment.
     @discardableResult
     private mutating func checkSize(_ line: Range<Int>) throws(EventTooLargeError) -> Bool {
         let isComment = !line.isEmpty && lines.bytes[line.lowerBound] == UInt8(ascii: ":")

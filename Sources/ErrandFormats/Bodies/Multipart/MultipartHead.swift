@@ -31,7 +31,7 @@ public struct MultipartHead: Sendable, Hashable {
         var lines: [[UInt8]] = []
         var start = bytes.startIndex
         while start < bytes.endIndex {
-            // A single LF or CR does not end a line, and is invalid within a line.
+            // An LF alone or a CR alone does not end a line, and is invalid within a line.
             var end = start
             while end < bytes.endIndex, !(bytes[end] == 0x0D && end + 1 < bytes.endIndex && bytes[end + 1] == 0x0A) { end += 1 }
             let line = bytes[start..<end]

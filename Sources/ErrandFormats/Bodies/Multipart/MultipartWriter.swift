@@ -17,7 +17,7 @@ package struct MultipartWriter: Sendable {
     ///   - isFirst: whether this is the first part.
     ///   - name: the name of the form's field. The writer escapes the name.
     ///   - fileName: the name of the file, which the writer escapes; `nil` for a part that is not a file.
-    ///   - contentType: the value of `Content-Type`. `nil`: the part has no such field.
+    ///   - contentType: the value of `Content-Type`. `nil`: the part has no `Content-Type`.
     ///   - fields: further fields. `Content-Disposition` and `Content-Type` are left out.
     /// - Throws: ``MultipartError`` if `contentType` has a line break or another control character.
     package func start(
@@ -42,15 +42,15 @@ package struct MultipartWriter: Sendable {
     /// - Parameter isEmpty: whether there are no parts.
     package func end(isEmpty: Bool) -> [UInt8] { Array(((isEmpty ? "" : "\r\n") + "--\(boundary.text)--\r\n").utf8) }
 
-    /// Returns whether `bytes` contain two hyphens followed by the boundary. Such bytes can't be in a part.
+    /// Returns whether `bytes` contain two hyphens followed by the boundary. If true, a part can't contain `bytes`.
     package func isDelimiter(in bytes: UnsafeRawBufferPointer) -> Bool { search.firstIndex(in: bytes) != nil }
 
     /// Returns a name in the form that is written between quotation marks: only `"`, CR and LF are escaped ([HTML,
     /// multipart/form-data encoding
     /// algorithm](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
     ///
-    /// Strict readers, such as ``MultipartReader``, refuse the other control characters. Readers that read a backslash as an escape
-    /// misread a name that ends with a backslash.
+    /// Other control characters are not escaped. Strict readers, such as ``MultipartReader``, refuse a name with other control characters.
+    /// Readers that read a backslash as an escape misread a name that ends with a backslash.
     static func escaped(_ name: String) -> String {
         name.escapingOctets(escapedInNames, by: PercentEncoding.escape(of:))
     }

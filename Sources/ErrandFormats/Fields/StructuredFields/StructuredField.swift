@@ -1,12 +1,12 @@
 /// A bare item of a structured field ([RFC 9651, section 3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)).
 ///
-/// A case can hold values that a field can't represent, such as an integer of 16 digits. Serializing such a value throws an
-/// error. A parsed value is always valid.
+/// A case can hold values that a field can't represent, such as an integer of 16 digits. Serializing a value that a field can't represent
+/// throws an error. A parsed value is always valid.
 public enum StructuredBareItem: Sendable, Hashable {
     /// An integer of at most 15 digits.
     case integer(Int64)
-    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point. If a value is halfway
-    /// between two such numbers, it is rounded to the number whose last digit is even.
+    /// A decimal with at most 12 digits before the point. The field has at most three digits after the point. If a value is halfway between
+    /// two numbers with three digits after the point, the number whose last digit is even is sent.
     case decimal(Double)
     /// A string of printable ASCII.
     case string(String)
@@ -16,10 +16,9 @@ public enum StructuredBareItem: Sendable, Hashable {
     case byteSequence([UInt8])
     /// True or false.
     case boolean(Bool)
-    /// The date as seconds since 1970, a number of at most 15 digits. Other implementations may not read dates outside the
-    /// years 1 to 9999.
+    /// The date as seconds since 1970, a number of at most 15 digits. Some implementations can't read dates outside the years 1 to 9999.
     case date(secondsSinceEpoch: Int64)
-    /// Any text for people. Don't compare such texts, because texts that look the same may differ.
+    /// Any text for people. Don't compare display strings, because texts that look the same may differ.
     case displayString(String)
 
     /// The value if this item is an integer; otherwise `nil`.
@@ -71,7 +70,7 @@ public struct StructuredItem: Sendable, Hashable {
 
     /// Reads the value of a field that is an item.
     ///
-    /// - Parameter text: the values of all fields with the name, joined by `, `. A lookup by name returns such a text.
+    /// - Parameter text: the values of all fields with the field's name, joined by `, `. A lookup by name returns the joined values.
     /// - Throws: ``StructuredFieldError``. Nothing is repaired: an invalid part makes the whole field invalid
     ///   ([RFC 9651, section 4.2](https://www.rfc-editor.org/rfc/rfc9651#section-4.2)).
     public init(parsing text: some StringProtocol) throws(StructuredFieldError) {
@@ -144,7 +143,7 @@ public struct StructuredList: Sendable, Hashable {
         try parser.members { parser throws(StructuredFieldError) in members.append(try parser.member()) }
     }
 
-    /// Returns the field's value; `nil` for an empty list, because the field is then not sent.
+    /// Returns the field's value; `nil` for an empty list, because a field with an empty list is not sent.
     ///
     /// - Throws: ``StructuredFieldError`` for a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String? {
@@ -174,7 +173,7 @@ extension StructuredPairs where Value == StructuredMember {
         }
     }
 
-    /// Returns the field's value; `nil` for an empty dictionary, because the field is then not sent.
+    /// Returns the field's value; `nil` for an empty dictionary, because a field with an empty dictionary is not sent.
     ///
     /// - Throws: ``StructuredFieldError`` for a key or a value that can't be serialized.
     public func serialized() throws(StructuredFieldError) -> String? {

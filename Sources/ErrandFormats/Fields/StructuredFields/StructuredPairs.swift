@@ -2,8 +2,8 @@
 /// 3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2), and [RFC 9651, section
 /// 3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)). Each key occurs once.
 ///
-/// A key begins with a lower-case letter or `*`, and continues with lower-case letters, digits, `_`, `-`, `.` and `*`. Serializing any
-/// other key throws an error.
+/// A key begins with a lower-case letter or `*`, and continues with lower-case letters, digits, `_`, `-`, `.` and `*`. Serializing a key of
+/// any other form throws an error.
 public struct StructuredPairs<Value: Sendable & Hashable>: Sendable, RandomAccessCollection {
     /// The largest number of keys that are searched without an index.
     private static var searchedKeys: Int { 8 }
