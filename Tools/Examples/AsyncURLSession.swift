@@ -58,7 +58,7 @@ struct AsyncURLSession: Sendable {
         return try await stack.validateStatus().send(request).body.collect()
     }
 
-    // download(from:): the file is written to its final place, so the app needs not move or delete a file
+    // download(from:): the file is written to its final place, so the app need not move or delete a file
     func download(from url: URL, to file: URL) async throws -> HTTPResponse.Status {
         try await stack.download(Request(.get, url: url), to: file).status
     }

@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-/// A screen of orders. It loads more rows when the user scrolls, deletes orders, and starts an export that the server makes in the
+/// A screen of orders. The screen loads more rows when the user scrolls, deletes orders, and starts an export that the server makes in the
 /// background.
 ///
 /// In SwiftUI, make `Screen` `@Observable`, call `showMore()` in `onAppear` of the last row, and show `message` in an alert.

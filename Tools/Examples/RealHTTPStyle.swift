@@ -3,7 +3,8 @@ import ErrandTesting
 import Foundation
 
 /// The features of RealHTTP, written with Errand.
-///For a cache, see `OfflineFeed.swift`. For reachability, see `URLSessionGuide.swift`. Not in Errand yet: downloads that resume.
+///
+/// For a cache, see `OfflineFeed.swift`. For reachability, see `URLSessionGuide.swift`. Not in Errand yet: downloads that resume.
 enum RealHTTPStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int

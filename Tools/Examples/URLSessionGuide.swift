@@ -7,8 +7,9 @@ import Logging
 ///
 /// On Apple's platforms, `HTTPStack.default` sends each request with `URLSession`. On Linux, a test passes a stack over
 /// `URLSessionTransport`.
-///For `cachePolicy`, see `OfflineFeed.swift`. For lists in pages, see `OrderScreen.swift`. Not in Errand yet: downloads that resume,
-///background sessions and WebSockets.
+///
+/// For `cachePolicy`, see `OfflineFeed.swift`. For lists in pages, see `OrderScreen.swift`. Not in Errand yet: downloads that resume,
+/// background sessions and WebSockets.
 struct URLSessionGuide: Sendable {
     var stack = HTTPStack.default
 

@@ -2,7 +2,8 @@ import Errand
 import Foundation
 
 /// A form with a text and two files, and a progress bar while the form is sent.
-///The files are read while the form is sent. The length of the form is known before the form is sent, so that the bar can show a fraction.
+///
+/// The files are read while the form is sent. The length of the form is known before the form is sent, so that the bar can show a fraction.
 ///
 /// In SwiftUI, make `Uploader` `@Observable`, show `fraction` in a `ProgressView(value:)`, and call `send(_:)` in a task that the
 /// cancel button cancels.
