@@ -84,7 +84,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
     /// The number of this failure, by its ``code``. If a request for the credentials failed, such as a refresh, the value is the number of
-    /// that failure. `localizedDescription` then also describes the failure of the request for the credentials, for example:
+    /// that failure. For such a failure, `localizedDescription` also describes the failed request for the credentials, for example:
     /// `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }

@@ -136,8 +136,8 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
     ///   - redirect: the URL to which the server has redirected the browser, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, or if the person or the server refuses; the errors of the
-    ///   sender.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, or if the person or the server refuses the sign-in; the errors of
+    ///   the sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
         return try await token(
@@ -194,13 +194,13 @@ public struct OAuthClient: Sendable {
         return new
     }
 
-    /// Revokes the refresh token of a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)). If there is no refresh token, revokes
+    /// Revokes the refresh token of `token` ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)). If `token` has no refresh token, revokes
     /// the access token.
     ///
-    /// Most servers then also revoke the access tokens that belong to the refresh token. At other servers, the access tokens
-    /// stay valid until they expire.
+    /// When a refresh token is revoked, most servers also revoke the access tokens that belong to this refresh token. At other servers, the
+    /// access tokens stay valid until they expire.
     ///
-    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; the errors of the sender.
+    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses the revocation; the errors of the sender.
     public func revoke(_ token: AccessToken) async throws {
         do {
             try await revokeAtServer(token)

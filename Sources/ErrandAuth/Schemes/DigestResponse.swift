@@ -184,7 +184,8 @@ struct DigestResponse: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// Escapes octets, not characters: a quotation mark with a combining mark after it is a different `Character`.
+    /// Escapes octets, not characters. A quotation mark and the combining mark that follows are one `Character`, which differs from the
+    /// quotation mark.
     private static func quoted(_ text: String) -> String {
         "\"" + text.escapingOctets(escaped) { $0 == UInt8(ascii: "\\") ? #"\\"# : #"\""# } + "\""
     }

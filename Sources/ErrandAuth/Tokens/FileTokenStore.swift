@@ -6,7 +6,8 @@ internal import ErrandCore
 /// Several processes may share the file: their refreshes run one after the other. The empty files `PATH.lock` and `PATH.write-lock`
 /// beside the file are the locks. The lock files are never removed.
 /// - A process uses the token that another process has obtained.
-/// - If another process has signed in, earlier requests fail with the code `accountChanged`. Later requests belong to the new account.
+/// - If another process has signed in, requests that began earlier fail with the code `accountChanged`. Later requests belong to the new
+///   account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
 /// The file contains the token and a random identifier of the sign-in, as JSON. A file that an earlier version of Errand has written has no
@@ -34,7 +35,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. The file need not exist. Its folder must exist.
+    ///   - path: the path of the file. The file need not exist. The folder of the file must exist.
     ///   - clock: measures the wait for other processes.
     public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) { (self.path, self.clock) = (path, clock) }
 

@@ -60,7 +60,7 @@ extension TokenSource {
     ) async throws -> TokenStorePolicy.Outcome {
         let stored: AccessToken?
         switch change {
-        // A sign-in replaces any record, also an unreadable record.
+        // A sign-in replaces any record, even an unreadable record.
         case .signIn: stored = nil
         case .signOut(id: nil): return .remove
         case .signOut:
@@ -109,7 +109,8 @@ extension TokenSource {
         }
     }
 
-    /// Follows the sign-in or sign-out of another process. Earlier requests decide again, and get no token of the other account.
+    /// Follows the sign-in or sign-out of another process. Requests that began earlier repeat their decision, and get no token of the other
+    /// account.
     func follow(_ stored: AccessToken?, _ state: inout State) {
         let token = stored?.belonging(to: nil)
         state.machine.sign(in: token, at: now(), random: random())

@@ -19,7 +19,7 @@ internal import ErrandHashing
 /// |---|---|---|
 /// | The first use | none | loads the record |
 /// | A sign-in | `atomically` | saves the token with a new identifier, and replaces any record |
-/// | A sign-out | `atomically` | if the sign-in is saved, removes the record of this sign-in. Otherwise, removes any record |
+/// | A sign-out | `atomically` | removes the record of this sign-in; if the sign-in was never saved, removes any record |
 /// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:hasUnsaved:at:)`` |
 /// | After a refresh | both | loads the record again, compares, and saves the new token: ``outcome(of:stored:)`` |
 /// | A refresh that the server permanently refuses | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
@@ -35,8 +35,8 @@ internal import ErrandHashing
 /// - A refresh never undoes a sign-out.
 /// - When the locks are released, the store has the new refresh token, unless the save fails.
 /// - If the save fails, the source keeps the new token in memory, and begins no refresh until the token is saved.
-/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the server can
-///   refuse that token.
+/// - If a process dies before the save, the new token is lost. The other processes use the old refresh token, and the server may refuse
+///   that token.
 struct TokenStorePolicy: Sendable, Hashable {
     /// The sign-in of a source.
     struct SignIn: Sendable, Hashable {
@@ -65,7 +65,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         case remove
         /// Nothing is written.
         case keep
-        /// Nothing is written. Another process has signed in or out, and this source follows.
+        /// Nothing is written. Another process has signed in or out, and this source adopts the change.
         case follow(AccessToken?)
     }
 
@@ -208,8 +208,8 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     /// Whether a record belongs to the sign-in of this source.
     ///
-    /// - Parameter own: a token of this source. If the store does not keep sign-in identifiers, the record has no identifier. The
-    ///   secrets of the record and of `own` are then compared.
+    /// - Parameter own: a token of this source. If the store does not keep sign-in identifiers, the record has no identifier. In this case,
+    ///   the secrets of the record and of `own` are compared.
     private func isOwn(_ stored: AccessToken, _ own: AccessToken?) -> Bool {
         guard let signIn else { return false }
         return signIn.id.isExactly(Self.id(of: stored)) || (stored.signInID == nil && Self.hasSameSecrets(stored, own))
