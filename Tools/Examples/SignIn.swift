@@ -3,8 +3,8 @@ import Foundation
 
 /// A person signs in with a browser, and stays signed in.
 ///
-/// All clients of the account use one token. The token is refreshed once for all requests that need a token. A new token is saved before the
-/// first request uses the token.
+/// All clients of the account use one token. The token is refreshed once for all requests that need a token. A new token is saved before
+/// the first request uses the token.
 ///
 /// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`. `browse`
 /// returns the callback URL of this session. On Apple's platforms, keep the token in the keychain: write a type that conforms to

@@ -66,7 +66,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
     public var label: String { "authenticate(\(scheme?.label ?? "by option"))" }
 
-    /// Sends the request with credentials, and again in response to challenges.
+    /// Sends the request with credentials. After a challenge, sends the request again with a new proof.
     ///
     /// If a refresh fails because a server can't be reached, an inner cache may still have a fresh response of the account. In this case,
     /// the function returns that response.

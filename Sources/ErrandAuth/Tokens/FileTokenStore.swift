@@ -3,8 +3,8 @@ internal import ErrandCore
 
 /// A token store in a file that only the file's owner can read (mode 0600).
 ///
-/// Several processes may share the file: their refreshes run one after the other. The empty files `PATH.lock` and `PATH.write-lock`
-/// beside the file are the locks. The lock files are never removed.
+/// Several processes may share the file. The processes refresh the token one after the other. The empty files `PATH.lock` and
+/// `PATH.write-lock` beside the file are the locks. The lock files are never removed.
 /// - A process uses the token that another process has obtained.
 /// - If another process has signed in, requests that began earlier fail with the code `accountChanged`. Later requests belong to the new
 ///   account.

@@ -8,8 +8,8 @@ internal import ErrandHashing
 ///
 /// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text. Each sign-in
 /// makes a new identifier, and each refresh keeps the identifier. If the identifiers of two tokens are equal, the tokens belong to the same
-/// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token, so that
-/// all processes that load the token compute the same identifier.
+/// sign-in. A token without an identifier was saved by an earlier version of this library. The identifier of such a token is a hash of the
+/// token, so that all processes that load the token compute the same identifier.
 ///
 /// **The locks.** The lock of `exclusively` is held for a whole refresh, so that one process refreshes at a time. The lock of
 /// `atomically` is held for a comparison and a write, and never while a request is sent. Therefore a sign-in and a sign-out do
@@ -26,7 +26,7 @@ internal import ErrandHashing
 ///
 /// **The comparison.**
 /// - A record of the same sign-in belongs to the source. If the record has a newer token, the source uses the newer token.
-/// - A record of another sign-in belongs to another account. The source follows the record, and signs in with the record's token.
+/// - A record of another sign-in belongs to another account. The source adopts the record, and signs in with the record's token.
 /// - If the source has loaded or saved a record, and the record is missing, another process has signed out. The source signs out,
 ///   and saves no token.
 ///
@@ -89,7 +89,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         case use(AccessToken)
         /// The sign-in continues: the record has another refresh token, which the next refresh uses.
         case tryAgain
-        /// The source follows this record: another account has signed in.
+        /// The source adopts this record: another account has signed in.
         case follow(AccessToken)
     }
 
@@ -110,7 +110,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// Records a sign-in in this process.
     mutating func signIn(id: String) { signIn = SignIn(id: id, isStored: false) }
 
-    /// Records that a record was loaded, or that this source follows a record.
+    /// Records that a record was loaded, or that this source adopts a record.
     mutating func follow(_ stored: AccessToken?) { signIn = stored.map { SignIn(id: Self.id(of: $0), isStored: true) } }
 
     /// Records a sign-out in this process.
