@@ -1,7 +1,7 @@
 import Errand
 import Foundation
 
-/// The samples of the session on URLSession's async API, in Errand.
+/// The samples of Apple's talk about the async API of URLSession, rewritten with Errand.
 ///
 /// On Apple's platforms, `HTTPStack.default` sends each request with `URLSession`. On Linux, a test passes a stack over
 /// `URLSessionTransport`.
@@ -39,7 +39,7 @@ struct AsyncURLSession: Sendable {
         return try Photo(try await response.body.collect())
     }
 
-    // The same as an endpoint
+    // photo(_:) as an endpoint
     static func photoEndpoint(_ path: PathTemplate) -> Endpoint<Photo> {
         Endpoint(.get, path, decoding: ResponseDecoding(accept: "image/png") { data, _, _ in try Photo(data) })
     }
@@ -58,12 +58,12 @@ struct AsyncURLSession: Sendable {
         return try await stack.validateStatus().send(request).body.collect()
     }
 
-    // download(from:): no file must be moved or deleted afterward
+    // download(from:): the file is written to its final place, so the app need not move or delete a file
     func download(from url: URL, to file: URL) async throws -> HTTPResponse.Status {
         try await stack.download(Request(.get, url: url), to: file).status
     }
 
-    // A delegate's progress for a single task: of an upload
+    // A delegate's progress for a single task, here for an upload
     func upload(
         fromFile file: URL, to server: URL, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> String {
@@ -80,7 +80,7 @@ struct AsyncURLSession: Sendable {
         }
     }
 
-    // bytes(from:): values of a stream of JSON lines, as they arrive, for a model on the main actor
+    // bytes(from:): a model on the main actor reads each JSON line of a stream when the line arrives
     struct Favorite: Decodable, Sendable {
         var photoIdentifier: String
         var favoriteCount: Int
@@ -122,7 +122,7 @@ struct AsyncURLSession: Sendable {
         return (response.metadata.profile.map { "\($0)" } ?? "", response.metadata.timings?.exchanges.count ?? 0)
     }
 
-    // A delegate's redirects for a single task: not followed, or followed and then listed
+    // A delegate's redirects for a single task: the second request follows no redirect, and the first request lists the redirects
     func redirected(_ url: URL) async throws -> (status: HTTPResponse.Status, hops: Int) {
         var request = try Request(.get, url: url)
         let hops = try await stack.withResponse(to: request) { $0.metadata.redirects.count }

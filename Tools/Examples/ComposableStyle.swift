@@ -3,9 +3,9 @@ import ErrandTesting
 import Foundation
 import Logging
 
-/// The features of danthorpe's swift-networking, in Errand.
+/// The features of danthorpe's swift-networking, written with Errand.
 ///
-/// Not in Errand yet: a cache (`cached`). For `authenticated` and OAuth, see `SignIn.swift`.
+/// For `authenticated` and OAuth, see `SignIn.swift`. For `cached`, see `OfflineFeed.swift`.
 enum ComposableStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int
@@ -42,7 +42,7 @@ enum ComposableStyle {
 
     // Duplicates removed: equal requests at the same time share one exchange
     static func duplicates(_ server: URL, counting count: @escaping @Sendable () -> Void) async throws -> [Note] {
-        // The counter of exchanges must be inside `coalesce`. Its rule says so, because `.default` sorts its layers.
+        // `.default` sorts its layers. The counter of exchanges must be inside `coalesce`, so `inside:` states this position.
         let counting = TransformMiddleware.request("count") { _ in count() }
         let stack = HTTPStack.default.wrapped(by: counting, inside: .coalesce).delay(by: .milliseconds(200)).coalesce().server(server)
         let client = APIClient(stack)
@@ -60,7 +60,7 @@ enum ComposableStyle {
         return [first, second].map { $0.metadata.requestNumber }
     }
 
-    // Retry: constant, immediate, exponential, and a strategy of a single request
+    // Retry: the stack has an immediate strategy, and one request has its own, constant strategy
     static func retried(_ server: URL) async throws -> Int {
         var request = try Request(.get, "/busy")
         request.options.retry = .use(RetryPolicy(maxAttempts: 4, backoff: .constant(.milliseconds(10))))
@@ -76,7 +76,7 @@ enum ComposableStyle {
             .server(headers: [.accept: "application/json", .custom("X-Client"): "example"])
     }
 
-    // Server: a host alone, which means https, or a separate scheme
+    // Server: a host without a scheme, for https; or a host with a separate scheme
     static func hosts() -> [String] {
         let stub = StubTransport(Stub().responds(.status(.ok)))
         return [
@@ -86,7 +86,7 @@ enum ComposableStyle {
 
     // MARK: - Requests
 
-    // A request on the types of swift-http-types, with a query item: request.greeting = "Hello World"
+    // A request that uses the types of swift-http-types, with a query item: request.greeting = "Hello World"
     static func greeting() throws -> String {
         var request = try Request(.post, "/echo", headers: [.contentType: "text/plain"])
         request.query.set("greeting", "Hello World")
@@ -97,7 +97,7 @@ enum ComposableStyle {
     enum Calls {
         static let notes: Endpoint<[Note]> = .get("/notes")
 
-        // A model of the app, made from the server's model
+        // The app's own model, made from the server's model
         static let titles: Endpoint<[Title]> = Endpoint<[Note]>.get("/notes").map { $0.map { Title(text: $0.text.uppercased()) } }
     }
 

@@ -4,13 +4,13 @@ import Foundation
 /// A person signs in to a site with a form, as in a browser, and stays signed in by a cookie.
 ///
 /// The jar keeps the cookies in a private file. Each request carries the cookies of the site, and no other site gets these cookies.
-/// A site that has no session for a request leads to the page of its form. Here, such a redirect is an error.
+/// If a request has no session, the site redirects the request to the page with the form. In this example, such a redirect is an error.
 enum FormLogin {
     nonisolated struct Profile: Decodable, Sendable, Equatable {
         var name: String
     }
 
-    /// The site has led to the page of its form: the session has ended, or nobody has signed in.
+    /// The site has redirected a request to the page with the form: the session has ended, or nobody has signed in.
     nonisolated struct SignedOut: LocalizedError {
         var errorDescription: String? { "The session has ended. Sign in again." }
     }
@@ -47,7 +47,7 @@ enum FormLogin {
         func profile() async throws -> Profile { try await api.value(FormLogin.profile) }
 
         func signOut() async throws {
-            // Signing out succeeds on this device, even if the site is out of reach
+            // Signing out succeeds on this device, even if the site can't be reached
             try? await api.value(FormLogin.signOut)
             jar.removeAll()
             try await jar.save()

@@ -2,9 +2,10 @@ import Errand
 import Foundation
 import Logging
 
-/// The features of XXXNetworkKit, a template after Moya, in Errand.
+/// The features of XXXNetworkKit, a template in the style of Moya, written with Errand.
 ///
-/// For authentication, see `SignIn.swift`. Not in Errand yet: reachability, and scripts that rename or scaffold a project.
+/// For authentication, see `SignIn.swift`. For reachability, see `URLSessionGuide.swift`. Errand has no scripts that rename or scaffold a
+/// project.
 enum NetworkKitStyle {
     // MARK: - The envelope of the server, in one place
 
@@ -67,7 +68,7 @@ enum NetworkKitStyle {
         try await provider.client.value(API.Articles.delete(ids: [1, 2, 3])).target
     }
 
-    // The same list in other styles: ids[]=1&ids[]=2, or ids=1,2
+    // The list in other styles: ids[]=1&ids[]=2, or ids=1,2
     static func listStyles() -> [String] {
         [URLQuery.ArrayStyle.brackets, .commas].map { style in
             var query = URLQuery()
@@ -89,7 +90,7 @@ enum NetworkKitStyle {
 
     // MARK: - Errors
 
-    // do, catch: a business error, no connection, then everything else, with a text for people
+    // do, catch: an error of the server, no connection, and all other errors, each with a text for people
     static func message(_ call: () async throws -> Void) async -> String {
         do {
             try await call()
@@ -141,7 +142,7 @@ enum NetworkKitStyle {
         }.value.state
     }
 
-    // Sent again until the app accepts the response
+    // The request is sent again until the app accepts the response
     static func ready(_ server: URL) async throws -> Int {
         let untilReady = RetryPolicy(maxAttempts: 5, backoff: .constant(.milliseconds(10))).deciding { attempt in
             if case .success(let head) = attempt.result, head.status != .ok { return .retry }

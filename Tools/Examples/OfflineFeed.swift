@@ -31,7 +31,7 @@ enum OfflineFeed {
 
     @MainActor final class Feed {
         private(set) var stories: [Story] = []
-        // Why the stories may be out of date; nil if the stories are up to date
+        // Says why the stories may be out of date; nil if the stories are up to date
         private(set) var note: String?
         private let client: APIClient
 

@@ -1,7 +1,8 @@
 import Errand
 import Foundation
 
-/// A screen of orders: more rows when its user scrolls, deletion, and an export that the server makes in the background.
+/// A screen of orders. The screen loads more rows when the user scrolls, deletes orders, and starts an export that the server makes in the
+/// background.
 ///
 /// In SwiftUI, make `Screen` `@Observable`, call `showMore()` in `onAppear` of the last row, and show `message` in an alert.
 enum OrderScreen {
@@ -28,7 +29,7 @@ enum OrderScreen {
     nonisolated enum API {
         static let orders = Endpoint<OrderPage>.get("/orders", query: ["limit": 10])
         static func delete(_ id: Int) -> Endpoint<Void> { .delete("/orders/\(id, "id")") }
-        // 202 and a Location, which shows the state of the job
+        // The server responds with 202 and a Location. The resource at this Location shows the state of the job
         static let export = Endpoint<Job>.post("/jobs")
     }
 

@@ -2,9 +2,9 @@ import Errand
 import ErrandTesting
 import Foundation
 
-/// The features of RealHTTP, in Errand.
+/// The features of RealHTTP, written with Errand.
 ///
-/// Not in Errand yet: a cache, downloads that resume and reachability.
+/// For a cache, see `OfflineFeed.swift`. For reachability, see `URLSessionGuide.swift`. Not in Errand yet: downloads that resume.
 enum RealHTTPStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int
@@ -48,7 +48,7 @@ enum RealHTTPStyle {
         return request
     }
 
-    // The query of an existing request: an item is changed, added, removed
+    // The query of an existing request: one item is changed, and two items are added
     static func changedQuery(_ server: URL) async throws -> Echo {
         let client = client(server)
         var request = try request()
@@ -102,7 +102,7 @@ enum RealHTTPStyle {
         return (response.status, try await response.json(as: [Note].self))
     }
 
-    // The same without the client: the response decodes itself
+    // Without the client: a method of the response decodes the body
     static func decodingResponse(_ server: URL) async throws -> [Note] {
         try await client(server).send(Request(.get, "/notes")).json(as: [Note].self)
     }
@@ -127,7 +127,7 @@ enum RealHTTPStyle {
 
     struct Maintenance: Error {}
 
-    // A validator: it accepts, fails the call, changes the response or has the request sent again
+    // A validator can accept a response, fail the call, change the response, or cause a retry
     static let notMaintained = ResponseValidator("not maintained") { _, response, retries in
         switch response.status.code {
         case 418: return .fail(Maintenance())
@@ -144,7 +144,7 @@ enum RealHTTPStyle {
         try await client(server).response(Endpoint<Void>.get("/status/\(code)")).status
     }
 
-    // Another request first, then the same request again: the response of the other request is not needed
+    // After a 503, sends another request, ignores its response, and then sends the first request again
     static func afterAnotherRequest(_ server: URL) async throws -> Int {
         let unlock = ResponseValidator("unlocked") { _, response, retries in
             response.status == .serviceUnavailable && retries == 0
@@ -154,7 +154,7 @@ enum RealHTTPStyle {
             .withResponse(to: Request(.get, "/busy")) { $0.status.code }
     }
 
-    // Retry strategies: immediate, delayed, exponential, Fibonacci, your own, and a decision that sees error and response
+    // Retry strategies: immediate, delayed, exponential, Fibonacci, your own, and a decision that gets the error or the response
     static let strategies: [RetryPolicy] = [
         RetryPolicy(maxAttempts: 3, backoff: .immediate),
         RetryPolicy(maxAttempts: 3, backoff: .constant(.seconds(1)), jitter: .none),
@@ -181,7 +181,7 @@ enum RealHTTPStyle {
 
     // MARK: - Stubs
 
-    // HTTPStubber: match, delay, echo, a script of responses, and the network of a phone
+    // HTTPStubber: match, delay, echo, several responses in order, and the conditions of a slow network
     static func stubbed() async throws -> [String] {
         let stub = StubTransport(
             Stub(.get, "/notes/{id}").query("full", "true").responds(.json(Note(id: 7, text: "Seven")).delayed(by: .milliseconds(5))),

@@ -3,11 +3,12 @@ import Foundation
 
 /// A person signs in with a browser, and stays signed in.
 ///
-/// All clients of the account use one token. The token is refreshed once for all requests that need it, and saved before it is used.
+/// All clients of the account use one token. The token is refreshed once for all requests that need a token. A new token is saved before
+/// the first request uses the token.
 ///
-/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`.
-/// `browse` returns its callback URL. On Apple's platforms, keep the token in the keychain, by a type with three functions that
-/// conforms to `TokenStore`.
+/// In SwiftUI, make `Account` `@Observable`, run `follow()` in a `.task`, and open the URL with `ASWebAuthenticationSession`. `browse`
+/// returns the callback URL of this session. On Apple's platforms, keep the token in the keychain: write a type that conforms to
+/// `TokenStore` with three functions.
 enum SignIn {
     nonisolated struct Profile: Decodable, Sendable, Equatable {
         var name: String
@@ -41,7 +42,7 @@ enum SignIn {
 
         init(_ service: Service) { self.service = service }
 
-        // The account is also signed out if a refresh is refused in the background. Then the screen of any request shows the sign-in
+        // If the server refuses a refresh in the background, the account is signed out too, and the app shows the sign-in on every screen
         func follow() async {
             for await change in service.tokens.changes {
                 switch change {
@@ -69,7 +70,7 @@ enum SignIn {
             } catch  where error.needsSignIn {
                 state = .signedOut(because: error.localizedDescription)
             } catch {
-                // Anything else does not sign out: the network may be down
+                // No other error signs the account out. For example, the network may be down
             }
             return nil
         }

@@ -40,7 +40,8 @@ enum StreamedChat {
         .post("/chat/completions", body: .json(Question(messages: messages)))
     }
 
-    // The key goes to this server alone. A stream has no timeout for the whole call. The policy limits its silence to a minute
+    // The key goes only to this server. The call has no timeout, because a stream can be long. The policy limits the silence of a stream to
+    // a minute
     static func client(_ server: URL, key: String) -> APIClient {
         APIClient(.default.server(server, headers: [.authorization: "Bearer \(key)"]))
     }
@@ -78,7 +79,7 @@ enum StreamedChat {
             let answer = client.events(
                 StreamedChat.answer(to: messages), as: Chunk.self, terminator: "[DONE]", policy: StreamedChat.policy,
                 onState: { continuation.yield($0) })
-            // The reading task reports the states, and a stream brings them to the main actor
+            // The reading task reports the states, and this stream passes the states to the main actor
             async let shown: Void = show(states)
             let end = await read(answer)
             continuation.finish()

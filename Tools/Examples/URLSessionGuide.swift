@@ -3,13 +3,13 @@ import ErrandTesting
 import Foundation
 import Logging
 
-/// The samples of a guide to URLSession with async/await, in Errand.
+/// The samples of a guide to URLSession with async/await, rewritten with Errand.
 ///
 /// On Apple's platforms, `HTTPStack.default` sends each request with `URLSession`. On Linux, a test passes a stack over
 /// `URLSessionTransport`.
 ///
-/// Not in Errand yet: a cache (`cachePolicy`), downloads that resume, background sessions and WebSockets. For lists in pages, see
-/// `OrderScreen.swift`.
+/// For `cachePolicy`, see `OfflineFeed.swift`. For lists in pages, see `OrderScreen.swift`. Not in Errand yet: downloads that resume,
+/// background sessions and WebSockets.
 struct URLSessionGuide: Sendable {
     var stack = HTTPStack.default
 
@@ -45,12 +45,12 @@ struct URLSessionGuide: Sendable {
         try await client(server).get("/articles")
     }
 
-    // upload(for:fromFile:), which reads the file while it is sent
+    // upload(for:fromFile:), which reads the file while the request is sent
     func upload(_ file: URL, to server: URL) async throws -> String {
         try await client(server).put("/upload", body: .file(file))
     }
 
-    // bytes(for:) and its lines
+    // bytes(for:) and the lines of the bytes
     func lines(_ server: URL) async throws -> [String] {
         var lines: [String] = []
         let response = try await stack.send(Request(.get, url: server.appending(path: "lines")))
@@ -168,12 +168,12 @@ struct URLSessionGuide: Sendable {
         for await count in gate.waitingCounts() { show(count == 0 ? nil : "Waiting for a network.") }
     }
 
-    // isExpensive and isConstrained: smaller photos for such a network
+    // isExpensive and isConstrained: smaller photos if the network is expensive or constrained
     static func photo(_ id: Int, at gate: NetworkGate) -> Endpoint<Data> {
         .get("/photos/\(id, "id")", query: ["size": gate.path.isExpensive || gate.path.isConstrained ? "small" : "large"])
     }
 
-    // Requests in the log: one readable record for each, without secrets
+    // Requests in the log: one readable record for each request, without secrets
     func logged(_ server: URL, to logger: Logger) async throws {
         let _: [Note] = try await APIClient(stack.log(to: logger).server(server)).get("/notes")
     }
@@ -257,7 +257,7 @@ struct URLSessionGuide: Sendable {
         return try await APIClient(stub.server("https://a.example")).value(Notes.page(2))
     }
 
-    // A URL that a person typed or pasted, without force-unwrapping: it is percent-encoded where necessary
+    // A URL that a person typed or pasted, without force-unwrapping: characters that a URL must not contain are percent-encoded
     static func pasted(_ text: String) throws -> String {
         try Request(.get, pastedURL: text).url?.description ?? ""
     }

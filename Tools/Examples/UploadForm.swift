@@ -1,9 +1,9 @@
 import Errand
 import Foundation
 
-/// A form with a text and two files, and a progress bar while it is sent.
+/// A form with a text and two files, and a progress bar while the form is sent.
 ///
-/// The files are read while they are sent. The length of the form is known beforehand, so that the bar can show a fraction.
+/// The files are read while the form is sent. The length of the form is known before the form is sent, so that the bar can show a fraction.
 ///
 /// In SwiftUI, make `Uploader` `@Observable`, show `fraction` in a `ProgressView(value:)`, and call `send(_:)` in a task that the
 /// cancel button cancels.
@@ -13,7 +13,7 @@ enum UploadForm {
         var photo: URL
         var log: URL
 
-        // By default, the names and media types are those of the files
+        // By default, a part has the name and the media type of its file
         var form: MultipartForm {
             [
                 "title": .text(title),

@@ -12,8 +12,8 @@ internal import ErrandFormats
 /// ```
 ///
 /// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with
-/// the new proof. This second request requires a body that can be sent again. The challenge is then one of the `attempts` in the
-/// metadata.
+/// the new proof. This second request requires a body that can be sent again. If the request is sent again, the challenge is one of the
+/// `attempts` in the metadata.
 ///
 /// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` has the reason. A refused proof is
 /// never sent twice in a call. A call responds to at most 20 challenges.
@@ -66,10 +66,10 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
 
     public var label: String { "authenticate(\(scheme?.label ?? "by option"))" }
 
-    /// Sends the request with credentials, and again in response to challenges.
+    /// Sends the request with credentials. After a challenge, sends the request again with a new proof.
     ///
-    /// If a token can't be refreshed, because a server can't be reached, a fresh response that an inner cache has stored for the account is
-    /// returned.
+    /// If a refresh fails because a server can't be reached, an inner cache may still have a fresh response of the account. In this case,
+    /// the function returns that response.
     ///
     /// - Throws: ``AuthenticationError``, the errors of the scheme, and the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
@@ -138,11 +138,11 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
     }
 
-    /// Returns the fresh response of an inner cache, if a token could not be refreshed because a server can't be reached. Without such a
-    /// response, returns `nil`.
+    /// After a refresh that failed because a server can't be reached, returns the fresh response of an inner cache. Returns `nil` if no
+    /// cache has such a response, or if the refresh failed for another reason.
     ///
-    /// The request has no credentials, and must not leave the stack. Therefore its deadline has passed: the stack refuses the request
-    /// before the transport, and a cache needs no time.
+    /// The request has no credentials, and must not leave the stack. Therefore, the request gets a deadline that has already passed. The
+    /// stack refuses such a request before the transport, but a cache can still respond.
     private func storedResponse(
         to request: Request, by scheme: any AuthenticationScheme, after error: any Error, _ next: some HTTPSender
     ) async -> Response? {

@@ -35,7 +35,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         public static let tooManyRefreshes = Code("tooManyRefreshes", "the token was refreshed too often in a short time")
         /// The store could not load or save the token. ``AuthenticationError/underlying`` says why.
         public static let storeFailed = Code("storeFailed", "the token could not be loaded or saved")
-        /// Another account has signed in since the request began. The request was not sent with the token of that account.
+        /// Another account has signed in since the request began. The request was not sent with the token of the new account.
         public static let accountChanged = Code("accountChanged", "another account has signed in since the request began")
         /// The function that refreshes or stores a token has requested the same token.
         public static let withinRefresh = Code("withinRefresh", "the function that refreshes or stores the token has requested this token")
@@ -84,7 +84,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
     /// The number of this failure, by its ``code``. If a request for the credentials failed, such as a refresh, the value is the number of
-    /// that failure. `localizedDescription` then also describes the failure of the request for the credentials, for example:
+    /// that failure. For such a failure, `localizedDescription` also describes the failed request for the credentials, for example:
     /// `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }

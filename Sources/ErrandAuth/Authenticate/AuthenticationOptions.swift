@@ -73,7 +73,7 @@ public enum AuthenticationStop: String, Sendable, Hashable {
     case refused
     /// The body of the request can be read only once.
     case bodyCannotBeReplayed
-    /// The request has the scheme's field (`Authorization`) itself, and the server has refused that field.
+    /// The app has set the scheme's field (`Authorization`) in the request, and the server has refused that field.
     case ownCredentials
     /// The credentials belong to another origin.
     case otherOrigin

@@ -50,7 +50,7 @@ struct EchoedSecrets: Sendable {
     func hiddenLong(in text: String) -> String {
         var bytes = Array(text.utf8)
         let candidates = secrets.filter { $0.utf8.count >= Self.shortestBytes && $0.utf8.count <= bytes.count }
-        // The longest forms are replaced first, because one form may contain another.
+        // The longest forms are replaced first, because a long form may contain a shorter form.
         let forms = Set(candidates.flatMap(Self.forms).map { Array($0.utf8) }).sorted { $0.count > $1.count }
         for form in forms where form.count <= bytes.count {
             var (result, rest): ([UInt8], ArraySlice<UInt8>) = ([], bytes[...])

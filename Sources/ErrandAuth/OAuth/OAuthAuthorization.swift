@@ -156,7 +156,7 @@ extension OAuthClient {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             deviceCode = try container.requiredText(.deviceCode)
             userCode = try container.requiredText(.userCode)
-            // The second name comes from a draft of the RFC. Google's server uses this name.
+            // The name `verification_url` comes from a draft of the RFC. Google's server sends this name.
             verificationUri = try container.text(.verificationUri) ?? container.requiredText(.verificationUrl)
             verificationUriComplete = container.text(.verificationUriComplete)
             expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)

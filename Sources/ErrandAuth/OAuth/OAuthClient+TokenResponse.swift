@@ -25,7 +25,7 @@ extension OAuthClient {
         }
     }
 
-    /// A number of seconds above zero, which some servers send as text. Larger values become 100 years.
+    /// A number of seconds above zero, which some servers send as text. Values above 100 years become 100 years.
     struct Lifetime: Decodable {
         let seconds: Double
 

@@ -20,7 +20,7 @@ internal import ErrandHashing
 /// let api = APIClient(.default.authenticate(.bearer(tokens)).server("https://api.example"))
 /// ```
 ///
-/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with its own key. A
+/// A service without a person uses ``clientCredentials(scopes:parameters:)``, or ``jwtBearer(_:scopes:)`` with the key of the service. A
 /// device without a browser uses ``deviceAuthorization(scopes:)``.
 public struct OAuthClient: Sendable {
     /// The maximum size of a response body: 1 MiB.
@@ -30,8 +30,8 @@ public struct OAuthClient: Sendable {
     public enum Authentication: Sendable, CustomStringConvertible, HidesStorage {
         /// No proof (`none`), for a public client, such as an app.
         case none
-        /// The client ID and a secret, each form-encoded, in `Authorization: Basic` ([RFC 6749, section
-        /// 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
+        /// The client ID and a secret, each form-encoded, in `Authorization: Basic`
+        /// ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
         case basic(secret: String)
         /// A secret in the form: `client_secret_post`.
         case post(secret: String)
@@ -97,7 +97,7 @@ public struct OAuthClient: Sendable {
     // MARK: A person in a browser
 
     /// Begins a sign-in in a browser, for an authorization code with PKCE ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636)).
-    /// The method is always S256.
+    /// The code challenge method is always S256.
     ///
     /// - Parameters:
     ///   - redirectURI: the URL to which the server redirects the browser at the end of the sign-in. The URL must be registered at
@@ -136,8 +136,8 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
     ///   - redirect: the URL to which the server has redirected the browser, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, or if the person or the server refuses; the errors of the
-    ///   sender.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, or if the person or the server refuses the sign-in; the errors of
+    ///   the sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
         return try await token(
@@ -160,8 +160,8 @@ public struct OAuthClient: Sendable {
         return try await token(pairs, scopes: scopes)
     }
 
-    /// Gets a token in exchange for a signed assertion, for example the assertion of a service account ([RFC 7523, section
-    /// 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    /// Gets a token in exchange for a signed assertion, for example the assertion of a service account
+    /// ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// - Parameters:
     ///   - assertion: names the client and the account. If the assertion names no audience, the token endpoint becomes the
@@ -178,8 +178,7 @@ public struct OAuthClient: Sendable {
 
     // MARK: Refresh and revocation
 
-    /// Gets a new token with the refresh token of an old token ([RFC 6749, section
-    /// 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    /// Gets a new token with the refresh token of an old token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
     /// A server may replace the refresh token, and may revoke all tokens if the old refresh token is used again. Therefore, use a
     /// ``TokenSource``. If the response has no refresh token, or an empty refresh token, the new token has the old refresh token.
@@ -194,13 +193,13 @@ public struct OAuthClient: Sendable {
         return new
     }
 
-    /// Revokes the refresh token of a token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)). If there is no refresh token, revokes
+    /// Revokes the refresh token of `token` ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)). If `token` has no refresh token, revokes
     /// the access token.
     ///
-    /// Most servers then also revoke the access tokens that belong to the refresh token. At other servers, the access tokens
-    /// stay valid until they expire.
+    /// When a refresh token is revoked, most servers also revoke the access tokens that belong to this refresh token. At other servers, the
+    /// access tokens stay valid until they expire.
     ///
-    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses; the errors of the sender.
+    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses the revocation; the errors of the sender.
     public func revoke(_ token: AccessToken) async throws {
         do {
             try await revokeAtServer(token)
@@ -318,10 +317,9 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Returns the scopes that a response names. Scopes are separated by spaces ([RFC 6749, section
-    /// 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). GitHub separates scopes by commas. The RFC allows a comma
-    /// within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested scope has a
-    /// comma.
+    /// Returns the scopes that a response names. Scopes are separated by spaces
+    /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)). GitHub separates scopes by commas. The RFC allows a
+    /// comma within a scope. Therefore, commas separate scopes only if a part is a requested scope, and no requested scope has a comma.
     private static func scopes(in text: String, askedFor scopes: [String]) -> [String] {
         let comma = UInt8(ascii: ",")
         let parts = text.split(atOctet: UInt8(ascii: " ")).map(String.init)

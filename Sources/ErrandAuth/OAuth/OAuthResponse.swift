@@ -76,7 +76,7 @@ struct OAuthResponse: Sendable {
     /// The error in the body.
     private var refusal: OAuthError? {
         guard body.count <= Self.errorLimitBytes, let read = read(ErrorResponse.self) else { return nil }
-        // The code is compared as the server sent it. A shown code has its secrets replaced.
+        // The code is compared as the server sent it. In the code that is shown, secrets are replaced.
         let code = OAuthError.Code(read.error, shownAs: sent.hiddenLong(in: read.error))
         return OAuthError(code, sent.hidden(in: read.description ?? ""), uri: read.uri.map(sent.hidden))
     }

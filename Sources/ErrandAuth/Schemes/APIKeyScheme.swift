@@ -8,8 +8,8 @@ public import ErrandCore
 /// stack.authenticate(.apiKey(key, in: .query("appid")))
 /// ```
 ///
-/// The field or the item is sensitive in each request that carries the key. The name of the field or the item does not matter. If the
-/// server accepts the key in both places, prefer the header field, because servers and proxies log URLs.
+/// In each request, the field or the item with the key is sensitive, whatever name the field or the item has. If the server accepts the key
+/// in both places, prefer the header field, because servers and proxies log URLs.
 public struct APIKeyScheme: AuthenticationScheme, CustomStringConvertible, HidesStorage {
     /// The place of the key in a request.
     public struct Location: Sendable, Hashable {

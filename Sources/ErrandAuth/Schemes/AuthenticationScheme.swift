@@ -42,21 +42,21 @@ public protocol AuthenticationScheme: Sendable {
     /// whether the status is 401 ([RFC 9110, section 15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
     func isChallenge(_ response: HTTPResponse) -> Bool
 
-    /// Whether the scheme may send a request, or wait for a request, before it responds to a challenge. An example is the refresh
-    /// of a token. By default true.
+    /// Whether the scheme may send a request, or wait for a request, before the scheme responds to a challenge, for example to refresh a
+    /// token. By default true.
     ///
-    /// If true, the body of the challenge is read before the scheme responds. The connection and the queue slot of the challenge
-    /// are then free for the requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the
-    /// connection is closed.
+    /// If true, the body of the challenge is read before the scheme responds. Therefore, the connection and the queue slot of the challenge
+    /// are free for the requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the connection is
+    /// closed.
     ///
-    /// If false, the body is read only if the request is sent again. A challenge that is returned to the caller then has a
+    /// If false, the body is read only if the request is sent again. In this case, a challenge that is returned to the caller has a
     /// streaming body.
     var sendsRequests: Bool { get }
 
     /// Returns the account of a request without a proof; `nil`, the default, if the account is not known.
     ///
-    /// If a token can't be refreshed, because the server of the tokens can't be reached, a cache may still have a fresh response of the
-    /// account. Then the request gets this response.
+    /// If a refresh fails because its server can't be reached, a cache may still have a fresh response of this account. In this case, the
+    /// request gets that response.
     func identity(for request: Request) async -> CredentialIdentity?
 
     /// Records a response that is not a challenge, and therefore accepts a proof of this scheme. By default, does nothing.

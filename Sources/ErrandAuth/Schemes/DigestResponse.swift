@@ -26,7 +26,7 @@ struct DigestResponse: Sendable {
 
         private init(function: Function, isSession: Bool) { (self.function, self.isSession) = (function, isSession) }
 
-        /// - Parameter name: the name in a challenge. Case and hyphens are ignored.
+        /// - Parameter name: the name in a challenge. Case, hyphens and underscores are ignored.
         init?(_ name: String) {
             guard name.utf8.count <= Self.nameBytes else { return nil }
             var plain = name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }.map(\.asciiLowercased)
@@ -184,7 +184,8 @@ struct DigestResponse: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// Escapes octets, not characters: a quotation mark with a combining mark after it is a different `Character`.
+    /// Escapes octets, not characters. A quotation mark and the combining mark that follows are one `Character`, which differs from the
+    /// quotation mark.
     private static func quoted(_ text: String) -> String {
         "\"" + text.escapingOctets(escaped) { $0 == UInt8(ascii: "\\") ? #"\\"# : #"\""# } + "\""
     }

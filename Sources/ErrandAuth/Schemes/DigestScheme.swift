@@ -20,9 +20,9 @@ internal import Synchronization
 /// ``/ErrandFormats/AuthenticationChallenge/parse(_:)``. The server's own proof (`rspauth`) is not checked. The user is not
 /// normalized.
 ///
-/// The first request to an origin costs one additional round trip. After that, each request carries a proof with the server's last
-/// nonce and the next count. For `auth-int`, a body that is not in memory is read one more time for its hash. If an inner layer
-/// such as `compressRequests` changes the body, the proof is wrong: place such a layer outside `authenticate`.
+/// The first request to an origin costs one additional round trip. Each later request carries a proof with the server's last nonce and the
+/// next count. For `auth-int`, a body that is not in memory is read one more time for its hash. If an inner layer such as
+/// `compressRequests` changes the body, the proof is wrong: place such a layer outside `authenticate`.
 ///
 /// Copies of a scheme share their nonces, for at most 1,000 origins. Digest protects the password, and not the request: use Digest
 /// over TLS.

@@ -2,7 +2,7 @@
 public import ErrandCore
 internal import Synchronization
 
-/// A user and a password, proved by the strongest scheme that the server offers: Digest, or else Basic.
+/// A user and a password. The server gets a Digest proof, or, if the server does not offer Digest, the password with Basic.
 ///
 /// ```swift
 /// stack.authenticate(.password(user: "joe", password: password))
@@ -78,7 +78,7 @@ extension PasswordScheme: CustomStringConvertible, HidesStorage {
 }
 
 extension AuthenticationScheme where Self == PasswordScheme {
-    /// A user and a password, proved by the strongest scheme that the server offers: Digest, or else Basic. See
+    /// A user and a password. The server gets a Digest proof, or, if the server does not offer Digest, the password with Basic. See
     /// ``PasswordScheme``.
     ///
     /// - Parameters:

@@ -26,8 +26,8 @@ extension ProxyAuthenticator {
     ///     ``TransportError/Code/proxy``.
     ///   - password: the password.
     ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and has never offered Digest in any form.
-    ///     Default: `false`. Basic can't carry a user with a colon or control characters: then the request fails as if there were
-    ///     no credentials.
+    ///     Default: `false`. Basic can't carry a user with a colon or control characters. With such a user, the request fails as if there
+    ///     were no credentials.
     public static func digest(user: String, password: String, orBasic: Bool = false) -> ProxyAuthenticator {
         digest(user: user, password: password, orBasic: orBasic, clientNonce: DigestScheme.randomClientNonce)
     }

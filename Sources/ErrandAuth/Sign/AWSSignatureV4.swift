@@ -17,7 +17,7 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Hides
         (self.accessKeyID, self.secretAccessKey, self.sessionToken) = (accessKeyID, secretAccessKey, sessionToken)
     }
 
-    /// `AWS credentials`, and whether they are temporary.
+    /// `AWS credentials`, or `temporary AWS credentials` if there is a session token.
     public var description: String { sessionToken == nil ? "AWS credentials" : "temporary AWS credentials" }
 }
 

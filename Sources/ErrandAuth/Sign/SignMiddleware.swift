@@ -24,7 +24,7 @@ public protocol RequestSigner: Sendable {
     ///
     /// A field with a secret must have a sensitive name (``/ErrandCore/Sensitivity``), or be declared in `request.options.sensitivity`.
     ///
-    /// - Throws: any error. The attempt then fails with this error.
+    /// - Throws: any error. The attempt fails with this error.
     func sign(_ request: inout Request) async throws
 }
 

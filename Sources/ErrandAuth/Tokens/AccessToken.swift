@@ -31,7 +31,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// The identifier is `nil` in the tokens that a source returns, and in tokens that an earlier version of this library has
     /// stored.
     ///
-    /// Two tokens of different sign-ins are not equal. So a stored token is not equal to the token that the app passed to the
+    /// Two tokens of different sign-ins are not equal. Therefore, a stored token is not equal to the token that the app passed to the
     /// sign-in. To compare only the access tokens, compare ``value``.
     public var signInID: String?
 

@@ -3,10 +3,11 @@ internal import ErrandCore
 
 /// A token store in a file that only the file's owner can read (mode 0600).
 ///
-/// Several processes may share the file: their refreshes run one after the other. The empty files `PATH.lock` and `PATH.write-lock`
-/// beside the file are the locks. The lock files are never removed.
+/// Several processes may share the file. The processes refresh the token one after the other. The empty files `PATH.lock` and
+/// `PATH.write-lock` beside the file are the locks. The lock files are never removed.
 /// - A process uses the token that another process has obtained.
-/// - If another process has signed in, earlier requests fail with the code `accountChanged`. Later requests belong to the new account.
+/// - If another process has signed in, requests that began earlier fail with the code `accountChanged`. Later requests belong to the new
+///   account.
 /// - If another process has signed out, or the file was removed, the next refresh signs out.
 ///
 /// The file contains the token and a random identifier of the sign-in, as JSON. A file that an earlier version of Errand has written has no
@@ -32,7 +33,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - path: the path of the file. The file need not exist. Its folder must exist.
+    ///   - path: the path of the file. The file need not exist. The folder of the file must exist.
     ///   - clock: measures the wait for other processes.
     public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) {
         file = LockedPrivateFile(path, clock: clock)

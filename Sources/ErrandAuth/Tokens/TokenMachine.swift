@@ -129,8 +129,8 @@ struct TokenMachine: Sendable {
     /// Records a refresh that failed.
     ///
     /// - Parameter isFinal: whether no further refresh can succeed.
-    /// - Returns: whether the account was signed out. The result is false if the token has not expired and was not refused. This token
-    ///   stays in use until it expires.
+    /// - Returns: whether the account was signed out, because the error is final, and the token has expired or was refused. A token that is
+    ///   still valid stays in use.
     mutating func fail(_ error: any Error, isFinal: Bool, account: Int, at now: Date) -> Bool {
         guard account == self.account else { return false }
         refreshes += 1

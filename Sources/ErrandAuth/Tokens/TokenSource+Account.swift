@@ -30,9 +30,9 @@ extension TokenSource {
     /// try await tokens.signOut(clearing: [cache, cookies])
     /// ```
     ///
-    /// First the token is removed. Then each store forgets the account, in the order of `stores`. A cancelled task or an earlier
-    /// failure does not stop the later stores. If nobody is signed in, and the source has no account name, the stores have nothing
-    /// to remove.
+    /// First the token is removed. Then each store forgets the account, in the order of `stores`. The later stores forget the account even
+    /// if the task is cancelled, or if an earlier store fails. If nobody is signed in, and the source has no account name, the stores have
+    /// nothing to remove.
     ///
     /// - Returns: the latest token. See ``signOut()``.
     /// - Throws: the first error, after the last store: ``AuthenticationError`` with the code `storeFailed`, or the error of a
@@ -75,13 +75,13 @@ extension TokenSource {
             observers.yield(token.map { .signedIn($0) } ?? .signedOut(because: nil))
             return old
         }
-        // The callers of a cancelled refresh decide again. A write to the store continues, and the next write replaces the record.
+        // The callers of a cancelled refresh repeat their decision. A write to the store continues, and the next write replaces the record.
         flights.cancelAll(where: { if case .refresh = $0 { true } else { false } })
         return old
     }
 
-    /// Waits until all current refreshes and all current writes to the store have ended. Call this function before a program
-    /// ends. Otherwise, a new token could be lost.
+    /// Waits until all current refreshes and all current writes to the store have ended. Call this function before a program ends. If the
+    /// program ended during a refresh or a write, a new token could be lost.
     ///
     /// If the task is cancelled, the wait continues.
     ///

@@ -7,6 +7,8 @@ extension TokenSource {
     /// - Parameters:
     ///   - client: refreshes the token.
     ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
+    ///     only.
     ///   - policy: the time and the rate of refreshes.
     public convenience init(
         _ client: OAuthClient, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard

@@ -9,7 +9,7 @@ extension TokenSource {
         case refresh(AccessToken?)
         /// Saves the token of an earlier refresh.
         case save
-        /// Changes nothing. The callers decide again.
+        /// Changes nothing. The callers repeat their decision.
         case nothing
     }
 

@@ -32,7 +32,7 @@ extension TokenSource {
     /// Writes all pending changes to the store, even if the caller is cancelled.
     func writeToTheEnd() async throws { try await runShielded(on: executor) { [self] in try await writeIfNeeded() } }
 
-    /// Writes the latest wanted change. At most one call of this function is in progress at any time.
+    /// Writes the latest change that the store must record. At most one call of this function is in progress at any time.
     func write() async throws {
         guard let store else { return }
         do {
@@ -60,7 +60,7 @@ extension TokenSource {
     ) async throws -> TokenStorePolicy.Outcome {
         let stored: AccessToken?
         switch change {
-        // A sign-in replaces any record, also an unreadable record.
+        // A sign-in replaces any record, even an unreadable record.
         case .signIn: stored = nil
         case .signOut(id: nil): return .remove
         case .signOut:
@@ -109,7 +109,8 @@ extension TokenSource {
         }
     }
 
-    /// Follows the sign-in or sign-out of another process. Earlier requests decide again, and get no token of the other account.
+    /// Adopts the sign-in or sign-out of another process. Requests that began earlier repeat their decision, and get no token of the other
+    /// account.
     func follow(_ stored: AccessToken?, _ state: inout State) {
         let token = stored?.belonging(to: nil)
         state.machine.sign(in: token, at: now(), random: random())

@@ -22,12 +22,12 @@ internal import Synchronization
 /// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a
 ///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
-/// - If a refresh fails, all waiting requests fail with its error. Earlier requests with the same token fail with the same error
-///   if the server refuses the token.
-/// - If a server permanently refuses to refresh a token, a valid token is used until the token expires or a server refuses it. After that,
-///   nobody is signed in.
-/// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. The token is then used
-///   until a server refuses the token.
+/// - If a refresh fails, all waiting requests fail with the error of the refresh. If a request was sent before the refresh failed, and the
+///   server refuses its token, the request fails with the same error.
+/// - If a server permanently refuses to refresh a token, the source still uses a valid token. When this token expires, or a server refuses
+///   the token, the account is signed out.
+/// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. Therefore, the expiry date
+///   is ignored, and the token is used until a server refuses the token.
 ///
 /// **Within a refresh:** requests through a stack that authenticates with the same source are sent without the source's token.
 /// Therefore, a refresh and a store may use the same client. Within a refresh, ``token(by:)`` throws.
@@ -36,8 +36,8 @@ internal import Synchronization
 /// token, no refresh begins until the save succeeds. Each request tries to save the new token. A request that needs the new token
 /// fails with the code `storeFailed`.
 ///
-/// With a ``FileTokenStore``, several processes may share the file. Their refreshes run one after the other. Each process uses the
-/// token that another process has obtained. If another process has signed in or out, this source signs in or out too at its next
+/// With a ``FileTokenStore``, several processes may share the file. The processes refresh the token one after the other. Each process uses
+/// the token that another process has obtained. If another process has signed in or out, this source signs in or out too at its next
 /// refresh.
 ///
 /// **Signing out** cancels a refresh in progress: the result of the refresh is dropped, and the waiting requests fail immediately.
@@ -249,7 +249,7 @@ public final class TokenSource: Sendable {
     /// yet.
     public var current: AccessToken? { state.withLock { $0.machine.token } }
 
-    /// Whether a request belongs to a refresh of this source.
+    /// Whether the current task does work of a refresh of this source.
     var isRefreshing: Bool { Self.work.contains { $0.source == number && $0.isActive } }
 
     /// Returns the identity of an account.
@@ -325,7 +325,7 @@ public final class TokenSource: Sendable {
                     deadline.timeoutError(in: .queue, since: before, "while waiting for a token", request: request, delivery: .notSent)
                 }, discard: { _ in }, operation: { [flights] in try await flights.run(key, mustFinish: true, work) })
         } catch is CancellationError where !Task.isCancelled {
-            // The account has changed. The caller decides again.
+            // The account has changed. The caller repeats its decision.
         }
     }
 

@@ -14,8 +14,8 @@ public protocol TokenStore: Sendable {
     /// `nil` means that nobody is signed in: the next refresh signs out, and the session is lost. If the token can't be read, for
     /// example because the keychain is locked, throw an error.
     ///
-    /// - Throws: any error if the token can't be read. Requests that need the store then fail with ``AuthenticationError`` and the
-    ///   code `storeFailed`.
+    /// - Throws: any error if the token can't be read. Requests that need the store fail with ``AuthenticationError`` and the code
+    ///   `storeFailed`.
     func load() async throws -> AccessToken?
     /// Replaces the token. When this function returns, the token must be stored durably. The source uses the token only after this function
     /// has returned.
@@ -42,8 +42,8 @@ public protocol TokenStore: Sendable {
     ///
     /// - Throws: the errors of `work`, and an error if other processes hold the lock too long.
     func exclusively(_ work: @Sendable () async throws -> Void) async throws
-    /// Runs `work` while no other process runs `work` in this function. `work` loads the token, and then saves or removes the token. By
-    /// default, `work` runs without a lock.
+    /// Runs `work` while no other process runs this function. `work` loads the token, and then saves or removes the token. By default,
+    /// `work` runs without a lock.
     ///
     /// `work` sends no request. In this function, a sign-in or a sign-out waits for the writes of other processes, and not for their
     /// refreshes. Use a lock that differs from the lock of ``exclusively(_:)``.

@@ -8,8 +8,8 @@ internal import ErrandHashing
 ///
 /// **The record.** The store holds one token and the identifier of its sign-in (``AccessToken/signInID``): a random text. Each sign-in
 /// makes a new identifier, and each refresh keeps the identifier. If the identifiers of two tokens are equal, the tokens belong to the same
-/// sign-in. A token without an identifier was saved by an earlier version of this library. Its identifier is a hash of the token, so that
-/// all processes that load the token compute the same identifier.
+/// sign-in. A token without an identifier was saved by an earlier version of this library. The identifier of such a token is a hash of the
+/// token, so that all processes that load the token compute the same identifier.
 ///
 /// **The locks.** The lock of `exclusively` is held for a whole refresh, so that one process refreshes at a time. The lock of
 /// `atomically` is held for a comparison and a write, and never while a request is sent. Therefore a sign-in and a sign-out do
@@ -19,14 +19,14 @@ internal import ErrandHashing
 /// |---|---|---|
 /// | The first use | none | loads the record |
 /// | A sign-in | `atomically` | saves the token with a new identifier, and replaces any record |
-/// | A sign-out | `atomically` | if the sign-in is saved, removes the record of this sign-in. Otherwise, removes any record |
+/// | A sign-out | `atomically` | removes the record of this sign-in; if the sign-in was never saved, removes any record |
 /// | Before a refresh | `exclusively` | loads the record: ``beforeRefresh(stored:own:isSaved:hasUnsaved:at:)`` |
 /// | After a refresh | both | loads the record again, compares, and saves the new token: ``outcome(of:stored:)`` |
 /// | A refresh that the server permanently refuses | both | loads the record again: ``afterRefusal(of:stored:at:)`` |
 ///
 /// **The comparison.**
 /// - A record of the same sign-in belongs to the source. If the record has a newer token, the source uses the newer token.
-/// - A record of another sign-in belongs to another account. The source follows the record, and signs in with the record's token.
+/// - A record of another sign-in belongs to another account. The source adopts the record, and signs in with the record's token.
 /// - If the source has loaded or saved a record, and the record is missing, another process has signed out. The source signs out,
 ///   and saves no token.
 ///
@@ -35,8 +35,8 @@ internal import ErrandHashing
 /// - A refresh never undoes a sign-out.
 /// - When the locks are released, the store has the new refresh token, unless the save fails.
 /// - If the save fails, the source keeps the new token in memory, and begins no refresh until the token is saved.
-/// - If a process dies before the save, the new token is lost. The other processes then use the old refresh token, and only the server can
-///   refuse that token.
+/// - If a process dies before the save, the new token is lost. The other processes use the old refresh token, and the server may refuse
+///   that token.
 struct TokenStorePolicy: Sendable, Hashable {
     /// The sign-in of a source.
     struct SignIn: Sendable, Hashable {
@@ -65,7 +65,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         case remove
         /// Nothing is written.
         case keep
-        /// Nothing is written. Another process has signed in or out, and this source follows.
+        /// Nothing is written. Another process has signed in or out, and this source adopts the change.
         case follow(AccessToken?)
     }
 
@@ -89,7 +89,7 @@ struct TokenStorePolicy: Sendable, Hashable {
         case use(AccessToken)
         /// The sign-in continues: the record has another refresh token, which the next refresh uses.
         case tryAgain
-        /// The source follows this record: another account has signed in.
+        /// The source adopts this record: another account has signed in.
         case follow(AccessToken)
     }
 
@@ -110,7 +110,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// Records a sign-in in this process.
     mutating func signIn(id: String) { signIn = SignIn(id: id, isStored: false) }
 
-    /// Records that a record was loaded, or that this source follows a record.
+    /// Records that a record was loaded, or that this source adopts a record.
     mutating func follow(_ stored: AccessToken?) { signIn = stored.map { SignIn(id: Self.id(of: $0), isStored: true) } }
 
     /// Records a sign-out in this process.
@@ -208,8 +208,8 @@ struct TokenStorePolicy: Sendable, Hashable {
 
     /// Whether a record belongs to the sign-in of this source.
     ///
-    /// - Parameter own: a token of this source. If the store does not keep sign-in identifiers, the record has no identifier. The
-    ///   secrets of the record and of `own` are then compared.
+    /// - Parameter own: a token of this source. If the store does not keep sign-in identifiers, the record has no identifier. In this case,
+    ///   the secrets of the record and of `own` are compared.
     private func isOwn(_ stored: AccessToken, _ own: AccessToken?) -> Bool {
         guard let signIn else { return false }
         return signIn.id.isExactly(Self.id(of: stored)) || (stored.signInID == nil && Self.hasSameSecrets(stored, own))
