@@ -12,7 +12,7 @@ import resource
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Measuring"))
 
 import process  # noqa: E402
 
