@@ -16,8 +16,8 @@ from pathlib import Path
 
 import client
 import httpx
-from hishel import SyncSqliteStorage
-from hishel.httpx import SyncCacheTransport
+from hishel import SqliteStorage
+from hishel.httpx import CacheTransport
 
 CHUNK_BYTES = 128 * 1024
 MANY, STEP = 100_000, 7_919
@@ -54,24 +54,28 @@ def database(folder):
     return Path(folder) / "hishel.sqlite"
 
 
+def connect(path):
+    return sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+
+
 def client_over(connection, body_bytes):
-    storage = SyncSqliteStorage(connection=connection)
-    return httpx.Client(transport=SyncCacheTransport(Origin(body_bytes), storage=storage), trust_env=False)
+    transport = CacheTransport(Origin(body_bytes), storage=SqliteStorage(connection=connection), rfc=True)
+    return httpx.Client(transport=transport, trust_env=False)
 
 
 def read(session, number):
     """The number of bytes of a body, and whether the response is a hit."""
     with session.stream("GET", url(number)) as response:
         response.raise_for_status()
-        return sum(len(chunk) for chunk in response.iter_raw()), bool(response.extensions.get("hishel_from_cache"))
+        return sum(len(chunk) for chunk in response.iter_raw()), response.extensions["caching"]["from_cache"]
 
 
 class Hishel:
     def __init__(self, store, case):
         path, body_bytes = database(os.environ["BENCHMARK_FOLDER"]), int(sys.argv[6])
-        connection = sqlite3.connect(path if store == "disk" else ":memory:")
+        connection = connect(path if store == "disk" else ":memory:")
         if case == "many" and store == "memory":
-            with sqlite3.connect(path) as filled:
+            with connect(path) as filled:
                 filled.backup(connection)
         self.session, self.is_hit, self.count = client_over(connection, body_bytes), case != "store", 0
         self.numbers = {"hit": [0], "store": range(1_000_000), "many": [number * STEP % MANY for number in range(1_000)]}[case]
@@ -90,10 +94,7 @@ class Hishel:
 
 
 def fill(folder, count, body_bytes):
-    connection = sqlite3.connect(database(folder))
-    # Only the filling is faster.
-    connection.execute("PRAGMA synchronous = OFF")
-    session = client_over(connection, body_bytes)
+    session = client_over(connect(database(folder)), body_bytes)
     for number in range(count):
         read(session, number)
     session.close()
@@ -102,7 +103,7 @@ def fill(folder, count, body_bytes):
 def opened(folder, count, body_bytes):
     """The nanoseconds until the first hit."""
     start = time.perf_counter_ns()
-    _, is_hit = read(client_over(sqlite3.connect(database(folder)), body_bytes), count // 2)
+    _, is_hit = read(client_over(connect(database(folder)), body_bytes), count // 2)
     elapsed = time.perf_counter_ns() - start
     if not is_hit:
         sys.exit("the response is not a hit")
