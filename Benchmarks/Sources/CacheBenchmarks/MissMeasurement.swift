@@ -7,7 +7,8 @@ internal import ErrandSQLite
 enum MissMeasurement {
     private static let bodyBytes = 16 << 20
 
-    /// Returns the largest number of bytes that have waited for the store at the same time, the number of stored bodies, and the time of all bodies.
+    /// Returns the largest number of bytes that have waited for the store at the same time, the number of stored bodies, and the time of all
+    /// bodies.
     static func of(_ count: Int, folder: String) async throws -> String {
         let store = SQLiteCacheStore(folder: folder, entryBytes: 32 << 20)
         let stack = HTTPStack(MemoryOrigin(bodyBytes: bodyBytes)).cache(in: store)
@@ -29,6 +30,7 @@ enum MissMeasurement {
         let time = start.duration(to: .now) / .nanoseconds(1)
         await store.finish()
         let entries = try await store.usage.entries
-        return "peak_waiting_bytes=\(store.work.peakWaitingBytes) waiting_bytes=\(store.work.waitingBytes) stored=\(entries) wall_ns=\(time)"
+        let work = store.work
+        return "peak_waiting_bytes=\(work.peakWaitingBytes) waiting_bytes=\(work.waitingBytes) stored=\(entries) wall_ns=\(time)"
     }
 }

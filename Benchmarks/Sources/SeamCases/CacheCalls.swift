@@ -2,7 +2,8 @@ internal import ErrandCache
 internal import ErrandCore
 internal import Synchronization
 
-/// Calls that measure the cost of a cache in memory, over a transport that returns a whole response immediately. Each call reads the body of 1 KB.
+/// Calls that measure the cost of a cache in memory, over a transport that returns a whole response immediately. Each call reads the body
+/// of 1 KB.
 public struct CacheCalls: Sendable {
     /// An error: the cache did not handle a request as the measurement expects.
     private struct Unexpected: Error, CustomStringConvertible {

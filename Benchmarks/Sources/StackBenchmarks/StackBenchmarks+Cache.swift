@@ -3,7 +3,8 @@ import SeamCases
 extension StackBenchmarks {
     /// Measures the cost of a cache in memory.
     ///
-    /// - Returns: the cost of a hit, and the costs that the cache adds to a request with `no-store`, and to a request whose response is stored.
+    /// - Returns: the cost of a hit, and the costs that the cache adds to a request with `no-store`, and to a request whose response is
+    ///   stored.
     static func measureCache() async throws -> (hit: Figure, unstored: Figure, stored: Figure) {
         print("\na cache in memory, with a body of 1 KB, which is read\n")
         let calls = try await CacheCalls()
