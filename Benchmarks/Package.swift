@@ -9,7 +9,7 @@ let package = Package(
     name: "ErrandBenchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "Errand", path: "..", traits: ["Telemetry", "NIO", "Auth"]),
+        .package(name: "Errand", path: "..", traits: ["Telemetry", "NIO", "Auth", "SQLite"]),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
@@ -23,7 +23,7 @@ let package = Package(
             name: "SeamCases",
             dependencies: [
                 .product(name: "ErrandAPI", package: "Errand"), .product(name: "ErrandAuth", package: "Errand"),
-                .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandCache", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
                 .product(name: "ErrandMiddleware", package: "Errand"), .product(name: "ErrandTelemetry", package: "Errand"),
                 .product(name: "Metrics", package: "swift-metrics"), .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
@@ -79,6 +79,13 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
+        // The stores of the cache. `Benchmarks/cache` compares them with hishel and nginx.
+        .executableTarget(
+            name: "CacheBenchmarks",
+            dependencies: [
+                "ClientHarness", .product(name: "ErrandCache", package: "Errand"), .product(name: "ErrandCore", package: "Errand"),
+                .product(name: "ErrandNIO", package: "Errand"), .product(name: "ErrandSQLite", package: "Errand"),
+            ]),
         // Apart, so that the others don't link FoundationNetworking.
         .executableTarget(
             name: "URLSessionBenchmarks",

@@ -2,13 +2,14 @@
 
 import contextlib
 
+import cachereport
 import cookiereport
 import peers
 import report
 
 
 def rendered(path):
-    """The text of RESULTS.md: from a file of `Benchmarks/run`, from Results/formats.md, and from the file of `Benchmarks/cookies`."""
+    """The text of RESULTS.md: from a file of `Benchmarks/run`, from Results/formats.md, and from the files of `Benchmarks/cookies` and `Benchmarks/cache`."""
     results = report.read(path)
     with contextlib.suppress(ValueError):
         results["file"] = str(path.resolve().relative_to(peers.BENCHMARKS))
@@ -16,8 +17,9 @@ def rendered(path):
     formats = peers.BENCHMARKS / "Results" / "formats.md"
     if formats.exists():
         text += "\n" + formats.read_text()
-    if cookies := cookiereport.section():
-        text += "\n" + "\n".join(cookies) + "\n"
+    for section in (cookiereport.section(), cachereport.section()):
+        if section:
+            text += "\n" + "\n".join(section) + "\n"
     return text
 
 

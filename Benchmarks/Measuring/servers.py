@@ -43,6 +43,7 @@ http {{
         listen 127.0.0.1:{h2c_port} http2;
     }}
     {secure}
+    {more}
 }}
 """
 
@@ -56,6 +57,28 @@ SECURE = """
     server {{
         listen 127.0.0.1:{http2_port} ssl http2;
         http2_max_concurrent_streams 512;
+    }}
+"""
+
+# A proxy with a cache in front of the server of the files, and the same files with a lifetime, at full speed and at 100 MiB a second.
+CACHES = """
+    proxy_cache_path {folder}/cache keys_zone=entries:8m max_size=1g inactive=1h use_temp_path=off;
+    server {{
+        listen 127.0.0.1:{proxy_port};
+        location / {{
+            proxy_pass http://127.0.0.1:{port};
+            proxy_cache entries;
+            proxy_cache_valid 200 1h;
+            add_header X-Cache-Status $upstream_cache_status;
+        }}
+    }}
+    server {{
+        listen 127.0.0.1:{fresh_port};
+        add_header Cache-Control max-age=86400;
+        location /limited/ {{
+            alias {folder}/files/;
+            limit_rate 100m;
+        }}
     }}
 """
 
@@ -145,7 +168,8 @@ class Nginx:
             self.http2 = f"https://localhost:{http2_port}"
             secure = SECURE.format(folder=self.folder, port=secure_port, http2_port=http2_port)
         configuration = self.folder / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port, h2c_port=h2c_port, secure=secure))
+        configuration.write_text(
+            CONFIGURATION.format(folder=self.folder, port=port, h2c_port=h2c_port, secure=secure, more=self.more_servers(port)))
         with open(self.folder / "output.log", "wb") as output:
             self.process = subprocess.Popen([program(), "-p", str(self.folder), "-c", str(configuration)], stdout=output, stderr=output)
         for _ in range(200):
@@ -157,6 +181,10 @@ class Nginx:
             except OSError:
                 time.sleep(0.05)
         raise RuntimeError("nginx did not start: " + (self.folder / "output.log").read_text(errors="replace"))
+
+    def more_servers(self, port):
+        """The configuration of more servers. `port` is the port of the server without TLS."""
+        return ""
 
     def make_certificates(self):
         """An authority for this run only, and a certificate for localhost."""
@@ -174,6 +202,21 @@ class Nginx:
     def __exit__(self, *_):
         end(self.process)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class CacheNginx(Nginx):
+    """An Nginx with more servers. `proxy` is the URL of a proxy with a cache, `fresh` the URL of the files with a lifetime, and `limited` the same at
+    100 MiB a second. The files of more sizes are called `bytes-SIZE.bin`."""
+
+    SIZES = (4 << 10, 1 << 20, 16 << 20)
+
+    def more_servers(self, port):
+        for size in self.SIZES:
+            self.file(f"bytes-{size}.bin").write_bytes(os.urandom(size))
+        proxy_port, fresh_port = free_port(), free_port()
+        self.proxy, self.fresh = f"http://127.0.0.1:{proxy_port}", f"http://127.0.0.1:{fresh_port}"
+        self.limited = f"{self.fresh}/limited"
+        return CACHES.format(folder=self.folder, port=port, proxy_port=proxy_port, fresh_port=fresh_port)
 
 
 class Uploads:

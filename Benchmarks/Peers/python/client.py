@@ -102,10 +102,10 @@ async def run(client, kind, at_once, count, url):
     return sum(total for total, _ in shares), sorted(latency for _, latencies in shares for latency in latencies)
 
 
-async def main():
+async def main(clients):
     library, kind, url = sys.argv[1], sys.argv[2], sys.argv[6]
     at_once, warmup, count = (int(text) for text in sys.argv[3:6])
-    client = {"httpx": Httpx, "aiohttp": Aiohttp}[library](at_once)
+    client = clients[library](at_once)
     if warmup:
         await run(client, kind, at_once, warmup, url)
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter_ns()
@@ -117,4 +117,5 @@ async def main():
     await client.close()
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main({"httpx": Httpx, "aiohttp": Aiohttp}))

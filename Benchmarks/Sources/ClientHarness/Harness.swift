@@ -12,12 +12,17 @@ internal import Darwin
 /// authority to trust, `BENCHMARK_FILE` the file to upload; `BENCHMARK_HTTP2` asks for HTTP/2.
 public enum Harness {
     /// Measures the peer that the arguments name, and ends the process.
+    public static func main(_ makePeer: @escaping @Sendable (_ name: String, _ setting: Setting) async throws -> (any Peer)?) -> Never {
+        end { try await run(CommandLine.arguments, makePeer) }
+    }
+
+    /// Does the work, and ends the process. Prints an error.
     ///
     /// It is not async: the thread of an async `main` ends while the process continues, which callgrind can't handle.
-    public static func main(_ makePeer: @escaping @Sendable (_ name: String, _ setting: Setting) throws -> (any Peer)?) -> Never {
+    public static func end(after work: @escaping @Sendable () async throws -> Void) -> Never {
         Task.detached {
             do {
-                try await run(CommandLine.arguments, makePeer)
+                try await work()
                 exit(0)
             } catch {
                 print("\(error)")
@@ -27,14 +32,14 @@ public enum Harness {
         while true { _ = pause() }
     }
 
-    private static func run(_ arguments: [String], _ makePeer: (String, Setting) throws -> (any Peer)?) async throws {
+    private static func run(_ arguments: [String], _ makePeer: (String, Setting) async throws -> (any Peer)?) async throws {
         guard arguments.count == 7, let kind = Kind(rawValue: arguments[2]), let atOnce = Int(arguments[3]), atOnce > 0,
             let warmup = Int(arguments[4]), warmup >= 0, let count = Int(arguments[5]), count > 0
         else { throw usage }
         let setting = Setting(
             url: arguments[6], atOnce: atOnce, authorityFile: variable("BENCHMARK_CA"),
             usesHTTP2: variable("BENCHMARK_HTTP2") != nil, uploadFile: variable("BENCHMARK_FILE"))
-        guard let peer = try makePeer(arguments[1], setting) else { throw usage }
+        guard let peer = try await makePeer(arguments[1], setting) else { throw usage }
         try await withTaskExecutorPreference(peer.executor) {
             _ = try await run(warmup, of: kind, by: peer, atOnce: atOnce)
             let before = Figures.now()

@@ -7,8 +7,9 @@ struct SeamCalls {
     /// Not async: callgrind 3.19 fails when an async main thread waits.
     static func main() {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3, let count = Int(arguments[2]), calls[arguments[1]] != nil || cookieCalls[arguments[1]] != nil else {
-            fatalError("usage: SeamCalls \((Array(calls.keys) + cookieCalls.keys).sorted().joined(separator: "|")) COUNT")
+        let names = Array(calls.keys) + cookieCalls.keys + cacheCalls.keys
+        guard arguments.count == 3, let count = Int(arguments[2]), names.contains(arguments[1]) else {
+            fatalError("usage: SeamCalls \(names.sorted().joined(separator: "|")) COUNT")
         }
         let isOver = DispatchSemaphore(value: 0)
         Task { @concurrent in
@@ -19,6 +20,9 @@ struct SeamCalls {
                 } else if let call = cookieCalls[arguments[1]] {
                     let cookies = try CookieCalls()
                     for _ in 0..<count { try await call(cookies) }
+                } else if let call = cacheCalls[arguments[1]] {
+                    let cache = try await CacheCalls()
+                    for _ in 0..<count { try await call(cache) }
                 }
             } catch {
                 fatalError("\(error)")
@@ -36,5 +40,10 @@ struct SeamCalls {
     private static let cookieCalls: [String: @Sendable (CookieCalls) async throws -> Void] = [
         "cookies-none": { try await $0.sendWithoutCookie() }, "cookies-sites": { try await $0.sendOfManySites() },
         "cookies-site": { try await $0.sendOfOneSite() },
+    ]
+
+    private static let cacheCalls: [String: @Sendable (CacheCalls) async throws -> Void] = [
+        "cache-plain": { try await $0.sendWithoutCache() }, "cache-hit": { try await $0.hit() },
+        "cache-unstored": { try await $0.sendUnstored() }, "cache-store": { try await $0.store() },
     ]
 }

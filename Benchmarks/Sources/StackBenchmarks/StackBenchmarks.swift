@@ -44,6 +44,7 @@ struct StackBenchmarks {
         let observers = try await measureObservers(over: bare, request, base)
         let cookies = try await measureCookies()
         let hostile = try await measureHostileCookies()
+        let cache = try await measureCache()
 
         print("\na body of 1,000 chunks, each after a turn of the executor: for each chunk\n")
         let streaming = HTTPStack(Streaming(enforcesDeadlines: true))
@@ -73,6 +74,10 @@ struct StackBenchmarks {
             cookies: a search without a cookie \(cookies.microseconds.rounded3) µs and \(cookies.allocations.rounded3) allocations (budget 0)
             a million cookies of 10,000 hosts: \(hostile.seconds.rounded3) s, \(hostile.count) cookies (budget 3,000) and \(hostile.bytes) bytes \
             (budget 8,000,000) are kept
+            a cache in memory: a hit \(cache.hit.microseconds.rounded3) µs and \(cache.hit.allocations.rounded3) allocations (budget 12), \
+            added to a request with no-store \(cache.unstored.microseconds.rounded3) µs and \(cache.unstored.allocations.rounded3) \
+            allocations, to a request whose response is stored \(cache.stored.microseconds.rounded3) µs and \
+            \(cache.stored.allocations.rounded3) allocations
             flow control, idle: \(flow.map { "\($0) \($1.microseconds.rounded3) µs" }.joined(separator: ", "))
             a deadline over a slow body: \((enforced.microseconds / plain.microseconds).rounded3) times without one where the transport \
             enforces it, \((raced.microseconds / plain.microseconds).rounded3) times where it is raced
@@ -83,7 +88,7 @@ struct StackBenchmarks {
             guard eight.allocations - base.allocations < 0.01, timed.allocations - base.allocations <= 10,
                 seam.send.allocations <= 2.01, seam.typed.allocations <= 8.01, observers.off.allocations < 0.01,
                 observers.all.allocations <= 30, cookies.allocations < 0.01,
-                hostile.isWithinBudget
+                hostile.isWithinBudget, cache.hit.allocations <= 12.01
             else {
                 print("over budget")
                 // An error that is thrown here would end the process before it has written its output.

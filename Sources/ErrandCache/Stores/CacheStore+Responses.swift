@@ -64,7 +64,7 @@ extension CacheStore {
             let writer = try await writer(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
         else { return false }
         if !bytes.isEmpty { try await writer.write(bytes) }
-        if let pointer = SearchRule.pointer(to: head, of: key, after: lookup) { try await write(pointer) }
+        if let pointer = SearchRule.pointer(to: head, of: key, after: lookup) { try await self.write(pointer) }
         return try await writer.publish(head, replacing: write.replaces) != nil
     }
 
