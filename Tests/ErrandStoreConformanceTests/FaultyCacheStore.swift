@@ -121,7 +121,7 @@ final class FaultyCacheStore: CacheStore {
         if fault == .losesEmptyBodies && offsets.isEmpty { return nil }
         let offsets = fault == .readsFromTheStart ? 0..<Int64(offsets.count) : offsets
         guard let source = try await memory.body(of: id, offsets: offsets) else { return nil }
-        return fault == .stopsRemovedBodies ? StoppingSource(source: source, memory: memory) : source
+        return fault == .stopsRemovedBodies ? StoppingSource(source, memory) : source
     }
 
     func entries(limit: Int) async throws -> [ListedEntry] {
@@ -230,12 +230,26 @@ final class FaultyCacheWriter: CacheWriter {
     }
 }
 
-/// The body of an entry, which ends when its store is empty.
-private struct StoppingSource: BodySource {
-    let source: any BodySource
-    let memory: MemoryCacheStore
+/// The body of an entry in chunks of at most 1,000 bytes, which ends when its store is empty.
+private final class StoppingSource: BodySource {
+    private let source: any BodySource
+    private let memory: MemoryCacheStore
+    private let rest = Mutex(Data())
 
-    func next() async throws -> Data? { memory.usage.entries == 0 ? nil : try await source.next() }
+    init(_ source: any BodySource, _ memory: MemoryCacheStore) { (self.source, self.memory) = (source, memory) }
+
+    func next() async throws -> Data? {
+        guard memory.usage.entries > 0 else { return nil }
+        if rest.withLock(\.isEmpty) {
+            guard let chunk = try await source.next() else { return nil }
+            rest.withLock { $0 = chunk }
+        }
+        return rest.withLock { rest in
+            defer { rest = Data(rest.dropFirst(1000)) }
+            return Data(rest.prefix(1000))
+        }
+    }
+
     func abandon() { source.abandon() }
 }
 

@@ -50,7 +50,7 @@ final class FaultyTokenStore: TokenStore {
         switch fault {
         case .losesScopes: token.scopes = []
         case .losesTheSignIn: token.signInID = nil
-        case .keepsOldParts where token.refreshToken == nil: token.refreshToken = try await store.load()?.refreshToken
+        case .keepsOldParts: if token.refreshToken == nil { token.refreshToken = try await store.load()?.refreshToken }
         case .savesInTwoSteps:
             var half = token
             half.refreshToken = try await store.load()?.refreshToken
