@@ -29,7 +29,7 @@ package struct LockedPrivateFile: Sendable, CustomStringConvertible {
 
     /// Returns the bytes of the file; `nil` if there is no file.
     ///
-    /// - Throws: `FileReadError`, also in these cases:
+    /// - Throws: `FileReadError`. These cases are errors too:
     ///   - Other users can read or write the file, or the file has more than the limit.
     ///   - The path is a symbolic link. A change would replace the link, and would leave the secrets in the linked file.
     package func read() async throws -> Data? {

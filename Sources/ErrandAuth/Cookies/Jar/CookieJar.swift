@@ -12,7 +12,8 @@ internal import Synchronization
 ///
 /// The jar accepts the cookies that a browser accepts:
 /// - A cookie belongs to its host, or to a domain that includes the host. Domains that are public suffixes are refused: ``PublicSuffixes``.
-/// - `Secure` cookies belong to `https`, to `localhost`, and to the loopback addresses. An insecure origin can't replace or hide a `Secure` cookie.
+/// - `Secure` cookies belong to `https`, to `localhost`, and to the loopback addresses. An insecure origin can't replace or hide a
+///   `Secure` cookie.
 /// - The prefixes `__Secure-` and `__Host-`, and `SameSite`, are checked: ``/ErrandCore/SiteContext``.
 /// - A cookie lives for at most 400 days after the jar has received the cookie.
 /// - The attribute `Partitioned` is ignored, because a request of an app has no top-level site.

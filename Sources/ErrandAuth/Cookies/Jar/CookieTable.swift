@@ -339,7 +339,7 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
     ///
     /// - Parameters:
-    ///   - removals: the removals of all cookies, and of sites, that the store does not have yet. The store must remove a cookie that is not in this table, and was
+    ///   - removals: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
     ///     created no later than the removal.
     mutating func merge(_ stored: [Cookie], _ removals: Removals, at now: HTTPDate) {
         unwritten.isLoaded = true

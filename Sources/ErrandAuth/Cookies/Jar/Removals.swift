@@ -29,7 +29,10 @@ struct Removals: Sendable {
 
     /// Records a removal of all cookies of a site, or of all cookies if `site` is nil.
     mutating func record(_ removal: Removal, ofSite site: String?) {
-        guard let site else { return ofAll = removal.or(ofAll) }
+        guard let site else {
+            ofAll = removal.or(ofAll)
+            return
+        }
         ofSites.update(site, default: removal) { $0 = removal.or($0) }
         while ofSites.count > Self.siteLimit, let (_, earliest) = ofSites.removeLeastRecentlyUsed() {
             record(earliest, ofSite: nil)
