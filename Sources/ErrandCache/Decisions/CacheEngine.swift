@@ -41,23 +41,32 @@ struct CacheEngine: Sendable {
         // either.
         guard !request.control.contains(.noStore) else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
         let entries = readable(entries, by: request)
-        let matching = entries.filter { variants.matches($0.head, request) }
-        let usable = matching.filter { RangeRule.service(of: $0.head, for: request) != nil }
-        if request.condition != .other, let (entry, use) = best(of: usable, for: request, at: now) {
+        if request.condition != .other, let (entry, use) = best(of: entries, for: request, at: now) {
             switch use {
             case .now: return .serve(serving(entry, for: request, at: now))
             case .duringRevalidation:
-                let revalidation = forward(request, reason: .stale, selected: entry, matching: matching, entries: entries, at: now)
+                let revalidation = forward(request, reason: .stale, selected: entry, entries: entries, at: now)
                 return .serveAndRevalidate(serving(entry, for: request, at: now), revalidation)
             case .afterValidation(let reason):
                 if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
-                return .send(forward(request, reason: reason, selected: entry, matching: matching, entries: entries, at: now))
+                return .send(forward(request, reason: reason, selected: entry, entries: entries, at: now))
             }
         }
-        let reason: CacheStatus.ForwardReason =
-            entries.isEmpty ? .uriMiss : matching.isEmpty ? .varyMiss : usable.isEmpty ? .partial : .bypass
+        let reason = missReason(request, entries)
         if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
-        return .send(forward(request, reason: reason, selected: nil, matching: matching, entries: entries, at: now))
+        return .send(forward(request, reason: reason, selected: nil, entries: entries, at: now))
+    }
+
+    /// Returns why no entry can be used.
+    private func missReason(_ request: CacheRequest, _ entries: [CacheEntry]) -> CacheStatus.ForwardReason {
+        guard !entries.isEmpty else { return .uriMiss }
+        guard entries.contains(where: { variants.matches($0.head, request) }) else { return .varyMiss }
+        return entries.contains { isUsable($0, for: request) } ? .bypass : .partial
+    }
+
+    /// Returns whether an entry belongs to a request, and has the bytes that the request asks for.
+    private func isUsable(_ entry: CacheEntry, for request: CacheRequest) -> Bool {
+        variants.matches(entry.head, request) && RangeRule.service(of: entry.head, for: request) != nil
     }
 
     /// Returns the entries whose bytes the stack of a request can use. Every stack can use bytes without a content coding. If the transport
@@ -68,12 +77,13 @@ struct CacheEngine: Sendable {
 
     private func isOnlyIfCached(_ request: CacheRequest) -> Bool { request.mode == .storedOnly || request.control.contains(.onlyIfCached) }
 
-    /// Returns the entry with the highest rank (``FreshnessRule/Use``). If several entries have this rank, returns the most recent entry.
+    /// Returns the usable entry with the highest rank (``FreshnessRule/Use``). If several entries have this rank, returns the most recent
+    /// entry.
     private func best(
         of entries: [CacheEntry], for request: CacheRequest, at now: CacheInstant
     ) -> (CacheEntry, FreshnessRule.Use)? {
         var best: (entry: CacheEntry, use: FreshnessRule.Use)?
-        for entry in entries {
+        for entry in entries where isUsable(entry, for: request) {
             let use = freshness.use(entry.head, for: request, at: now)
             if let known = best, known.use.rank > use.rank || known.use.rank == use.rank && !entry.head.isMoreRecent(than: known.entry.head)
             {
@@ -86,8 +96,7 @@ struct CacheEngine: Sendable {
 
     /// Returns how a request is sent.
     private func forward(
-        _ request: CacheRequest, reason: CacheStatus.ForwardReason, selected: CacheEntry?, matching: [CacheEntry], entries: [CacheEntry],
-        at now: CacheInstant
+        _ request: CacheRequest, reason: CacheStatus.ForwardReason, selected: CacheEntry?, entries: [CacheEntry], at now: CacheInstant
     ) -> CacheForward {
         var forward = CacheForward(reason: reason)
         switch request.mode {
@@ -113,7 +122,7 @@ struct CacheEngine: Sendable {
         }
         // A transport that decodes bodies can't decode only the rest of a body.
         guard selected == nil, request.wanted == .whole, request.method == .get, !request.isDecoded else { return forward }
-        for entry in matching {
+        for entry in entries where variants.matches(entry.head, request) {
             let isFresh = freshness.use(entry.head, for: request, at: now) == .now(isFresh: true)
             guard let fields = RangeRule.completion(of: entry.head, isFresh: isFresh) else { continue }
             forward.fields += fields

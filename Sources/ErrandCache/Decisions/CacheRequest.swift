@@ -104,7 +104,6 @@ struct CacheRequest: Sendable {
     }
 
     private static func key(_ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?) -> CacheKey? {
-        guard url.description.utf8.count <= CacheLimits.urlBytes else { return nil }
         var partition = CacheKey.Partition.none
         if scope == .private {
             if let identity = request.options.credentialIdentity {
@@ -117,12 +116,15 @@ struct CacheRequest: Sendable {
         // The meaning of a body of GET is not defined, so the body may select the response (RFC 9110, section 9.3.1).
         let hasBody = !request.body.isEmpty
         guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
-        guard request.method == .query else { return CacheKey(url: url, partition: partition) }
+        guard request.method == .query else { return checked(CacheKey(url: url, partition: partition)) }
         guard let bodyDigest else { return nil }
         let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage]
         let described = names.map { request.headers[$0] ?? "" }.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
-        return CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described))
+        return checked(CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described)))
     }
+
+    /// Returns a key; `nil` if its URL is too long.
+    private static func checked(_ key: CacheKey) -> CacheKey? { key.url.utf8.count <= CacheLimits.urlBytes ? key : nil }
 }
 
 /// The limits of stored heads.

@@ -10,6 +10,9 @@ internal import Synchronization
 final class PumpedCacheSink: BodySink {
     /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
     private static let pieceLimitBytes = 128 * 1024
+    /// The largest number of bytes that are written at once, unless one chunk has more: half of the queue. While the store writes these bytes,
+    /// the reader can fill the other half.
+    private static let batchLimitBytes = CacheTee.waitingLimitBytes / 2
 
     private struct State {
         var queue = ChunkQueue<Data>()
@@ -36,7 +39,7 @@ final class PumpedCacheSink: BodySink {
 
     /// The next step of the pump.
     private enum Step {
-        case write(Data)
+        case write([Data])
         case end(receivedBytes: Int64, isComplete: Bool)
         case dropped
         case wait
@@ -205,7 +208,8 @@ final class PumpedCacheSink: BodySink {
             if let before = write.before, try await !copy(before, to: writer) { return false }
             while true {
                 switch nextStep() {
-                case .write(let chunk):
+                case .write(let chunks):
+                    let chunk = Self.joined(chunks)
                     let result = await Result(of: { try await writer.write(chunk) })
                     written(chunk.count)
                     try result.get()
@@ -242,10 +246,25 @@ final class PumpedCacheSink: BodySink {
             {
                 return .end(receivedBytes: state.receivedBytes, isComplete: false)
             }
-            if let chunk = state.queue.popFirst() { return .write(chunk) }
+            if let first = state.queue.popFirst() {
+                // Each write needs a change of threads, so the pump writes several chunks at once.
+                var (chunks, bytes) = ([first], first.count)
+                while bytes + Self.pieceLimitBytes <= Self.batchLimitBytes, let next = state.queue.popFirst() {
+                    chunks.append(next)
+                    bytes += next.count
+                }
+                return .write(chunks)
+            }
             guard let isComplete = state.isComplete else { return .wait }
             return .end(receivedBytes: state.receivedBytes, isComplete: isComplete)
         }
+    }
+
+    private static func joined(_ chunks: [Data]) -> Data {
+        if chunks.count == 1 { return chunks[0] }
+        var bytes = Data(capacity: chunks.reduce(0) { $0 + $1.count })
+        for chunk in chunks { bytes.append(chunk) }
+        return bytes
     }
 
     /// Counts a chunk that no longer waits, and resumes the reader.
