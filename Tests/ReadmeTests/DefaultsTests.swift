@@ -145,7 +145,7 @@ import Testing
         values["CachePolicy.staleIfError"] = CachePolicy.standard.staleIfError?.inWords ?? "none"
         values["CachePolicy.staleIfUnreachable"] = CachePolicy.standard.staleIfUnreachable?.inWords ?? "none"
         values["CacheMiddleware.revalidationLimit"] = CacheMiddleware.revalidationLimit.inWords
-        values["CacheRuntime.storeLimit"] = CacheRuntime.answerLimit.inWords
+        values["CacheRuntime.storeLimit"] = CacheRuntime.storeLimit.inWords
         values["CacheRuntime.pauseAfterFailure"] = CacheRuntime.pauseAfterFailure.inWords
         values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
         values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords

@@ -7,8 +7,8 @@ internal import ErrandSQLite
 enum MissMeasurement {
     private static let bodyBytes = 16 << 20
 
-    /// Returns the largest number of bytes that have waited for the store at the same time, the number of stored bodies, and the time of all
-    /// bodies.
+    /// Returns the largest number of bytes that have waited for the store at the same time, the number of stored bodies, and the time of
+    /// all bodies.
     static func of(_ count: Int, folder: String) async throws -> String {
         let store = SQLiteCacheStore(folder: folder, entryBytes: 32 << 20)
         let stack = HTTPStack(MemoryOrigin(bodyBytes: bodyBytes)).cache(in: store)
