@@ -12,8 +12,8 @@ struct CacheGenerations: Sendable {
     private var emptied: Int64 = 0
     /// The number of each account that is not in ``forgotten``: the largest number that was evicted.
     private var floor: Int64 = 0
-    /// The keys are identities without further texts. The table itself has no limit: ``forget(_:)`` removes the excess, because it needs the
-    /// number of each removed account.
+    /// The keys are identities without further texts. The table itself has no limit: ``forget(_:)`` removes the excess, because it needs
+    /// the number of each removed account.
     private var forgotten = BoundedTable<CredentialIdentity, Int64>(limit: .max)
 
     /// Returns the number of a partition.
