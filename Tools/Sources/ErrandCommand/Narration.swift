@@ -21,8 +21,8 @@ final class Narration: EventSink, Sendable {
     private let versionOfConnection: @Sendable (_ number: Int) -> HTTPVersion?
 
     /// - Parameters:
-    ///   - isShown: whether connections, requests and responses are written.
-    ///   - saysRetries: whether each wait before a retry is written.
+    ///   - isShown: whether connections, requests, responses and the waits before retries are written.
+    ///   - saysRetries: whether each wait before a retry is written, if the rest is not.
     ///   - waitNotice: reports the waits for a network; `nil` if requests do not wait.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
     init(
@@ -51,9 +51,11 @@ final class Narration: EventSink, Sendable {
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
         state.withLock { $0.steps.record(event) }
-        if saysRetries, event.kind == .retryDecision, let decision = event.decision, decision.continues, let delay = decision.delay {
-            let seconds = (delay / .seconds(1) * 10).rounded() / 10
-            Terminal.say("errand: \(decision) after \(seconds.shortText) s")
+        if isShown || saysRetries, event.kind == .retryDecision, let decision = event.decision, decision.continues,
+            let delay = decision.delay
+        {
+            let seconds = (delay / .seconds(1) * 100).rounded() / 100
+            Terminal.say("\(isShown ? "*" : "errand:") \(decision) after \(seconds.shortText) s")
         }
         if isShown, let decision = event.decision {
             switch event.kind {

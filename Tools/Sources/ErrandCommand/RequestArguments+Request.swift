@@ -17,7 +17,9 @@ extension RequestArguments {
         let content = try content(with: items)
         var url = try httpURL()
         var body = content.dataInQuery ? nil : try content.body(with: items.filter(\.isMember))
-        if body == nil, takesPipedBody, !content.dataInQuery { body = try PipedBody.read(warns: shown.showsMessages) }
+        if body == nil, takesPipedBody, !content.dataInQuery, !content.ignoreStdin {
+            body = try PipedBody.read(says: shown.showsMessages)
+        }
         var query = URLQuery()
         for item in content.query {
             let (name, value) = item.cut(atOctet: UInt8(ascii: "="))

@@ -68,9 +68,15 @@ struct ContentOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             A JSON body; @FILE reads a file, @- standard input. If the option is repeated, the texts are joined. post, put and patch also \
-            take a body from a pipe.
+            take a body from a pipe: see --ignore-stdin.
             """, valueName: "json"))
     var json: [String] = []
+    @Flag(
+        help: """
+            Sends no body from standard input. Without this option, post, put and patch without data send a pipe or a file on standard \
+            input, and say so. The rest of a file that was read in part is never sent, because a loop such as 'while read' needs it.
+            """)
+    var ignoreStdin = false
     @Option(
         name: [.customShort("j"), .customLong("json-field")],
         help: ArgumentHelp("A member of a JSON body: name=text, or name:=json. Can be repeated.", valueName: "name=text"))

@@ -96,7 +96,7 @@ struct RequestRun {
             code = error is FileWriteError || error is WriteError || error is BinaryBody ? 23 : 6
         }
         // At the end, because a program at the other end of a pipe may need some time to write.
-        if code < 128, shown.showsMessages, method == nil, !shown.head, let warning = UnreadInput.warning {
+        if code < 128, shown.showsMessages, method == nil, !shown.head, !arguments.content.ignoreStdin, let warning = UnreadInput.warning {
             Terminal.say("errand: \(warning)")
         }
         throw ExitCode(code)

@@ -36,7 +36,7 @@ import Testing
         ("--retry-delay", "-m SECONDS"), ("--retry-connrefused", "--retry COUNT"), ("--limit-rate", "not limited"),
         ("--create-dirs", "mkdir -p"), ("--output-dir", "-o FOLDER/FILE"), ("-a", "-u USER:PASSWORD"), ("--download", "-O"),
         ("--offline", "--curl"), ("--check-status", "default"), ("--verify=no", "-k"), ("--session=x", "-b FILE -c FILE"),
-        ("--ignore-stdin", "</dev/null"), ("-sJ", "-O"), ("-p", "-v"),
+        ("-sJ", "-O"), ("-p", "-v"),
     ]) func anOptionOfAnotherCommandHasItsAnswer(option: String, answer: String) async throws {
         for words in [[option, "http://127.0.0.1:1/"], ["get", "http://127.0.0.1:1/", option]] {
             let outcome = try await CommandProcess(words).outcome()
