@@ -14,6 +14,8 @@ final class Narration: EventSink, Sendable {
 
     /// The last exchange.
     let last = LastExchange()
+    /// The heads of the responses, if the stack watches them.
+    let heads = HopHeads()
     private let state = Mutex(State())
     private let isShown: Bool
     private let saysRetries: Bool

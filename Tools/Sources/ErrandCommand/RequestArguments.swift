@@ -384,3 +384,5 @@ extension Double {
     /// The number as text, without a fraction if it is an integer.
     var shortText: String { self == rounded() && magnitude < 1e15 ? "\(Int64(self))" : "\(self)" }
 }
+    /// Whether the status and the header fields are written.
+    var showsHeads: Bool { include || head || dumpHeader != nil }

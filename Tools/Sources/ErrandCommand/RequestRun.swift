@@ -150,6 +150,9 @@ struct RequestRun {
         (stack, tokens) = try authentication.authenticating(stack, transport: tokenStack)
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
+        if connection.followsRedirects, shown.showsHeads || method == "HEAD" {
+            stack = stack.wrapped(by: HopHeads.Watch(heads: narration.heads))
+        }
         watch(.hop)
         if let hosts { stack = stack.hsts(hosts) }
         if connection.followsRedirects {
@@ -192,7 +195,11 @@ struct RequestRun {
                 if let stop = response.metadata.authenticationStop, shown.showsMessages {
                     Terminal.say("errand: \(response.status.code): \(stop.message(of: response))")
                 }
-                try await ResponseOutput(arguments, file: file, response: response, written: written).write()
+                if let stop = response.metadata.retryStop, shown.showsMessages, let reason = stop.reason(for: response.request) {
+                    Terminal.say("errand: \(response.status.code), and no further attempt: \(reason)")
+                }
+                let hops = narration.heads.redirects(before: response)
+                try await ResponseOutput(arguments, file: file, response: response, after: hops, written: written).write()
                 return response
             }
         } catch {
