@@ -8,6 +8,7 @@ struct ExchangeSteps: Sendable {
     private(set) var connect: ContinuousClock.Instant?
     private(set) var tls: ContinuousClock.Instant?
     private(set) var firstByte: ContinuousClock.Instant?
+    private(set) var tlsStart: ContinuousClock.Instant?
     private(set) var sentBytes: Int64 = 0
     private(set) var peerAddress: String?
     private(set) var peerPort: Int?
@@ -30,5 +31,21 @@ struct ExchangeSteps: Sendable {
         case .responseHead: firstByte = event.instant
         default: break
         }
+        case .tlsStart: tlsStart = event.instant
+    }
+}
+
+extension ExchangeSteps {
+    /// The line of `-v` about the TLS handshake; `nil` if there was none. The events of an exchange do not name the version of TLS, the
+    /// cipher and the certificate.
+    func tlsText(for version: HTTPVersion) -> String? {
+        guard let tlsStart, let tls else { return nil }
+        return Self.tlsText(tlsStart.duration(to: tls), version)
+    }
+
+    static func tlsText(_ handshake: Duration, _ version: HTTPVersion) -> String {
+        let milliseconds = Int((handshake / .milliseconds(1)).rounded())
+        let choice = version == .http2 ? "the server chose h2 (ALPN)" : "the connection uses \(version)"
+        return "TLS handshake done in \(milliseconds) ms; \(choice)"
     }
 }

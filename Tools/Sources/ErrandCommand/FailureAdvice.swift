@@ -120,12 +120,17 @@ struct FailureAdvice {
         if arguments.connection.insecure, let url = try? arguments.httpURL() {
             return "-k skips the check of \(url.host.shownSafely()) alone, "
                 + (isOfProxy ? "not of a proxy" : "not of the host of a redirect")
+            let isOfDates = error.message.containsOctets("has expired") || error.message.containsOctets("not valid yet")
+            if isOfDates, !arguments.connection.insecure {
+                return "Is the clock of this machine right? -k skips the check: nothing then proves who the server is"
+            }
                 + ". Name the authority's certificate with --cacert FILE"
         }
         return Loopback.contains(host)
-            ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
-            : "If you trust the server, name the authority's certificate with --cacert FILE. -k skips the check: nothing then proves who the "
-                + "server is"
+            ? "Name the authority's certificate, or a self-signed certificate itself, with --cacert FILE, or trust any certificate of this "
+                + "machine with -k"
+            : "If you trust the server, name the authority's certificate, or a self-signed certificate itself, with --cacert FILE. -k "
+                + "skips the check: nothing then proves who the server is"
     }
 
     private func lostAdvice(for error: TransportError) -> String? {

@@ -78,6 +78,7 @@ final class Narration: EventSink, Sendable {
         if let address = connection.peerAddress, let port = connection.peerPort {
             Terminal.say("* \(connection.isReused ? "reused the connection" : "connected") to \(address) port \(port)")
         }
+        if !connection.isReused, let text = steps.tlsText(for: version) { Terminal.say("* \(text)") }
         if let pending { Terminal.say(pending(version)) }
     }
 }

@@ -189,6 +189,31 @@ import Testing
                     "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=other.example", "-keyout", "key.pem",
                     "-out", "cert.pem",
                 ], running: [Self.openssl], in: folder)
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func aSelfSignedCertificateIsTrustedByItsFile() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=own", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem",
+                ], running: [Self.openssl], in: folder)
+            #expect(try await make.outcome().status == 0)
+            let port = try freePort()
+            let server = try CommandProcess(
+                ["s_server", "-accept", "127.0.0.1:\(port)", "-key", "key.pem", "-cert", "cert.pem", "-www"], running: [Self.openssl],
+                in: folder)
+            defer { kill(server.process.processIdentifier, SIGKILL) }
+            await server.waitForOutput(containing: "ACCEPT")
+            let url = "https://127.0.0.1:\(port)/"
+            let refused = try await CommandProcess.run("get", url)
+            #expect(refused.status == 6 && refused.errors.contains("or a self-signed certificate itself, with --cacert FILE"))
+            let trusted = try await CommandProcess.run("get", "-v", "--cacert", "cert.pem", url, "-o", "/dev/null", in: folder)
+            #expect(trusted.status == 0, "\(trusted.errors)")
+            let handshake = #/\n\* TLS handshake done in [0-9]+ ms; the connection uses HTTP/1\.1\n> GET / HTTP/1\.1\n/#
+            #expect(trusted.errors.contains(handshake), "\(trusted.errors)")
+        }
+    }
+
             #expect(try await make.outcome().status == 0)
             let port = try freePort()
             let server = try CommandProcess(
