@@ -150,7 +150,7 @@ enum OptionTable {
         "data-urlencode", "device-url", "dump-header", "form", "har", "header", "hsts", "issuer", "json", "json-field", "key",
         "last-event-id", "max-header-bytes", "max-header-count", "max-reconnects", "max-redirs", "max-time", "netrc-file", "noproxy",
         "oauth2-bearer", "output", "port", "proxy", "proxy-user", "query", "range", "redirect-port", "referer", "request", "resolve",
-        "retry", "scope", "silence", "timeout", "token-url", "unix-socket", "upload-file", "user", "user-agent", "wait",
+        "retry", "retry-delay", "scope", "silence", "timeout", "token-url", "unix-socket", "upload-file", "user", "user-agent", "wait",
         "wait-for-network", "write-out",
     ]
 

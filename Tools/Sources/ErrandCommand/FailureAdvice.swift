@@ -18,6 +18,16 @@ struct FailureAdvice {
         return advice(for: error).map { "\(text). \($0)" } ?? text
     }
 
+    /// The description of a failure, with joined attempts, and with the options of the command in the reason for the end of the retries.
+    private func description(of failure: any RequestFailure) -> String {
+        var last = failure
+        (last.attempts, last.retryStop) = ([], nil)
+        let text = last.description
+        let groups = AttemptGroup.groups(of: failure.attempts, last: text, request: failure.request)
+        let reason = failure.request.flatMap { failure.retryStop?.reason(for: $0) }
+        return text + groups.map { "; \($0)" }.joined() + (reason.map { "; no further attempt: \($0)" } ?? "")
+    }
+
     private static let moreRedirects = "Allow more redirects with --max-redirs, or show their targets with -v"
 
     /// The text with the option `--max-time` in place of the setting of the library.

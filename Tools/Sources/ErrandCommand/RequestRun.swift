@@ -161,7 +161,7 @@ struct RequestRun {
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         watch(.attempt)
         if connection.retry > 0 {
-            let policy = RetryPolicy(maxAttempts: connection.retry + 1)
+            let policy = connection.retryPolicy
             stack = stack.retry(wait.map { policy.waitingForNetwork(at: $0.gate) } ?? policy, budget: nil)
         }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }

@@ -33,7 +33,7 @@ import Testing
         ("--metod", "-X METHOD"), ("--follow", "-L"), ("--url", "without an option"), ("--next", "one request"), ("--xml", "@FILE"),
         ("--raw", "--data-raw"), ("--pretty", "--color"), ("--print", "-v"), ("--body", "-d TEXT"), ("--bearer", "--oauth2-bearer"),
         ("-J", "-O"), ("-4", "--resolve"), ("-K", "@FILE"), ("-Z", "one request"), ("-z", "If-Modified-Since"), ("--tlsv1.2", "TLS 1.2"),
-        ("--retry-delay", "-m SECONDS"), ("--retry-connrefused", "--retry COUNT"), ("--limit-rate", "not limited"),
+        ("--retry-max-time", "-m SECONDS"), ("--retry-connrefused", "--retry COUNT"), ("--limit-rate", "not limited"),
         ("--create-dirs", "mkdir -p"), ("--output-dir", "-o FOLDER/FILE"), ("-a", "-u USER:PASSWORD"), ("--download", "-O"),
         ("--offline", "--curl"), ("--check-status", "default"), ("--verify=no", "-k"), ("--session=x", "-b FILE -c FILE"),
         ("-sJ", "-O"), ("-p", "-v"),
