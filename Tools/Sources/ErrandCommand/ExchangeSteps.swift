@@ -4,10 +4,14 @@ import Errand
 struct ExchangeSteps: Sendable {
     /// The start of the call.
     var start: ContinuousClock.Instant?
+    /// The start of the exchange.
+    private(set) var exchange: ContinuousClock.Instant?
     private(set) var nameLookup: ContinuousClock.Instant?
     private(set) var connect: ContinuousClock.Instant?
     private(set) var tls: ContinuousClock.Instant?
     private(set) var firstByte: ContinuousClock.Instant?
+    private(set) var connection: ContinuousClock.Instant?
+    private(set) var sent: ContinuousClock.Instant?
     private(set) var tlsStart: ContinuousClock.Instant?
     private(set) var sentBytes: Int64 = 0
     private(set) var peerAddress: String?
@@ -22,11 +26,16 @@ struct ExchangeSteps: Sendable {
     /// Records an event. The start of another exchange forgets the steps of the exchange before.
     mutating func record(_ event: ExchangeEvent) {
         switch event.kind {
-        case .start: self = ExchangeSteps()
+        case .start:
+            self = ExchangeSteps()
+            exchange = event.instant
         case .dnsEnd: nameLookup = event.instant
         case .connectEnd: connect = event.instant
         case .tlsEnd: tls = event.instant
-        case .connectionAcquired: (peerAddress, peerPort) = (event.connection?.peerAddress, event.connection?.peerPort)
+        case .connectionAcquired:
+            connection = event.instant
+            (peerAddress, peerPort) = (event.connection?.peerAddress, event.connection?.peerPort)
+        case .requestSent: sent = event.instant
         case .requestBytesSent: sentBytes = event.bytes ?? sentBytes
         case .responseHead: firstByte = event.instant
         default: break

@@ -21,9 +21,8 @@ struct RequestRun {
     func run() async throws {
         // The format is read once, because it may be standard input.
         let format = try arguments.shown.writeOut.map(WriteOut.format)
-        for name in format.map(WriteOut.unknownNames) ?? [] where arguments.shown.showsMessages {
-            Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
-        }
+        let unknown = format.map(WriteOut.unknownNames) ?? []
+        if !unknown.isEmpty, arguments.shown.showsMessages { Terminal.say("errand: \(WriteOut.warning(about: unknown))") }
         try await run { try await perform($0, on: $1, to: $2, $3, writing: format) }
     }
 

@@ -216,6 +216,22 @@ import Testing
     }
 
     @Test func eachWaitForARetryIsNamed() async throws {
+    @Test func theTimesAroundTheRequestAreWritten() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let times = " %{time_connect} %{time_pretransfer} %{time_posttransfer} %{time_starttransfer} %{time_redirect}"
+            let format = times + " %{num_headers} %{speed_upload}"
+            let outcome = try await CommandProcess.run("get", "-L", "\(url)/redirect/1", "-w", format)
+            let values = outcome.text.split(separator: " ").dropFirst().compactMap { Double($0) }
+            #expect(outcome.errors.isEmpty && values.count == 7, "\(outcome.text)")
+            guard values.count == 7 else { return }
+            // The second exchange uses the connection of the first one.
+            #expect(values[4] > 0 && values[1] >= values[4] && values[2] >= values[1] && values[3] >= values[1], "\(values)")
+            #expect(values[5] >= 2 && values[6] == 0)
+            let direct = try await CommandProcess.run("get", "\(url)/redirect/0", "-w", " %{time_redirect}")
+            #expect(direct.text == "arrived 0.000000")
+        }
+    }
+
         let response = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 0\r\n\r\n"
         try await withRawServer(response: response) { (server: RawServer) async throws in
             let outcome = try await CommandProcess.run(server.url, "--retry", "2")
