@@ -67,6 +67,15 @@ import Testing
         #expect(try await CommandProcess.run("ftp://a.example/").errors.contains("Usage: errand [<options>] <url> [<item> ...]\n"))
     }
 
+    @Test(arguments: [
+        ("auth", "       errand auth status [<name>]\n"), ("cache", "       errand cache remove <folder> <url> ...\n"),
+    ]) func theUsageOfAGroupNamesTheArguments(group: String, line: String) async throws {
+        let outcome = try await CommandProcess.run(group, "--no-such-option")
+        #expect(outcome.status == 64 && outcome.errors.contains(line), "\(outcome.errors)")
+        #expect(outcome.errors.hasSuffix("\n  See 'errand \(group) --help' for more information.\n"), "\(outcome.errors)")
+        #expect(try await CommandProcess.run(group, "--help").text.contains(line))
+    }
+
     @Test func numbersOutOfRangeAreShownWithTheirRule() async throws {
         let zero = try await CommandProcess.run("get", "--max-time", "0", "a.example")
         #expect(zero.errors.contains("--max-time must be more than 0 and less than 1000000000 seconds (is 0)"))
