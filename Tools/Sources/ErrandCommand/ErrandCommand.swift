@@ -121,7 +121,7 @@ struct ErrandCommand: AsyncParsableCommand {
     private static func usageError(_ message: String, of subcommand: CommandConfiguration) -> String {
         let usage = (subcommand.usage ?? "").replacing("\n", with: "\n       ")
         let names = [configuration.commandName ?? "", subcommand.commandName ?? ""]
-        // The usage of a nested subcommand begins with its whole name.
+        // The usage of a nested subcommand begins with its whole name. The usage of a group begins with the name of its first subcommand.
         let path = usage.prefix { $0 != "[" && $0 != "<" }.trimmingCharacters(in: .whitespaces)
         let isWhole = path.split(separator: " ").last.map(String.init) == names[1]
         let name = isWhole ? path : names.joined(separator: " ")

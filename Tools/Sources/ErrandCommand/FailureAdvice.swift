@@ -9,7 +9,7 @@ struct FailureAdvice {
 
     func line(for error: any Error) -> String {
         // The library names its own settings. The advice names the options of this command.
-        var text = ((error as? any RequestFailure)?.description ?? "\(error)")
+        var text = ((error as? any RequestFailure).map { description(of: $0) } ?? "\(error)")
             .replacing(" (tls.extraRootsPEMFiles can add an authority)", with: "")
             .replacing(" (RedirectPolicy(allowsDowngrade: true) follows it)", with: "")
             .replacing(", set by NIOTransport.Configuration", with: "")

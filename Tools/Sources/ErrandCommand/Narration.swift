@@ -68,10 +68,10 @@ final class Narration: EventSink, Sendable {
             }
         }
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
-        let pending = state.withLock { state in
+        let (pending, steps) = state.withLock { state in
             if !connection.isReused { state.openedConnections += 1 }
             defer { state.pending = nil }
-            return state.pending
+            return (state.pending, state.steps)
         }
         guard isShown else { return }
         let version = versionOfConnection(connection.number) ?? .http1_1
