@@ -8,11 +8,11 @@ struct ExchangeSteps: Sendable {
     private(set) var exchange: ContinuousClock.Instant?
     private(set) var nameLookup: ContinuousClock.Instant?
     private(set) var connect: ContinuousClock.Instant?
+    private(set) var tlsStart: ContinuousClock.Instant?
     private(set) var tls: ContinuousClock.Instant?
-    private(set) var firstByte: ContinuousClock.Instant?
     private(set) var connection: ContinuousClock.Instant?
     private(set) var sent: ContinuousClock.Instant?
-    private(set) var tlsStart: ContinuousClock.Instant?
+    private(set) var firstByte: ContinuousClock.Instant?
     private(set) var sentBytes: Int64 = 0
     private(set) var peerAddress: String?
     private(set) var peerPort: Int?
@@ -31,6 +31,7 @@ struct ExchangeSteps: Sendable {
             exchange = event.instant
         case .dnsEnd: nameLookup = event.instant
         case .connectEnd: connect = event.instant
+        case .tlsStart: tlsStart = event.instant
         case .tlsEnd: tls = event.instant
         case .connectionAcquired:
             connection = event.instant
@@ -40,7 +41,6 @@ struct ExchangeSteps: Sendable {
         case .responseHead: firstByte = event.instant
         default: break
         }
-        case .tlsStart: tlsStart = event.instant
     }
 }
 

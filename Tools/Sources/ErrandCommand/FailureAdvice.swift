@@ -120,6 +120,10 @@ struct FailureAdvice {
         }
         if cause.containsOctets("failedToValidateHostname") { return "Use the name that the certificate is for" }
         if cause.containsOctets("CERTIFICATE_VERIFY_FAILED") {
+            let isOfDates = error.message.containsOctets("has expired") || error.message.containsOctets("not valid yet")
+            if isOfDates, !arguments.connection.insecure {
+                return "Is the clock of this machine right? -k skips the check: nothing then proves who the server is"
+            }
             return certificateAdvice(host: host, isOfProxy: error.proxy != nil)
         }
         if cause.containsOctets("CERTIFICATE_REQUIRED") { return "Name the client's certificate with --cert and --key" }
@@ -130,10 +134,6 @@ struct FailureAdvice {
         if arguments.connection.insecure, let url = try? arguments.httpURL() {
             return "-k skips the check of \(url.host.shownSafely()) alone, "
                 + (isOfProxy ? "not of a proxy" : "not of the host of a redirect")
-            let isOfDates = error.message.containsOctets("has expired") || error.message.containsOctets("not valid yet")
-            if isOfDates, !arguments.connection.insecure {
-                return "Is the clock of this machine right? -k skips the check: nothing then proves who the server is"
-            }
                 + ". Name the authority's certificate with --cacert FILE"
         }
         return Loopback.contains(host)

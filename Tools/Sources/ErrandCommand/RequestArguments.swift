@@ -392,6 +392,8 @@ struct OutputOptions: ParsableArguments {
         guard !fail || !noFail else { throw ValidationError("--fail and --no-fail do not go together") }
     }
 
+    /// Whether the status and the header fields are written.
+    var showsHeads: Bool { include || head || dumpHeader != nil }
     /// Whether a failure is reported.
     var showsMessages: Bool { !silent || showError }
 }
@@ -400,5 +402,3 @@ extension Double {
     /// The number as text, without a fraction if it is an integer.
     var shortText: String { self == rounded() && magnitude < 1e15 ? "\(Int64(self))" : "\(self)" }
 }
-    /// Whether the status and the header fields are written.
-    var showsHeads: Bool { include || head || dumpHeader != nil }

@@ -149,10 +149,10 @@ struct RequestRun {
         (stack, tokens) = try authentication.authenticating(stack, transport: tokenStack)
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
+        watch(.hop)
         if connection.followsRedirects, shown.showsHeads || method == "HEAD" {
             stack = stack.wrapped(by: HopHeads.Watch(heads: narration.heads))
         }
-        watch(.hop)
         if let hosts { stack = stack.hsts(hosts) }
         if connection.followsRedirects {
             stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects, allowsDowngrade: connection.allowsDowngrade))

@@ -189,15 +189,6 @@ import Testing
         }
     }
 
-    /// As curl does it, but for the warning, and for the host of a redirect.
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
-    func anyCertificateOfAnyHostIsTrustedOnDemand() async throws {
-        try await inFolder { (folder: URL) async throws in
-            let make = try CommandProcess(
-                [
-                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=other.example", "-keyout", "key.pem",
-                    "-out", "cert.pem",
-                ], running: [Self.openssl], in: folder)
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
     func aSelfSignedCertificateIsTrustedByItsFile() async throws {
         try await inFolder { (folder: URL) async throws in
@@ -223,6 +214,15 @@ import Testing
         }
     }
 
+    /// As curl does it, but for the warning, and for the host of a redirect.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func anyCertificateOfAnyHostIsTrustedOnDemand() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=other.example", "-keyout", "key.pem",
+                    "-out", "cert.pem",
+                ], running: [Self.openssl], in: folder)
             #expect(try await make.outcome().status == 0)
             let port = try freePort()
             let server = try CommandProcess(

@@ -216,7 +216,6 @@ import Testing
         }
     }
 
-    @Test func eachWaitForARetryIsNamed() async throws {
     @Test func theTimesAroundTheRequestAreWritten() async throws {
         try await withDemoServer { (url: String) async throws in
             let times = " %{time_connect} %{time_pretransfer} %{time_posttransfer} %{time_starttransfer} %{time_redirect}"
@@ -233,6 +232,7 @@ import Testing
         }
     }
 
+    @Test func eachWaitForARetryIsNamed() async throws {
         let response = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 0\r\n\r\n"
         try await withRawServer(response: response) { (server: RawServer) async throws in
             let outcome = try await CommandProcess.run(server.url, "--retry", "2")
