@@ -140,9 +140,9 @@ enum OptionTable {
     ]
     static let longFlags: Set<String> = [
         "allow-downgrade", "anyauth", "basic", "client-credentials", "compress-body", "compressed", "curl", "data-only", "device",
-        "digest", "fail", "get", "globoff", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "include", "insecure", "location",
-        "netrc", "netrc-optional", "no-buffer", "no-fail", "path-as-is", "profile", "progress-bar", "proxy-anyauth", "proxy-basic",
-        "proxy-digest", "remote-name", "show-error", "silent", "verbose", "version",
+        "digest", "fail", "get", "globoff", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "ignore-stdin", "include",
+        "insecure", "location", "netrc", "netrc-optional", "no-buffer", "no-fail", "path-as-is", "profile", "progress-bar", "proxy-anyauth",
+        "proxy-basic", "proxy-digest", "remote-name", "show-error", "silent", "verbose", "version",
     ]
     static let longOptionsWithValues: Set<String> = [
         "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cache", "cert", "client-auth", "client-id", "client-secret",
@@ -150,7 +150,7 @@ enum OptionTable {
         "data-urlencode", "device-url", "dump-header", "form", "har", "header", "hsts", "issuer", "json", "json-field", "key",
         "last-event-id", "max-header-bytes", "max-header-count", "max-reconnects", "max-redirs", "max-time", "netrc-file", "noproxy",
         "oauth2-bearer", "output", "port", "proxy", "proxy-user", "query", "range", "redirect-port", "referer", "request", "resolve",
-        "retry", "scope", "silence", "timeout", "token-url", "unix-socket", "upload-file", "user", "user-agent", "wait",
+        "retry", "retry-delay", "scope", "silence", "timeout", "token-url", "unix-socket", "upload-file", "user", "user-agent", "wait",
         "wait-for-network", "write-out",
     ]
 

@@ -7,7 +7,11 @@ import Foundation
 struct AuthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "auth", abstract: "Signs in with OAuth 2, for requests with '--auth NAME'.",
-        usage: "errand auth login|status|logout",
+        usage: """
+            errand auth login [<options>] --client-id <id> [<name>]
+            errand auth status [<name>]
+            errand auth logout [<options>] [<name>]
+            """,
         discussion: """
             The token is kept in a file that only you can read, is refreshed when it expires, and is never shown. The files are in \
             $XDG_STATE_HOME/errand, or in ~/.local/state/errand.
@@ -57,7 +61,7 @@ struct AuthConnectionOptions: ParsableArguments {
 
 struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "login", abstract: "Signs in, and keeps the token.", usage: "errand auth login [<options>] [<name>]",
+        commandName: "login", abstract: "Signs in, and keeps the token.", usage: "errand auth login [<options>] --client-id <id> [<name>]",
         discussion: """
             A person signs in with a browser: the command shows a URL, and waits until the browser returns to a port of this machine. The \
             server must know the address http://127.0.0.1:PORT/callback. If the server accepts only some ports, use --redirect-port. \

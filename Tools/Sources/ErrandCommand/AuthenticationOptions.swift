@@ -18,7 +18,10 @@ struct AuthenticationOptions: ParsableArguments {
     var anyAuth = false
     @Option(name: .customLong("oauth2-bearer"), help: ArgumentHelp("Sends this token, with Bearer authentication.", valueName: "token"))
     var oauth2Bearer: String?
-    @Option(name: .customLong("auth"), help: ArgumentHelp("Sends the token of a login of 'errand auth login'.", valueName: "name"))
+    @Option(
+        name: .customLong("auth"),
+        help: ArgumentHelp(
+            "Sends the token of a login of 'errand auth login'. For a user and a password, see -u.", valueName: "name"))
     var login: String?
     @Option(
         name: .customLong("aws-sigv4"),
@@ -149,6 +152,10 @@ extension RequestArguments {
             return .field("Bearer \(token)")
         }
         if let name = who.login {
+            guard !name.containsOctet(UInt8(ascii: ":")) else {
+                throw ValidationError(
+                    "--auth takes the name of a login of 'errand auth login'. For a user and a password, use -u USER:PASSWORD")
+            }
             let url = try httpURL()
             let host = url.host.description
             guard url.scheme == "https" || ["localhost", "127.0.0.1", "[::1]", "::1"].contains(host) else {

@@ -6,7 +6,11 @@ import Foundation
 struct CacheCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cache", abstract: "Shows and removes the stored responses of '--cache FOLDER'.",
-        usage: "errand cache list|show|remove|clear|stats <folder> ...",
+        usage: """
+            errand cache list|stats|clear <folder>
+            errand cache show [-H <name: value>] <folder> <url>
+            errand cache remove <folder> <url> ...
+            """,
         discussion: """
             The folder belongs to the cache alone, and only you can read it. Several commands can use a folder at the same time.
 

@@ -121,9 +121,10 @@ struct ErrandCommand: AsyncParsableCommand {
     private static func usageError(_ message: String, of subcommand: CommandConfiguration) -> String {
         let usage = (subcommand.usage ?? "").replacing("\n", with: "\n       ")
         let names = [configuration.commandName ?? "", subcommand.commandName ?? ""]
-        // The usage of a nested subcommand begins with its whole name.
+        // The usage of a nested subcommand begins with its whole name. The usage of a group begins with the name of its first subcommand.
         let path = usage.prefix { $0 != "[" && $0 != "<" }.trimmingCharacters(in: .whitespaces)
-        let name = path.split(separator: " ").count == 3 ? path : names[0] == names[1] ? names[0] : names.joined(separator: " ")
+        let isWhole = path.split(separator: " ").last.map(String.init) == names[1]
+        let name = isWhole ? path : names.joined(separator: " ")
         return "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information."
     }
 }

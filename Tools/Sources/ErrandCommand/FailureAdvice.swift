@@ -9,13 +9,23 @@ struct FailureAdvice {
 
     func line(for error: any Error) -> String {
         // The library names its own settings. The advice names the options of this command.
-        var text = ((error as? any RequestFailure)?.description ?? "\(error)")
+        var text = ((error as? any RequestFailure).map { description(of: $0) } ?? "\(error)")
             .replacing(" (tls.extraRootsPEMFiles can add an authority)", with: "")
             .replacing(" (RedirectPolicy(allowsDowngrade: true) follows it)", with: "")
             .replacing(", set by NIOTransport.Configuration", with: "")
             .replacing("the limit connectTimeout is", with: "the limit of --connect-timeout is")
         text = withMaxTime(text)
         return advice(for: error).map { "\(text). \($0)" } ?? text
+    }
+
+    /// The description of a failure, with joined attempts, and with the options of the command in the reason for the end of the retries.
+    private func description(of failure: any RequestFailure) -> String {
+        var last = failure
+        (last.attempts, last.retryStop) = ([], nil)
+        let text = last.description
+        let groups = AttemptGroup.groups(of: failure.attempts, last: text, request: failure.request)
+        let reason = failure.request.flatMap { failure.retryStop?.reason(for: $0) }
+        return text + groups.map { "; \($0)" }.joined() + (reason.map { "; no further attempt: \($0)" } ?? "")
     }
 
     private static let moreRedirects = "Allow more redirects with --max-redirs, or show their targets with -v"
@@ -110,6 +120,10 @@ struct FailureAdvice {
         }
         if cause.containsOctets("failedToValidateHostname") { return "Use the name that the certificate is for" }
         if cause.containsOctets("CERTIFICATE_VERIFY_FAILED") {
+            let isOfDates = error.message.containsOctets("has expired") || error.message.containsOctets("not valid yet")
+            if isOfDates, !arguments.connection.insecure {
+                return "Is the clock of this machine right? -k skips the check: nothing then proves who the server is"
+            }
             return certificateAdvice(host: host, isOfProxy: error.proxy != nil)
         }
         if cause.containsOctets("CERTIFICATE_REQUIRED") { return "Name the client's certificate with --cert and --key" }
@@ -123,9 +137,10 @@ struct FailureAdvice {
                 + ". Name the authority's certificate with --cacert FILE"
         }
         return Loopback.contains(host)
-            ? "Name the authority's certificate with --cacert FILE, or trust any certificate of this machine with -k"
-            : "If you trust the server, name the authority's certificate with --cacert FILE. -k skips the check: nothing then proves who the "
-                + "server is"
+            ? "Name the authority's certificate, or a self-signed certificate itself, with --cacert FILE, or trust any certificate of this "
+                + "machine with -k"
+            : "If you trust the server, name the authority's certificate, or a self-signed certificate itself, with --cacert FILE. -k "
+                + "skips the check: nothing then proves who the server is"
     }
 
     private func lostAdvice(for error: TransportError) -> String? {

@@ -14,6 +14,8 @@ final class Narration: EventSink, Sendable {
 
     /// The last exchange.
     let last = LastExchange()
+    /// The heads of the responses, if the stack watches them.
+    let heads = HopHeads()
     private let state = Mutex(State())
     private let isShown: Bool
     private let saysRetries: Bool
@@ -21,8 +23,8 @@ final class Narration: EventSink, Sendable {
     private let versionOfConnection: @Sendable (_ number: Int) -> HTTPVersion?
 
     /// - Parameters:
-    ///   - isShown: whether connections, requests and responses are written.
-    ///   - saysRetries: whether each wait before a retry is written.
+    ///   - isShown: whether connections, requests, responses and the waits before retries are written.
+    ///   - saysRetries: whether each wait before a retry is written, if the rest is not.
     ///   - waitNotice: reports the waits for a network; `nil` if requests do not wait.
     ///   - versionOfConnection: the version of HTTP that a connection speaks, by the connection's number.
     init(
@@ -51,9 +53,11 @@ final class Narration: EventSink, Sendable {
     func record(_ event: ExchangeEvent) {
         waitNotice?.record(event)
         state.withLock { $0.steps.record(event) }
-        if saysRetries, event.kind == .retryDecision, let decision = event.decision, decision.continues, let delay = decision.delay {
-            let seconds = (delay / .seconds(1) * 10).rounded() / 10
-            Terminal.say("errand: \(decision) after \(seconds.shortText) s")
+        if isShown || saysRetries, event.kind == .retryDecision, let decision = event.decision, decision.continues,
+            let delay = decision.delay
+        {
+            let seconds = (delay / .seconds(1) * 100).rounded() / 100
+            Terminal.say("\(isShown ? "*" : "errand:") \(decision) after \(seconds.shortText) s")
         }
         if isShown, let decision = event.decision {
             switch event.kind {
@@ -64,16 +68,17 @@ final class Narration: EventSink, Sendable {
             }
         }
         guard event.kind == .connectionAcquired, let connection = event.connection else { return }
-        let pending = state.withLock { state in
+        let (pending, steps) = state.withLock { state in
             if !connection.isReused { state.openedConnections += 1 }
             defer { state.pending = nil }
-            return state.pending
+            return (state.pending, state.steps)
         }
         guard isShown else { return }
         let version = versionOfConnection(connection.number) ?? .http1_1
         if let address = connection.peerAddress, let port = connection.peerPort {
             Terminal.say("* \(connection.isReused ? "reused the connection" : "connected") to \(address) port \(port)")
         }
+        if !connection.isReused, let text = steps.tlsText(for: version) { Terminal.say("* \(text)") }
         if let pending { Terminal.say(pending(version)) }
     }
 }

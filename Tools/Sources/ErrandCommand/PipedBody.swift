@@ -8,26 +8,48 @@ enum PipedBody {
     /// The time without input after which a message says that the command waits for input.
     private static let patience: Int32 = 2000
 
-    /// Standard input, as JSON if it begins with a brace or a bracket. `nil` if it is neither a pipe nor a file, or empty.
+    /// Standard input, as JSON if it begins with a brace or a bracket. `nil` if it is neither a pipe nor a file, or empty. The rest of a
+    /// file that was read in part is not a body, because a loop of the shell needs the rest.
     ///
-    /// - Parameter warns: whether a message says that the command waits for input, if no input arrives within two seconds.
-    static func read(warns: Bool) throws -> Content? {
+    /// - Parameter says: whether messages say that standard input is the body or why it is not, and that the command waits for input, if no
+    ///   input arrives within two seconds.
+    static func read(says: Bool) throws -> Content? {
         var status = stat()
         guard fstat(0, &status) == 0, [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT) else { return nil }
+        let position = status.st_mode & S_IFMT == S_IFREG ? lseek(0, 0, SEEK_CUR) : 0
+        guard position <= 0 else {
+            if says, position < status.st_size { Terminal.say("errand: \(restIsNotSent)") }
+            return nil
+        }
         var input = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
-        if warns, poll(&input, 1, patience) == 0 {
-            Terminal.say("errand: reading the body from standard input; to send no body, add </dev/null")
+        if says, poll(&input, 1, patience) == 0 {
+            Terminal.say("errand: reading the body from standard input; --ignore-stdin sends no body")
         }
         var data = Data()
         while data.count <= bufferBytes {
             guard let chunk = try Terminal.read(upTo: 64 * 1024) else {
-                return data.isEmpty ? nil : Content(body: .data(data), contentType: contentType(of: data))
+                guard !data.isEmpty else { return nil }
+                if says { Terminal.say("errand: \(notice(of: data.count, isWhole: true))") }
+                return Content(body: .data(data), contentType: contentType(of: data))
             }
             data += chunk
         }
+        if says { Terminal.say("errand: \(notice(of: data.count, isWhole: false))") }
         let start = data
         return Content(
             body: .stream(replay: .oneShot) { _ in Rest(after: start) }, contentType: contentType(of: data))
+    }
+
+    private static let restIsNotSent =
+        "the rest of standard input is not sent, because a part was read before, as in a loop. --json @- sends the rest, and "
+        + "--ignore-stdin hides this message"
+
+    /// The message that standard input is the body.
+    ///
+    /// - Parameter isWhole: whether the input has ended.
+    static func notice(of bytes: Int, isWhole: Bool) -> String {
+        let size = "\(isWhole ? "" : "at least ")\(bytes) \(bytes == 1 ? "byte" : "bytes")"
+        return "the body is standard input (\(size)); --ignore-stdin sends no body"
     }
 
     static func contentType(of data: Data) -> String? {

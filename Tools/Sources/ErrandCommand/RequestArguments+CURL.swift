@@ -27,7 +27,11 @@ extension RequestArguments {
         for file in content.cookieFiles { add("--cookie", Self.curlCookieFile(file)) }
         if request.options.givenCookies != nil { add("--cookie", "\(Sensitivity.urlPlaceholder)=\(Sensitivity.urlPlaceholder)") }
         add("--cookie-jar", content.cookieJar.map(Self.curlOutputPath))
-        if connection.retry > 0, request.method.isIdempotent { add("--retry", "\(connection.retry)") }
+        if connection.retry > 0, request.method.isIdempotent {
+            add("--retry", "\(connection.retry)")
+            // Older versions of curl read only whole seconds.
+            add("--retry-delay", connection.retryDelay.map { $0.rounded(.up).shortText })
+        }
         add("--max-time", connection.maxTime?.shortText)
         add("--connect-timeout", connection.connectTimeout?.shortText)
         if let text = connection.proxy {

@@ -6,7 +6,7 @@ extension RequestArguments {
     ///
     /// - Throws: `ValidationError` for a text that is not an item.
     var requestItems: [RequestItem] {
-        get throws { try items.map(RequestItem.init) }
+        get throws { try items.enumerated().map { try RequestItem($1, position: $0 + 1) } }
     }
 
     /// Refuses members of a JSON body beside another body.

@@ -17,7 +17,9 @@ extension RequestArguments {
         let content = try content(with: items)
         var url = try httpURL()
         var body = content.dataInQuery ? nil : try content.body(with: items.filter(\.isMember))
-        if body == nil, takesPipedBody, !content.dataInQuery { body = try PipedBody.read(warns: shown.showsMessages) }
+        if body == nil, takesPipedBody, !content.dataInQuery, !content.ignoreStdin {
+            body = try PipedBody.read(says: shown.showsMessages)
+        }
         var query = URLQuery()
         for item in content.query {
             let (name, value) = item.cut(atOctet: UInt8(ascii: "="))
@@ -135,6 +137,10 @@ struct HeaderLine {
     init(_ text: String) throws {
         let (before, after) = text.cut(atOctet: UInt8(ascii: ":"))
         let isEmpty = after == nil && before.utf8.last == UInt8(ascii: ";")
+        // The text may have a secret: 'Authorization Bearer …'.
+        guard after != nil || isEmpty else {
+            throw ValidationError("--header has no colon. A field is 'Name: value', 'Name:' or 'Name;'")
+        }
         let shown = (isEmpty ? String(before[..<before.utf8.index(before: before.endIndex)]) : before).withoutOuterBlanks
         guard let name = HTTPField.Name(shown) else { throw ValidationError("the field name '\(shown.shownSafely())' is invalid") }
         let value = (isEmpty ? "" : after)?.withoutOuterBlanks
@@ -259,7 +265,8 @@ extension ContentOptions {
         for field in jsonField {
             if let mark = field.range(of: ":="), !field[..<mark.lowerBound].contains("=") {
                 guard let value = try? JSONValue(parsing: field[mark.upperBound...].utf8) else {
-                    throw ValidationError("'\(field[mark.upperBound...])' is not JSON")
+                    let name = field[..<mark.lowerBound].shownSafely()
+                    throw ValidationError("-j '\(name):=…': the value is not JSON. For a text, write -j \(name)=…")
                 }
                 members[String(field[..<mark.lowerBound])] = value
             } else {

@@ -68,9 +68,15 @@ struct ContentOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             A JSON body; @FILE reads a file, @- standard input. If the option is repeated, the texts are joined. post, put and patch also \
-            take a body from a pipe.
+            take a body from a pipe: see --ignore-stdin.
             """, valueName: "json"))
     var json: [String] = []
+    @Flag(
+        help: """
+            Sends no body from standard input. Without this option, post, put and patch without data send a pipe or a file on standard \
+            input, and say so. The rest of a file that was read in part is never sent, because a loop such as 'while read' needs it.
+            """)
+    var ignoreStdin = false
     @Option(
         name: [.customShort("j"), .customLong("json-field")],
         help: ArgumentHelp("A member of a JSON body: name=text, or name:=json. Can be repeated.", valueName: "name=text"))
@@ -208,8 +214,18 @@ struct ConnectionOptions: ParsableArguments {
     var cache: String?
     @Option(
         help: ArgumentHelp(
-            "How often to send the request again if it fails temporarily before the body of the response.", valueName: "count"))
+            """
+            How often to send the request again after a temporary failure before the body of the response: no connection, a lost \
+            connection, or the status 408, 425, 429, 500, 502, 503 or 504. If the server may have processed a POST or PATCH, the request \
+            is sent again only with the field Idempotency-Key. The waits are random: the first is at most 0.1 s, and the limit doubles \
+            each time, up to 20 s. The time of Retry-After is added; if it is more than 60 s, the retries end.
+            """, valueName: "count"))
     var retry = 0
+    @Option(
+        help: ArgumentHelp(
+            "With --retry, the wait before each further attempt. If the server asks for more time with Retry-After, the wait is longer.",
+            valueName: "seconds"))
+    var retryDelay: Double?
     @Option(
         name: [.customShort("m"), .customLong("max-time"), .customLong("timeout")],
         help: ArgumentHelp(
@@ -291,6 +307,12 @@ struct ConnectionOptions: ParsableArguments {
     func validate() throws {
         guard maxRedirects >= 0 else { throw ValidationError("--max-redirs must be at least 0 (is \(maxRedirects))") }
         guard (0...100).contains(retry) else { throw ValidationError("--retry must be 0 to 100 (is \(retry))") }
+        if let retryDelay {
+            guard retryDelay >= 0 && retryDelay < 1e6 else {
+                throw ValidationError("--retry-delay must be at least 0 and less than 1000000 seconds (is \(retryDelay.shortText))")
+            }
+            guard retry > 0 else { throw ValidationError("--retry-delay needs --retry COUNT") }
+        }
         if let maxTime, !(maxTime > 0 && maxTime < 1e9) {
             throw ValidationError("--max-time must be more than 0 and less than 1000000000 seconds (is \(maxTime.shortText))")
         }
@@ -370,6 +392,8 @@ struct OutputOptions: ParsableArguments {
         guard !fail || !noFail else { throw ValidationError("--fail and --no-fail do not go together") }
     }
 
+    /// Whether the status and the header fields are written.
+    var showsHeads: Bool { include || head || dumpHeader != nil }
     /// Whether a failure is reported.
     var showsMessages: Bool { !silent || showError }
 }

@@ -27,13 +27,16 @@ struct RequestItem: Equatable {
     /// The item without its value, which may be secret.
     var label: String { "\(name.shownSafely())\(separator.rawValue)…" }
 
+    /// - Parameter position: the position among the arguments after the URL, from 1.
     /// - Throws: `ValidationError` for a text that is not an item, and for a file of a form.
-    init(_ text: String) throws {
+    init(_ text: String, position: Int = 1) throws {
         let (name, rest) = Self.parts(of: text)
         guard let (separator, value) = rest else {
+            // The text may be a secret.
+            let length = text.count == 1 ? "1 character" : "\(text.count) characters"
             throw ValidationError(
-                "an argument after the URL is not an item (its length is \(text.count)). An item is name=text, name:=json, name==value or "
-                    + "Name:value. If the argument is a part of the URL, quote the URL")
+                "argument \(position) after the URL, of \(length), has no '=' and no ':'. What follows the URL is name=text, name:=json, "
+                    + "name==value or Name:value. If the argument is a part of the URL, quote the URL")
         }
         guard !name.isEmpty, !Self.isURL(name, separator, value) else {
             let shown = name.isEmpty && separator != .header ? "\(separator.rawValue)…" : Self.shown(text)

@@ -21,9 +21,8 @@ struct RequestRun {
     func run() async throws {
         // The format is read once, because it may be standard input.
         let format = try arguments.shown.writeOut.map(WriteOut.format)
-        for name in format.map(WriteOut.unknownNames) ?? [] where arguments.shown.showsMessages {
-            Terminal.say("errand: warning: --write-out has no variable '\(name.shownSafely())'")
-        }
+        let unknown = format.map(WriteOut.unknownNames) ?? []
+        if !unknown.isEmpty, arguments.shown.showsMessages { Terminal.say("errand: \(WriteOut.warning(about: unknown))") }
         try await run { try await perform($0, on: $1, to: $2, $3, writing: format) }
     }
 
@@ -96,7 +95,7 @@ struct RequestRun {
             code = error is FileWriteError || error is WriteError || error is BinaryBody ? 23 : 6
         }
         // At the end, because a program at the other end of a pipe may need some time to write.
-        if code < 128, shown.showsMessages, method == nil, !shown.head, let warning = UnreadInput.warning {
+        if code < 128, shown.showsMessages, method == nil, !shown.head, !arguments.content.ignoreStdin, let warning = UnreadInput.warning {
             Terminal.say("errand: \(warning)")
         }
         throw ExitCode(code)
@@ -151,6 +150,9 @@ struct RequestRun {
         // Outside `authenticate`, because Digest must see the body as it is sent.
         if arguments.content.compressBody { stack = stack.compressRequests(.gzip) }
         watch(.hop)
+        if connection.followsRedirects, shown.showsHeads || method == "HEAD" {
+            stack = stack.wrapped(by: HopHeads.Watch(heads: narration.heads))
+        }
         if let hosts { stack = stack.hsts(hosts) }
         if connection.followsRedirects {
             stack = stack.redirect(RedirectPolicy(maxHops: connection.maxRedirects, allowsDowngrade: connection.allowsDowngrade))
@@ -158,7 +160,7 @@ struct RequestRun {
         if shown.verbose { stack = stack.wrapped(by: AttemptNarrator()) }
         watch(.attempt)
         if connection.retry > 0 {
-            let policy = RetryPolicy(maxAttempts: connection.retry + 1)
+            let policy = connection.retryPolicy
             stack = stack.retry(wait.map { policy.waitingForNetwork(at: $0.gate) } ?? policy, budget: nil)
         }
         if let seconds = connection.maxTime { stack = stack.timeout(.seconds(seconds)) }
@@ -192,7 +194,11 @@ struct RequestRun {
                 if let stop = response.metadata.authenticationStop, shown.showsMessages {
                     Terminal.say("errand: \(response.status.code): \(stop.message(of: response))")
                 }
-                try await ResponseOutput(arguments, file: file, response: response, written: written).write()
+                if let stop = response.metadata.retryStop, shown.showsMessages, let reason = stop.reason(for: response.request) {
+                    Terminal.say("errand: \(response.status.code), and no further attempt: \(reason)")
+                }
+                let hops = narration.heads.redirects(before: response)
+                try await ResponseOutput(arguments, file: file, response: response, after: hops, written: written).write()
                 return response
             }
         } catch {

@@ -27,32 +27,34 @@ struct ResponseOutput {
 
     private let arguments: RequestArguments
     private let response: Response
+    private let hops: [HopHeads.Head]
     private let file: String?
     private let written: ByteCount
     private var shown: OutputOptions { arguments.shown }
 
     /// - Parameters:
     ///   - file: the path of the file for the body; `nil` for standard output.
+    ///   - hops: the heads of the redirects before the response, which are written with its head.
     ///   - written: counts the bytes of the body.
-    init(_ arguments: RequestArguments, file: String?, response: Response, written: ByteCount) {
-        (self.arguments, self.file, self.response, self.written) = (arguments, file, response, written)
+    init(_ arguments: RequestArguments, file: String?, response: Response, after hops: [HopHeads.Head] = [], written: ByteCount) {
+        (self.arguments, self.file, self.response, self.hops, self.written) = (arguments, file, response, hops, written)
     }
 
     /// Writes the head and the body.
     func write() async throws {
         if let file = shown.dumpHeader {
             if Self.isStandardOutput(file) {
-                try Terminal.write(headText(isColored: false, isForTerminal: Terminal.outputIsTerminal))
+                try Terminal.write(headTexts(isColored: false, isForTerminal: Terminal.outputIsTerminal))
             } else {
                 do {
-                    try headText(isColored: false, isForTerminal: false).write(to: URL(fileURLWithPath: file))
+                    try headTexts(isColored: false, isForTerminal: false).write(to: URL(fileURLWithPath: file))
                 } catch {
                     throw WriteError(path: file, error)
                 }
             }
         }
         let isHeadShown = shown.include || response.request.method == .head
-        if isHeadShown { try Terminal.write(headText(isColored: isColored, isForTerminal: Terminal.outputIsTerminal)) }
+        if isHeadShown { try Terminal.write(headTexts(isColored: isColored, isForTerminal: Terminal.outputIsTerminal)) }
         let isError = response.status.code >= 400
         if shown.fail && isError {
             if shown.showsMessages { Terminal.say("errand: \(response.request): \(StatusLine.text(for: response))") }
@@ -173,13 +175,20 @@ struct ResponseOutput {
         }.joined()
     }
 
+    /// The heads of the redirects, and the head of the response.
+    ///
     /// - Parameter isForTerminal: whether characters that could steer a terminal are escaped.
-    private func headText(isColored: Bool, isForTerminal: Bool) -> Data {
-        let reason = response.status.reasonPhrase
-        let status = "\(response.status.code) \(isForTerminal ? reason.shownSafely(limit: .max) : reason)"
-        let color = response.status.code >= 400 ? 91 : 92
-        let line = "\(response.metadata.httpVersion ?? .http1_1) \(colored(status, color, isColored))\r\n"
-        return Data((line + text(of: response.headers, isColored: isColored, isForTerminal: isForTerminal) + "\r\n").utf8)
+    private func headTexts(isColored: Bool, isForTerminal: Bool) -> Data {
+        let last = HopHeads.Head(head: response.head, httpVersion: response.metadata.httpVersion)
+        return Data((hops + [last]).map { text(of: $0, isColored: isColored, isForTerminal: isForTerminal) }.joined().utf8)
+    }
+
+    private func text(of hop: HopHeads.Head, isColored: Bool, isForTerminal: Bool) -> String {
+        let reason = hop.head.status.reasonPhrase
+        let status = "\(hop.head.status.code) \(isForTerminal ? reason.shownSafely(limit: .max) : reason)"
+        let color = hop.head.status.code >= 400 ? 91 : 92
+        let line = "\(hop.httpVersion ?? .http1_1) \(colored(status, color, isColored))\r\n"
+        return line + text(of: hop.head.headerFields, isColored: isColored, isForTerminal: isForTerminal) + "\r\n"
     }
 
     /// Writes the body to a file, which appears when the body is complete. A path that is not a regular file, such as /dev/null, is

@@ -80,7 +80,8 @@ struct StoredLogin: Codable, Sendable {
                 }
             }
         guard isValid else {
-            throw ValidationError("the name of a login has letters, digits, '-', '_' and '.' (is '\(name.shownSafely())')")
+            // The text may be a password or a token.
+            throw ValidationError("the name of a login has letters, digits, '-', '_' and '.', at most 100 of them, and begins with no '.'")
         }
         return "\(folder)/\(name).\(kind)"
     }
@@ -89,7 +90,8 @@ struct StoredLogin: Codable, Sendable {
     static func load(_ name: String) throws -> StoredLogin {
         let path = try path(name, "json")
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw ValidationError("there is no login '\(name)'. Use 'errand auth login'")
+            // The name is not shown: it may be a token.
+            throw ValidationError("there is no login of this name. 'errand auth status' shows the logins, and 'errand auth login' adds one")
         }
         // The file may have the secret of the client.
         let permissions = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int

@@ -6,7 +6,7 @@ enum UnreadInput {
     /// keeps its input.
     static var warning: String? {
         guard hasData(0) else { return nil }
-        return "warning: the data of standard input was not sent. 'errand post' sends the data; 'errand get' hides this warning"
+        return "warning: the data of standard input was not sent. 'errand post' sends the data; --ignore-stdin hides this warning"
     }
 
     /// Whether a pipe has data, or a file was not read at all. A file that was read in part belongs to a loop.

@@ -6,8 +6,9 @@ struct WriteOut {
     /// The variables, with curl's names.
     static let names = [
         "http_code", "http_version", "method", "scheme", "url_effective", "content_type", "size_download", "size_upload",
-        "speed_download", "time_namelookup", "time_connect", "time_appconnect", "time_starttransfer", "time_total", "remote_ip",
-        "remote_port", "num_connects", "num_redirects", "num_retries", "proxy_used", "redirect_url", "filename_effective",
+        "speed_download", "speed_upload", "time_namelookup", "time_connect", "time_appconnect", "time_pretransfer", "time_posttransfer",
+        "time_starttransfer", "time_redirect", "time_total", "remote_ip", "remote_port", "num_connects", "num_headers", "num_redirects",
+        "num_retries", "proxy_used", "redirect_url", "filename_effective",
     ]
 
     /// The last request.
@@ -41,15 +42,21 @@ struct WriteOut {
         case "size_download": "\(bytes)"
         case "speed_download": "\(Int(Double(bytes) / max(0.000_001, seconds)))"
         case "size_upload": "\(steps.sentBytes)"
+        case "speed_upload": "\(Int(Double(steps.sentBytes) / max(0.000_001, seconds)))"
         case "time_namelookup": String(format: "%.6f", steps.seconds(until: steps.nameLookup))
         case "time_connect": String(format: "%.6f", steps.seconds(until: steps.connect))
         case "time_appconnect": String(format: "%.6f", steps.seconds(until: steps.tls))
+        case "time_pretransfer": String(format: "%.6f", steps.seconds(until: steps.connection))
+        case "time_posttransfer": String(format: "%.6f", steps.seconds(until: steps.sent))
+        // The last exchange begins when the time for the redirects ends.
+        case "time_redirect": String(format: "%.6f", redirects > 0 ? steps.seconds(until: steps.exchange) : 0)
         case "time_starttransfer": String(format: "%.6f", steps.seconds(until: steps.firstByte))
         case "remote_ip": steps.peerAddress ?? ""
         case "remote_port": steps.peerPort.map { "\($0)" } ?? ""
         case "time_total": String(format: "%.6f", seconds)
         case "num_connects": "\(openedConnections)"
         case "proxy_used": usesProxy ? "1" : "0"
+        case "num_headers": "\(head?.headerFields.count ?? 0)"
         case "num_redirects": "\(redirects)"
         case "num_retries": "\(retries)"
         case "redirect_url": redirectURL
@@ -100,6 +107,13 @@ struct WriteOut {
             ""
         }
         return unknown
+    }
+
+    /// The warning about variables that do not exist. It names the variables that exist.
+    static func warning(about unknown: [String]) -> String {
+        let texts = unknown.map { "'\($0.shownSafely())'" }
+        return "warning: --write-out has no variable \(texts.joined(separator: " or ")). The variables are "
+            + "\(names.joined(separator: ", ")) and header{NAME}"
     }
 
     private static func replacingVariables(

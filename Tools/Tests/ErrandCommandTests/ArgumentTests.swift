@@ -210,6 +210,29 @@ struct ArgumentTests {
         #expect(line.hasSuffix(". --http2-prior-knowledge sends HTTP/2"), "\(line)")
     }
 
+    @Test(arguments: [
+        ("the certificate has expired: it was valid until Sat", "Is the clock of this machine right? -k skips the check"),
+        ("the certificate is not valid yet: it is valid from Sat", "Is the clock of this machine right? -k skips the check"),
+        ("the certificate is signed by an unknown authority", "a self-signed certificate itself, with --cacert FILE. -k skips the check"),
+    ]) func theAdviceOnACertificateFitsItsProblem(message: String, advice: String) throws {
+        struct Refusal: Error { let reason = "CERTIFICATE_VERIFY_FAILED" }
+        let error = TransportError(
+            .tls, phase: .connect, message: message, underlying: Refusal(), request: try Request(.get, url: "https://a.example/"),
+            delivery: .notSent)
+        let line = FailureAdvice(try RequestArguments.parse(["https://a.example/"])).line(for: error)
+        #expect(line.contains(message) && line.contains(advice), "\(line)")
+    }
+
+    @Test(
+        arguments: [
+            (.http2, "TLS handshake done in 12 ms; the server chose h2 (ALPN)"),
+            (.http1_1, "TLS handshake done in 12 ms; the connection uses HTTP/1.1"),
+        ] as [(HTTPVersion, String)]) func theHandshakeIsDescribed(version: HTTPVersion, text: String)
+    {
+        #expect(ExchangeSteps.tlsText(.microseconds(11_600), version) == text)
+        #expect(ExchangeSteps().tlsText(for: version) == nil)
+    }
+
     /// A retry is no way out where it was asked for already, where it can do harm, and where the body has begun.
     @Test func onlyASafeRetryIsAdvised() throws {
         func line(_ arguments: [String], _ method: HTTPRequest.Method, _ phase: ExchangePhase, _ delivery: Delivery) throws -> String {

@@ -74,6 +74,27 @@ import Testing
         #expect(try field(["-n"], environment: environment) == "Basic am9lOnB3")
     }
 
+    /// Arguments that the command does not understand may have a secret.
+    @Test(arguments: [
+        (["--auth", "me:hunter2hunter2"], "use -u USER:PASSWORD"), (["--auth", "hunter2hunter2"], "no login of this name"),
+        (["--auth", "hunter2hunter2!"], "the name of a login has letters"), (["-j", "password:=hunter2hunter2"], "password=…"),
+        (["-H", "Authorization Bearer hunter2hunter2"], "--header has no colon"), (["hunter2hunter2"], "of 14 characters"),
+        (["-U", "hunter2hunter2", "-x", "p.example"], "--proxy-user must be"),
+    ]) func noMessageAboutAnArgumentShowsASecret(words: [String], hint: String) async throws {
+        for shown in [[], ["--curl"], ["-v"]] {
+            let outcome = try await CommandProcess(["https://127.0.0.1:1/"] + words + shown).outcome()
+            #expect(outcome.status == 64 && outcome.errors.contains(hint), "\(outcome.errors)")
+            #expect(!(outcome.text + outcome.errors).contains("hunter2"), "\(outcome.errors)")
+        }
+    }
+
+    @Test func aLoginIsNotNamed() async throws {
+        for words in [["auth", "logout", "me:hunter2"], ["auth", "status", "hunter2"], ["auth", "logout", "hunter2"]] {
+            let outcome = try await CommandProcess(words, through: ["env", "XDG_STATE_HOME=/nowhere"]).outcome()
+            #expect(outcome.status == 64 && !outcome.errors.contains("hunter2"), "\(outcome.errors)")
+        }
+    }
+
     /// The command for curl, and the messages of the command, show no secret.
     @Test(arguments: [
         ["--digest", "-u", "joe:hunter2hunter2"], ["--anyauth", "-u", "joe:hunter2hunter2"], ["--oauth2-bearer", "hunter2hunter2"],

@@ -118,7 +118,7 @@ import Testing
         (["-r", "x"], "--range must be"), (["-r", ""], "--range must be"), (["-r=-5"], "--range must be"),
         (["-X=POST"], "the method '=POST' is invalid"), (["-C", "-"], "again with -o FILE"), (["-C-"], "not supported yet"),
         (["-data", "x"], "-data"), (["-json={}"], "-json"), (["-verbose"], "-verbose"), (["-sSZ"], "Unknown option '-Z'"),
-        (["-H", "Host:"], "Host"), (["-H", "X-Empty; "], "invalid"),
+        (["-H", "Host:"], "Host"), (["-H", "X-Empty; "], "has no colon"),
         (["-H", "@no-such-file"], "cannot read"), (["-d", "@no-such-file"], "cannot read"),
         (["--data-urlencode", "a@no-such-file"], "cannot read"),
         (["-G", "-F", "a=b"], "do not go together"), (["-G", "--json", "{}"], "do not go together"),

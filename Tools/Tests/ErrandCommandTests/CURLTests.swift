@@ -66,6 +66,7 @@ import Testing
             (["-x", "", "http://a.example/"], ["--proxy ''"]),
             (["post", "-L", "--retry", "2", "http://a.example/", "-H", "Content-Type: a/b"], []),
             (["delete", "-L", "--retry", "2", "http://a.example/"], ["--retry 2"]),
+            (["--retry", "2", "--retry-delay", "1.5", "http://a.example/"], ["--retry 2", "--retry-delay 2"]),
             (["--wait-for-network", "5", "http://a.example/"], []),
             (["-L", "https://a.example/"], ["--location", "--max-redirs 20", "--proto-redir '=https'"]),
             (["-L", "--allow-downgrade", "https://a.example/"], ["--location", "--max-redirs 20"]),

@@ -426,6 +426,27 @@ import Testing
         }
     }
 
+    @Test func theHeadOfEachRedirectIsShown() async throws {
+        try await withDemoServer { (url: String) async throws in
+            for words in [["-IL"], ["head", "-L"], ["-iL"], ["get", "-L", "-D", "-"]] {
+                let outcome = try await CommandProcess(words + ["\(url)/redirect/2"]).outcome()
+                let lines = outcome.text.components(separatedBy: "\r\n").filter { $0.hasPrefix("HTTP/1.1 ") }
+                #expect(outcome.status == 0 && lines == ["HTTP/1.1 302 Found", "HTTP/1.1 302 Found", "HTTP/1.1 200 OK"], "\(outcome.text)")
+                #expect(outcome.text.hasSuffix("arrived") == (words != ["-IL"] && words != ["head", "-L"]), "\(words)")
+            }
+            let single = try await CommandProcess.run("-I", "\(url)/redirect/2")
+            #expect(single.text.hasPrefix("HTTP/1.1 302 Found\r\n") && !single.text.contains("200 OK"))
+        }
+    }
+
+    /// The demo server is busy twice. The heads of the attempts before are not shown.
+    @Test func theHeadsOfEarlierAttemptsAreNotShown() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let outcome = try await CommandProcess.run("-sIL", "\(url)/busy", "--retry", "3", "--retry-delay", "0")
+            #expect(outcome.text.hasPrefix("HTTP/1.1 200 OK\r\n") && !outcome.text.contains("503"), "\(outcome.text)")
+        }
+    }
+
     @Test func redirectsAreFollowedOnDemand() async throws {
         try await withDemoServer { (url: String) async throws in
             #expect(try await CommandProcess.run("get", "\(url)/redirect/2", "-w", "%{http_code}").text == "302")

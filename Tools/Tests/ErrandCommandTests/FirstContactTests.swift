@@ -67,6 +67,15 @@ import Testing
         #expect(try await CommandProcess.run("ftp://a.example/").errors.contains("Usage: errand [<options>] <url> [<item> ...]\n"))
     }
 
+    @Test(arguments: [
+        ("auth", "       errand auth status [<name>]\n"), ("cache", "       errand cache remove <folder> <url> ...\n"),
+    ]) func theUsageOfAGroupNamesTheArguments(group: String, line: String) async throws {
+        let outcome = try await CommandProcess.run(group, "--no-such-option")
+        #expect(outcome.status == 64 && outcome.errors.contains(line), "\(outcome.errors)")
+        #expect(outcome.errors.hasSuffix("\n  See 'errand \(group) --help' for more information.\n"), "\(outcome.errors)")
+        #expect(try await CommandProcess.run(group, "--help").text.contains(line))
+    }
+
     @Test func numbersOutOfRangeAreShownWithTheirRule() async throws {
         let zero = try await CommandProcess.run("get", "--max-time", "0", "a.example")
         #expect(zero.errors.contains("--max-time must be more than 0 and less than 1000000000 seconds (is 0)"))
@@ -177,6 +186,31 @@ import Testing
             #expect(refused.errors.contains("--cacert FILE") && refused.errors.contains("-k"))
             let trusted = try await CommandProcess.run("get", "-k", "https://127.0.0.1:\(port)/", "-o", "/dev/null", "-w", "%{http_code}")
             #expect(trusted.text == "200" && trusted.errors.isEmpty, "\(trusted.errors)")
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no /usr/bin/openssl here"))
+    func aSelfSignedCertificateIsTrustedByItsFile() async throws {
+        try await inFolder { (folder: URL) async throws in
+            let make = try CommandProcess(
+                [
+                    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=own", "-addext",
+                    "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem",
+                ], running: [Self.openssl], in: folder)
+            #expect(try await make.outcome().status == 0)
+            let port = try freePort()
+            let server = try CommandProcess(
+                ["s_server", "-accept", "127.0.0.1:\(port)", "-key", "key.pem", "-cert", "cert.pem", "-www"], running: [Self.openssl],
+                in: folder)
+            defer { kill(server.process.processIdentifier, SIGKILL) }
+            await server.waitForOutput(containing: "ACCEPT")
+            let url = "https://127.0.0.1:\(port)/"
+            let refused = try await CommandProcess.run("get", url)
+            #expect(refused.status == 6 && refused.errors.contains("or a self-signed certificate itself, with --cacert FILE"))
+            let trusted = try await CommandProcess.run("get", "-v", "--cacert", "cert.pem", url, "-o", "/dev/null", in: folder)
+            #expect(trusted.status == 0, "\(trusted.errors)")
+            let handshake = #/\n\* TLS handshake done in [0-9]+ ms; the connection uses HTTP/1\.1\n> GET / HTTP/1\.1\n/#
+            #expect(trusted.errors.contains(handshake), "\(trusted.errors)")
         }
     }
 
@@ -441,7 +475,8 @@ import Testing
     @Test func variablesThatDoNotExistAreReported() async throws {
         try await withDemoServer { (url: String) async throws in
             let outcome = try await CommandProcess.run("get", "\(url)/lines", "-o", "/dev/null", "-w", "%{tiem} %{time_total} 100%%\\n")
-            #expect(outcome.errors == "errand: warning: --write-out has no variable 'tiem'\n")
+            let warning = "errand: warning: --write-out has no variable 'tiem'. The variables are http_code, http_version, "
+            #expect(outcome.errors.hasPrefix(warning) && outcome.errors.hasSuffix(" and header{NAME}\n"), "\(outcome.errors)")
             #expect(outcome.text.wholeMatch(of: #/%\{tiem\} [0-9]+\.[0-9]{6} 100%\n/#) != nil)
             let redirect = try await CommandProcess.run("get", "\(url)/redirect/2", "-w", "%{redirect_url}")
             #expect(redirect.text == "\(url)/redirect/1")

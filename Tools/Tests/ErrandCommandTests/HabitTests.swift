@@ -33,10 +33,10 @@ import Testing
         ("--metod", "-X METHOD"), ("--follow", "-L"), ("--url", "without an option"), ("--next", "one request"), ("--xml", "@FILE"),
         ("--raw", "--data-raw"), ("--pretty", "--color"), ("--print", "-v"), ("--body", "-d TEXT"), ("--bearer", "--oauth2-bearer"),
         ("-J", "-O"), ("-4", "--resolve"), ("-K", "@FILE"), ("-Z", "one request"), ("-z", "If-Modified-Since"), ("--tlsv1.2", "TLS 1.2"),
-        ("--retry-delay", "-m SECONDS"), ("--retry-connrefused", "--retry COUNT"), ("--limit-rate", "not limited"),
+        ("--retry-max-time", "-m SECONDS"), ("--retry-connrefused", "--retry COUNT"), ("--limit-rate", "not limited"),
         ("--create-dirs", "mkdir -p"), ("--output-dir", "-o FOLDER/FILE"), ("-a", "-u USER:PASSWORD"), ("--download", "-O"),
         ("--offline", "--curl"), ("--check-status", "default"), ("--verify=no", "-k"), ("--session=x", "-b FILE -c FILE"),
-        ("--ignore-stdin", "</dev/null"), ("-sJ", "-O"), ("-p", "-v"),
+        ("-sJ", "-O"), ("-p", "-v"),
     ]) func anOptionOfAnotherCommandHasItsAnswer(option: String, answer: String) async throws {
         for words in [[option, "http://127.0.0.1:1/"], ["get", "http://127.0.0.1:1/", option]] {
             let outcome = try await CommandProcess(words).outcome()
@@ -119,7 +119,8 @@ import Testing
 
     @Test func aURLInTwoPiecesNeedsQuotationMarks() async throws {
         let outcome = try await CommandProcess.run("http://127.0.0.1:1/?q=a", "b")
-        #expect(outcome.errors.contains("(its length is 1)") && outcome.errors.contains("quote the URL"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("argument 1 after the URL, of 1 character, has no '='"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("quote the URL"))
     }
 
     // MARK: - Ranges
@@ -212,6 +213,22 @@ import Testing
             #expect(outcome.errors.isEmpty && values.count == 6 && values.suffix(2) == ["3", "127.0.0.1"], "\(outcome.text)")
             let times = values.prefix(4).compactMap(Double.init)
             #expect(times.count == 4 && times[1] > 0 && times[2] == 0 && times[3] >= times[1], "\(times)")
+        }
+    }
+
+    @Test func theTimesAroundTheRequestAreWritten() async throws {
+        try await withDemoServer { (url: String) async throws in
+            let times = " %{time_connect} %{time_pretransfer} %{time_posttransfer} %{time_starttransfer} %{time_redirect}"
+            let format = times + " %{num_headers} %{speed_upload}"
+            let outcome = try await CommandProcess.run("get", "-L", "\(url)/redirect/1", "-w", format)
+            let values = outcome.text.split(separator: " ").dropFirst().compactMap { Double($0) }
+            #expect(outcome.errors.isEmpty && values.count == 7, "\(outcome.text)")
+            guard values.count == 7 else { return }
+            // The second exchange uses the connection of the first one.
+            #expect(values[4] > 0 && values[1] >= values[4] && values[2] >= values[1] && values[3] >= values[1], "\(values)")
+            #expect(values[5] >= 2 && values[6] == 0)
+            let direct = try await CommandProcess.run("get", "\(url)/redirect/0", "-w", " %{time_redirect}")
+            #expect(direct.text == "arrived 0.000000")
         }
     }
 

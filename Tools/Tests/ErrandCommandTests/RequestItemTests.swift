@@ -26,7 +26,7 @@ struct RequestItemTests {
     }
 
     @Test(arguments: [
-        ("s3cret", "(its length is 6)"), ("http://b.example", "one URL"), ("https://b.example/?a=b", "one URL"),
+        ("s3cret", "of 6 characters, has no '=' and no ':'"), ("http://b.example", "one URL"), ("https://b.example/?a=b", "one URL"),
         ("b.example:8080", "one URL"), ("localhost:8080/x", "one URL"), ("b.example/x?a=b", "one URL"), (":8080", "one URL"),
         ("=1", "one URL"),
         ("photo@s3cret.jpg", "Write -F photo=@…"), ("=s3cret", "'=…'"), ("https://b.example/?token=s3cret", "one URL"),
@@ -35,6 +35,11 @@ struct RequestItemTests {
     ]) func anInvalidItemIsExplained(text: String, hint: String) {
         let error = #expect(throws: ValidationError.self) { try RequestItem(text) }
         #expect(error?.message.contains(hint) == true && error?.message.contains("s3cret") == false, "\(String(describing: error))")
+    }
+
+    @Test func theInvalidItemIsCounted() throws {
+        let error = #expect(throws: ValidationError.self) { try request(["a.example", "a=1", "s3cret"]) }
+        #expect(error?.message.hasPrefix("argument 2 after the URL, of 6 characters, ") == true, "\(String(describing: error))")
     }
 
     @Test(arguments: [
