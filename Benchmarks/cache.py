@@ -35,14 +35,14 @@ LARGE_BYTES = 16 << 20
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="Benchmarks/cache", description="Compares the stores of the cache with hishel and nginx.")
     parser.add_argument("--quick", action="store_true", help="fewer requests and rounds, and rough ratios")
-    parser.add_argument("--rounds", type=int, help="the number of rounds (3 if quick, 9 otherwise)")
+    parser.add_argument("--rounds", type=int, help="the number of rounds (2 if quick, 5 otherwise)")
     parser.add_argument("--cases", help="a list from: " + ",".join([*cachereport.CASES, *cachereport.LARGE_CASES]))
     parser.add_argument("--scratch-path", default=str(BENCHMARKS / ".build"), help="the folder of the builds")
     arguments = parser.parse_args()
     arguments.is_whole = not (arguments.quick or arguments.rounds or arguments.cases)
     if arguments.rounds is not None and arguments.rounds < 1:
         sys.exit(f"cache: --rounds must be at least 1 (is {arguments.rounds})")
-    arguments.rounds = arguments.rounds or (3 if arguments.quick else 9)
+    arguments.rounds = arguments.rounds or (2 if arguments.quick else 5)
     known = [*cachereport.CASES, *cachereport.LARGE_CASES]
     arguments.cases = arguments.cases.split(",") if arguments.cases else known
     for name in arguments.cases:
