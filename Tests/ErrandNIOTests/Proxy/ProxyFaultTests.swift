@@ -31,9 +31,17 @@ extension NIOTransportTests {
             }
         }
 
-        private static let rows: [(Kind, Int)] = (0..<19).map { (.connect, $0) } + (0..<12).map { (.socks, $0) }
+        @Test(arguments: [(Kind.connect, 19), (.socks, 12)])
+        func theConnectionToAStallingProxyIsClosed(kind: Kind, counts: Int) async throws {
+            // The rows wait for their timeouts at the same time.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for bytes in 0..<counts { group.addTask { try await self.expectEnd(kind, bytes: bytes) } }
+                try await group.waitForAll()
+            }
+        }
 
-        @Test(arguments: rows) func theConnectionToAStallingProxyIsClosed(kind: Kind, bytes: Int) async throws {
+        /// Expects that the connection to a proxy is closed that sends some bytes of its reply and then stalls.
+        private func expectEnd(_ kind: Kind, bytes: Int) async throws {
             let proxy = try RawServer { connection in
                 try Self.openTunnel(kind, connection, upTo: bytes)
                 connection.waitForEnd()
@@ -42,18 +50,19 @@ extension NIOTransportTests {
             let settings = settings(kind, proxy)
             try await withNIO {
                 $0.proxy = .all(settings)
-                $0.connectTimeout = .milliseconds(500)
+                $0.connectTimeout = .seconds(3)
                 // Reading the roots of the system takes longer.
                 $0.tls.uncheckedHostsForTesting = .loopback
             } _: { transport in
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
-                #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(error)")
-                #expect(error.message.contains("the \(ProxyAddress(settings))"), "\(error)")
+                #expect(error.code == .timedOut && error.phase == .connect && error.delivery == .notSent, "\(bytes) bytes: \(error)")
+                #expect(error.message.contains("the \(ProxyAddress(settings))"), "\(bytes) bytes: \(error)")
                 // A proxy that has been asked to connect, and has sent nothing of its reply, may wait for the origin.
                 if bytes == (kind == .connect ? 0 : 2) {
-                    #expect(error.proxy == nil && error.failureNumber == .connectTimedOut, "\(error)")
+                    #expect(error.proxy == nil && error.failureNumber == .connectTimedOut, "\(bytes) bytes: \(error)")
                 } else {
-                    #expect(error.proxy == ProxyAddress(settings) && error.failureNumber == .proxyConnectTimedOut, "\(error)")
+                    #expect(error.proxy == ProxyAddress(settings), "\(bytes) bytes: \(error)")
+                    #expect(error.failureNumber == .proxyConnectTimedOut, "\(bytes) bytes: \(error)")
                 }
                 try await poll("no connection", value: { proxy.counts.value.open }) { $0 == 0 }
             }
