@@ -58,6 +58,12 @@ func makePatientWeather(over network: HTTPStack = .default, store: some CacheSto
     return Weather(over: network, store: store, policy: policy)
 }
 
+func feedPolicy() -> CachePolicy {
+    var policy = CachePolicy.standard
+    policy.usesNoVarySearch = true
+    return policy
+}
+
 func isStored(_ city: String, in weather: Weather) async throws -> Bool {
     try await weather.store.contains(Request(.get, url: "https://weather.example/forecasts/\(city)"))
 }
