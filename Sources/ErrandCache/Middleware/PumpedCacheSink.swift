@@ -10,8 +10,8 @@ internal import Synchronization
 final class PumpedCacheSink: BodySink {
     /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
     private static let pieceLimitBytes = 128 * 1024
-    /// The largest number of bytes that are written at once, unless one chunk has more: half of the queue. While the store writes these bytes,
-    /// the reader can fill the other half.
+    /// The largest number of bytes in one write, unless one chunk has more: half of the queue. While the store writes these bytes, the
+    /// reader can fill the other half.
     private static let batchLimitBytes = CacheTee.waitingLimitBytes / 2
 
     private struct State {
@@ -247,7 +247,7 @@ final class PumpedCacheSink: BodySink {
                 return .end(receivedBytes: state.receivedBytes, isComplete: false)
             }
             if let first = state.queue.popFirst() {
-                // Each write needs a change of threads, so the pump writes several chunks at once.
+                // Each write needs a change of threads, so one write has several chunks.
                 var (chunks, bytes) = ([first], first.count)
                 while bytes + Self.pieceLimitBytes <= Self.batchLimitBytes, let next = state.queue.popFirst() {
                     chunks.append(next)
