@@ -85,8 +85,7 @@ class Programs:
         name = "hishel" if peer.startswith("hishel") else "errand"
         if name not in self.filled:
             progress(f"{name}: filling a store with {MANY:,} entries")
-            path = self.folder / f"{name}-many"
-            path.mkdir()
+            path = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
             figures(self.program(peer) + ["fill", str(path), str(MANY), str(case.body_bytes)])
             self.filled[name] = path
         return self.filled[name]
