@@ -113,8 +113,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Each value is one segment. Only the octets before the first semicolon are checked, as in the check of whole
-                    // segments below.
+                    // Each value is one segment. Some servers drop a segment's parameters, and read `..;x` as `..`. Therefore only the
+                    // octets before the first semicolon are checked.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }

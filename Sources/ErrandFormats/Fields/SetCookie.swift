@@ -34,21 +34,21 @@ public struct SetCookie: Sendable {
     public private(set) var name: String
     /// The value, which is secret. Quotation marks belong to the value.
     public private(set) var value: String
-    /// The attribute `Domain` in lower case, without one leading dot; `nil` if the attribute is missing or empty. A server can send any
-    /// text, such as the domain of another server.
+    /// The attribute `Domain` in lower case. If the value begins with a dot, that dot is removed. `nil` if the attribute is missing, or if
+    /// no text is left. A server can send any text, such as the domain of another server.
     public private(set) var domain: String?
     /// The attribute `Path`; `nil` if the attribute is missing, or does not begin with a slash.
     public private(set) var path: String?
-    /// The attribute `Max-Age`, in whole seconds; `nil` without the attribute. A number of seconds outside the range of `Int64` becomes the
-    /// nearest number of the range.
+    /// The attribute `Max-Age`, in whole seconds; `nil` if the field has no valid `Max-Age`. A number of seconds outside the range of
+    /// `Int64` becomes the nearest number of the range.
     public private(set) var maxAge: Duration?
-    /// The attribute `Expires`; `nil` without the attribute. `Max-Age` has priority: ``expiry(receivedAt:)``.
+    /// The attribute `Expires`; `nil` if the field has no valid `Expires`. `Max-Age` has priority: ``expiry(receivedAt:)``.
     public private(set) var expires: HTTPDate?
     /// Whether the field has the attribute `Secure`.
     public private(set) var isSecure = false
     /// Whether the field has the attribute `HttpOnly`.
     public private(set) var isHTTPOnly = false
-    /// The attribute `SameSite`; `nil` without the attribute, and for an unknown value.
+    /// The attribute `SameSite`; `nil` if the attribute is missing or has an unknown value.
     public private(set) var sameSite: SameSite?
 
     /// Reads a field's value.

@@ -52,7 +52,7 @@ protocol HTTPHandler: AnyObject {
     /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?)
 
-    /// Receives more of a response, because its reader can take more data. Does nothing if `attempt` is stale.
+    /// Resumes reading a response from the connection when the reader can take more data. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
     /// Writes the queued pieces of a request's body, or ends the body. If `attempt` is stale, the pieces are dropped.
