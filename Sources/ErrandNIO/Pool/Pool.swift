@@ -61,7 +61,7 @@ final class Pool: Sendable {
     }
 
     private static let base = ContinuousClock.now
-    /// The time since the approximate start of the process. The clock continues while the machine sleeps.
+    /// The time since the approximate start of the process. The clock continues while the device sleeps.
     static func now() -> Duration { base.duration(to: .now) }
 
     // MARK: - Exchanges
