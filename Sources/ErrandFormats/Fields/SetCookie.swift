@@ -7,8 +7,9 @@
 /// cookie?.maxAge       // 3600.0 seconds
 /// ```
 ///
-/// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts.
-/// Unknown attributes, attributes with invalid values, and attributes with values of more than 1,024 octets are ignored.
+/// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts,
+/// even if its `Domain`, `Path` or `SameSite` has no usable value. These attributes are ignored: unknown attributes, an invalid `Max-Age`
+/// or `Expires`, and attributes with values of more than 1,024 octets.
 ///
 /// The description and the mirror show the name and the attributes, and never the value.
 public struct SetCookie: Sendable {
@@ -127,7 +128,8 @@ public struct SetCookie: Sendable {
         return isNegative ? (seconds == .max ? .min : -seconds) : seconds
     }
 
-    /// Returns the date at which the cookie expires; `nil` for a cookie of the session, which has neither `Max-Age` nor `Expires`.
+    /// Returns the date at which the cookie expires; `nil` for a cookie of the session, which has neither a valid `Max-Age` nor a valid
+    /// `Expires`.
     ///
     /// The date is at most 400 days after `date`. For a `Max-Age` of zero or less, the date is before `date`.
     ///
