@@ -16,7 +16,8 @@ protocol HTTPHandler: AnyObject {
     /// The context of the handler; `nil` while the handler is not in a pipeline.
     var context: ChannelHandlerContext? { get }
 
-    /// Starts the exchange, ends the exchange, or returns the exchange to the pool.
+    /// Starts the exchange. If the connection can't take the exchange, returns the exchange to the pool. If the exchange can't be sent,
+    /// ends the exchange.
     ///
     /// - Returns: false if the connection is free for another exchange.
     func start(_ exchange: Exchange, on connection: Connection) -> Bool
