@@ -56,10 +56,11 @@ protocol HTTPHandler: AnyObject {
     /// Resumes reading a response from the connection when the reader can take more data. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
-    /// Writes the queued pieces of a request's body, or ends the body. If `attempt` is stale, the pieces are dropped.
+    /// Writes the queued pieces of a request's body. If the queue has the end of the body, also ends the body. If `attempt` is stale, the
+    /// pieces are dropped.
     func writeQueued(_ queue: UploadQueue, of attempt: AttemptID)
 
-    /// Writes the queued bytes of an upgraded stream, or ends writing.
+    /// Writes the queued bytes of an upgraded stream. If the output has ended, also ends writing.
     func writeUpgraded(_ exchange: Exchange)
 
     /// Completes an exchange whose upgraded stream was closed by its owner.

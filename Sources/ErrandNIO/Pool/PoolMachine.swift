@@ -101,7 +101,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         case shutDown
     }
 
-    /// Finds a connection for an exchange, or queues the exchange.
+    /// Finds a connection for an exchange. If no connection is available, queues the exchange.
     ///
     /// - Parameters:
     ///   - lane: the urgency of the exchange; a lower value is more urgent.
