@@ -142,7 +142,7 @@ extension RequestOptions {
     /// Replaces the stack's compression for the body of this request, for example with `.gzip`. `.off`: the body is not compressed.
     /// Default: `.inherited`, the stack's compression.
     ///
-    /// If the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
+    /// If the option has a coding, and the stack has no `compressRequests`, the request fails with ``/ErrandCore/UnsupportedOptionError``.
     public var compressRequests: OptionOverride<RequestCompression> {
         get { self[CompressRequestsOptionKey.self] }
         set { self[CompressRequestsOptionKey.self] = newValue }

@@ -33,7 +33,7 @@ extension BodySource {
 
 /// A source that can return a ready chunk without waiting.
 ///
-/// A reader with a timeout takes a ready chunk first, because a race between a read and a timer costs more.
+/// A reader with a timeout takes a ready chunk first, because running a read and a timer at the same time costs more.
 package protocol ReadyBodySource: BodySource {
     /// Returns the next chunk if a chunk is ready. If no chunk is ready, returns `nil`, and the caller must call ``BodySource/next()``.
     func takeReadyChunk() -> Data?

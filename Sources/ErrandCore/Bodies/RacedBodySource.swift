@@ -1,4 +1,4 @@
-/// A source of a response's body. Each read of the source races against a deadline or a timer.
+/// A source of a response's body. If a deadline or a timer ends before a read returns, the read fails.
 struct RacedBodySource: BodySource {
     private let base: any BodySource
     private let ready: (any ReadyBodySource)?
@@ -24,7 +24,7 @@ struct RacedBodySource: BodySource {
     var trailers: HTTPFields? { base.trailers }
 
     func next() async throws -> Data? {
-        // Taking a ready chunk costs less than a race between a read and a timer.
+        // Taking a ready chunk costs less than running a read and a timer at the same time.
         if let ready, deadline?.hasPassed != true, let chunk = ready.takeReadyChunk() { return chunk }
         return try await withExpiry(
             expiry, onExpiry: { exchange.end(.failed($0)) }, discard: { _ in }, operation: { try await base.next() })

@@ -110,8 +110,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Waits until no run is in progress.
     ///
-    /// The wait includes runs that begin during the wait, and runs for which no caller waits. Cancelled runs are ignored:
-    /// ``cancelAll(where:)`` has cancelled the run, or its last caller has left.
+    /// The wait includes runs that begin during the wait, and runs for which no caller waits. Cancelled runs are ignored.
+    /// ``cancelAll(where:)`` cancels runs. A run that need not finish is also cancelled when its last caller leaves.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func waitUntilIdle() async throws {

@@ -11,7 +11,7 @@ final class CallEnd: Sendable {
         case decoded
         /// Decoding the value or reading the body failed.
         case failed(any Error)
-        /// The status was refused, after the beginning of the body was read.
+        /// Status validation refused the response. The first bytes of the body have been read.
         indirect case refused(StatusError)
         /// The response is never decoded.
         case discarded

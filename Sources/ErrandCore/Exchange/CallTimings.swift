@@ -117,7 +117,7 @@ public struct ExchangeTimings: Sendable, Hashable {
     ///
     /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. In this case, `queue` is the
     /// rest of the time before the request is sent. This rest includes:
-    /// - the wait for a place among the connections
+    /// - the wait in the queue for a connection
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt
     ///

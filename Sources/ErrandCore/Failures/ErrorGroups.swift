@@ -92,9 +92,9 @@ extension Error {
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
     ///
-    /// True for ``StatusError`` with the status 401, and for ``ServiceError`` if its status or its
-    /// ``ServiceError/equivalentStatus`` is 401. Also true if a token could not be refreshed because of the status 401. False if a token
-    /// could not be refreshed because of the network or of another status.
+    /// True for ``StatusError`` with the status 401, and for ``ServiceError`` if its ``ServiceError/equivalentStatus`` is 401. If a
+    /// ``ServiceError`` has no equivalent status, the status of its response counts. Also true if a token could not be refreshed because of
+    /// the status 401. False if a token could not be refreshed because of the network or of another status.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
     /// Whether a person must sign in before the call can succeed.

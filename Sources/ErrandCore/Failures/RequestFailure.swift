@@ -37,7 +37,7 @@ public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomR
     var response: HTTPResponse? { get }
     /// The first bytes of the response's body, bounded; empty if no bytes were kept.
     var bodyPrefix: Data { get }
-    /// The earlier attempts of the call, oldest first. `retry` adds the attempts.
+    /// The earlier attempts of the call, oldest first. `retry` and other middleware that sends requests again add the attempts.
     var attempts: [AttemptRecord] { get set }
     /// The reason why no further attempt was made, although the policy called for an attempt. `nil` if the policy called for no further
     /// attempt.

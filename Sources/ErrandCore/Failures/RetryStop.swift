@@ -67,7 +67,8 @@ public enum RetryStop: String, Sendable, Hashable {
 private enum RetryStopKey: MetadataKey { static var defaultValue: RetryStop? { nil } }
 
 extension ResponseMetadata {
-    /// The reason why `retry` did not make an attempt that the policy called for. `nil` if the policy called for no further attempt.
+    /// The reason why `retry` or a response validator did not make an attempt that its policy called for. `nil` if the policy called for no
+    /// further attempt.
     public var retryStop: RetryStop? {
         get { self[RetryStopKey.self] }
         set { self[RetryStopKey.self] = newValue }

@@ -39,8 +39,8 @@ extension TransportError {
 
     /// Whether the request may be sent again immediately, with any method.
     ///
-    /// True if a reused connection was closed before anything was sent. Also true if the server reported that it did not process the
-    /// request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// True if the connection was lost before anything was sent. Also true if the server reported that it did not process the request ([RFC
+    /// 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
     /// Whether the failure may be temporary if an earlier request to this server has succeeded.

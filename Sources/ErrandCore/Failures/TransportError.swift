@@ -37,7 +37,7 @@ public struct TransportError: RequestFailure {
         /// A deadline or a timeout passed. `message` names the limit, `phase` is the phase at that time, and `elapsed` is the
         /// time since the transport took the request.
         public static let timedOut = Code("timed out")
-        /// The certificate or the handshake was refused.
+        /// The certificate was refused, or the handshake failed.
         public static let tls = Code("TLS failure")
         /// The server or the proxy does not conform to HTTP.
         public static let invalidResponse = Code("invalid response")

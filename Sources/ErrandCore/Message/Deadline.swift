@@ -24,8 +24,8 @@ public struct Deadline: Sendable, CustomStringConvertible {
 
     private init(kind: Kind) { self.kind = kind }
 
-    /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the machine sleeps. If
-    /// `duration` is zero or less, the deadline has already passed. A duration of more than 100 years is treated as 100 years.
+    /// Creates a deadline that is `duration` from now on the continuous clock, which continues while the device sleeps. If `duration` is
+    /// zero or less, the deadline has already passed. A duration of more than 100 years is treated as 100 years.
     public init(after duration: Duration) { self.init(continuous: .now.advanced(by: duration.bounded)) }
 
     /// Creates a deadline from an instant on the continuous clock. An instant that is more than 100 years away is treated as

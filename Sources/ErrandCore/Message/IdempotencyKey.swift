@@ -74,7 +74,7 @@ extension RequestOptions {
     /// policy decides whether the request gets a key. If the request already has the field, the field stays and this option has
     /// no effect.
     ///
-    /// If the stack has no `retry`, the request fails with ``UnsupportedOptionError``.
+    /// If the option has a key, and the stack has no `retry`, the request fails with ``UnsupportedOptionError``.
     public var idempotencyKey: IdempotencyKey? {
         get { self[IdempotencyKeyOption.self] }
         set { self[IdempotencyKeyOption.self] = newValue }
@@ -84,7 +84,7 @@ extension RequestOptions {
 extension Request {
     /// Adds the field `Idempotency-Key` if the request's options or the policy for its method ask for a key.
     ///
-    /// - Parameter methods: the methods for which the policy asks for a key.
+    /// - Parameter methods: the methods for which the policy asks for a key. Idempotent methods are ignored.
     /// - Returns: whether the request has the field afterwards.
     public mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
         if hasIdempotencyKey { return true }

@@ -18,7 +18,7 @@ public struct RequestPriority: Sendable, Hashable, Comparable, CustomStringConve
     public static let normal = RequestPriority(urgency: 3)
     /// The response is needed soon, but no person waits for the response. Urgency 5.
     public static let low = RequestPriority(urgency: 5)
-    /// The request is sent when no other request is queued. Urgency 7.
+    /// Nobody waits for the response, and more urgent queued requests are usually sent first. Urgency 7.
     public static let background = RequestPriority(urgency: 7)
 
     /// Returns whether the first priority is less urgent than the second priority.

@@ -2,7 +2,7 @@
 /// that can change a network path.
 ///
 /// The header files `linux/netlink.h`, `linux/rtnetlink.h`, `linux/if_link.h` and `linux/if_addr.h` define the numbers. Integers have the
-/// byte order of the machine.
+/// byte order of the processor.
 struct NetlinkMessage: Sendable, Hashable {
     /// An interface.
     struct Link: Sendable, Hashable {

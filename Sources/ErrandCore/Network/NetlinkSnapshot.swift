@@ -50,8 +50,7 @@ struct NetlinkSnapshot: Sendable {
         return route.prefixLength == 0 || !requiresDefaultRoute
     }
 
-    /// Returns whether the route leads to other networks: a usable unicast route that is not in the table of the machine's own
-    /// addresses.
+    /// Returns whether the route leads to other networks: a usable unicast route that is not in the table of the device's own addresses.
     private func isExit(_ route: NetlinkMessage.Route) -> Bool {
         guard isCandidate(route), route.type == 1, route.table != 255, route.scope < 254 else { return false }
         guard route.prefixLength > 0 else { return true }

@@ -47,8 +47,8 @@ public final class NetlinkPathMonitor: NetworkPathMonitor, CustomStringConvertib
         self.init(requiresDefaultRoute: requiresDefaultRoute, receiveBufferBytes: nil)
     }
 
-    /// Creates a monitor with the given buffer and queue. If a test passes a small buffer and suspends the queue, the kernel drops
-    /// notifications.
+    /// Creates a monitor with the given buffer and queue. To make the kernel drop notifications, a test passes a small buffer and suspends
+    /// the queue.
     ///
     /// - Parameters:
     ///   - receiveBufferBytes: the size of the buffer for notifications; with `nil`, the system chooses the size.

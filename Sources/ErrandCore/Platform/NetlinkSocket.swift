@@ -11,7 +11,7 @@ final class NetlinkSocket: Sendable {
         case octets([UInt8])
         /// Messages were dropped.
         case lost
-        /// No datagram waits (`EAGAIN`), or the socket has failed with this error number.
+        /// No datagram was read. The error number is `EAGAIN` if no datagram waits. Any other number means that the socket has failed.
         case nothing(Int32)
     }
 

@@ -47,9 +47,10 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     public let port: Int
     /// The credentials for the proxy; `nil` if the proxy requires no credentials.
     ///
-    /// The credentials are sent to an HTTP proxy with every request, before the proxy asks for them. Sending the credentials
-    /// early saves a round trip, and is safe, because the credentials are for this proxy alone. Without TLS to the proxy,
-    /// everybody on the path to the proxy can read the credentials.
+    /// The credentials are sent to an HTTP proxy before the proxy asks for credentials: with every request that the proxy reads, and with
+    /// every CONNECT. If ``authenticator`` gives a value, that value is sent instead. Sending the credentials early saves a round trip, and
+    /// is safe, because the credentials are for this proxy alone. Without TLS to the proxy, everybody on the path to the proxy can read the
+    /// credentials.
     public let credentials: Credentials?
     /// The authenticator for the challenges of an HTTP proxy, for schemes other than Basic; with `nil`, the default, challenges
     /// get no response. See ``ProxyAuthenticator``.

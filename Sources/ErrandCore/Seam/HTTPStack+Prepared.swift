@@ -102,7 +102,7 @@ struct PreparationEnd: HTTPSender {
         (self.preparation, self.sender, self.isTransport) = (preparation, sender, isTransport)
     }
 
-    /// Stores the prepared request, or sends another request.
+    /// Stores the request if it is the prepared request. Sends any other request.
     ///
     /// - Throws: `CancellationError` for the prepared request, because no layer handles or records a cancelled call as a failure.
     func send(_ request: Request) async throws -> Response {

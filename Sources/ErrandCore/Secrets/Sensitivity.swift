@@ -37,7 +37,7 @@ public struct Sensitivity: Sendable, Hashable {
     /// Creates a value with names in addition to the known names. Case does not matter.
     ///
     /// - Parameters:
-    ///   - fields: names of header fields.
+    ///   - fields: names of header fields. Members of JSON objects with these names are secret too.
     ///   - queryNames: names of query items, and of members of JSON objects.
     public init(fields: some Sequence<HTTPField.Name>, queryNames: some Sequence<String> = []) {
         extraFields = Set(fields.map(\.canonicalName))
@@ -71,8 +71,8 @@ public struct Sensitivity: Sendable, Hashable {
             || Self.endsInPassInCamelCase(queryName)
     }
 
-    /// Returns whether members of a JSON object with this name are secret. The rules for query items apply, except that `code`
-    /// and `key` are not secret, because these names are too common in JSON.
+    /// Returns whether members of a JSON object with this name are secret. The rules for query items apply, and known or declared names of
+    /// secret fields are secret too. `code` and `key` are secret only if they are declared, because these names are too common in JSON.
     public func isSensitive(memberName: String) -> Bool {
         let name = memberName.lowercased()
         if Self.isOne(of: extraQueryNames, name) || Self.isOne(of: extraFields, name) || Self.isOne(of: Self.knownFields, name) {

@@ -76,7 +76,8 @@ public struct TLSSettings: Sendable, Hashable {
 }
 
 extension TLSSettings: CustomStringConvertible, HidesStorage {
-    /// The settings that differ from the default: `TLS 1.2 or later, 1 file of extra roots, a client certificate`.
+    /// The oldest allowed version, and the other settings that differ from the default: `TLS 1.2 or later, 1 file of extra roots, a client
+    /// certificate`.
     public var description: String {
         var parts = ["\(minimumVersion) or later"]
         if !extraRootsPEMFiles.isEmpty {

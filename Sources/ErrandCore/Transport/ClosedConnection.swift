@@ -2,7 +2,7 @@
 public struct ClosedConnection: Sendable, Hashable {
     /// The number of the connection, as in ``ConnectionInfo``.
     public let number: Int
-    /// The origin whose requests used the connection.
+    /// The origin for which the connection was opened.
     public let origin: Origin
     /// The IP address of the server or proxy; `nil` if it is not known.
     public let peerAddress: String?

@@ -6,8 +6,8 @@
 /// request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: .seconds(2)))
 /// ```
 ///
-/// These limits apply in addition to the deadline, which limits the whole call. The transport's boundary enforces the limits for
-/// every transport. If a phase takes longer than its limit, the exchange is cancelled. The exchange fails with a
+/// These limits apply in addition to the deadline, which limits the whole call. If a transport does not enforce the limits itself, the
+/// transport's boundary enforces the limits. If a phase takes longer than its limit, the exchange is cancelled. The exchange fails with a
 /// ``TransportError`` that has the code `timedOut` and names the phase.
 ///
 /// The `delivery` of the error depends on the transport. A transport with ``TransportCapabilities/phaseTimeouts`` measures the phases

@@ -72,8 +72,8 @@ extension RequestOptions {
         set { self[AttemptTimeoutKey.self] = newValue }
     }
 
-    /// Replaces the stack's phase limits for this request. `.off`: no limits. Default: `.inherited`, the stack's limits. This
-    /// option requires no middleware, because the transport's boundary enforces the limits.
+    /// Replaces the stack's phase limits for this request. `.off`: no limits. Default: `.inherited`, the stack's limits. This option
+    /// requires no middleware, because the transport or its boundary enforces the limits.
     public var phaseTimeouts: OptionOverride<PhaseTimeouts> {
         get { self[PhaseTimeoutsKey.self] }
         set { self[PhaseTimeoutsKey.self] = newValue }

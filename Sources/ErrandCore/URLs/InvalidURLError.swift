@@ -53,9 +53,9 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         /// ([RFC 9110, section 4.2.4](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.4)).
         public static let credentials = Code(
             "it holds credentials", remedy: "send credentials with an authentication scheme (RFC 9110, section 4.2.4)")
-        /// A value is empty, but must fill a whole segment of the path.
+        /// A segment of the path is empty, for example because its value is empty.
         public static let emptySegment = Code("a segment of the path is empty, and servers may drop it", isMistakeOfTheApp: true)
-        /// A value fills a whole segment of the path, and is `.` or `..`.
+        /// A segment of the path is `.` or `..`, for example because of its value.
         public static let dotSegment = Code(
             "a segment of the path is '.' or '..', which servers and proxies resolve", isMistakeOfTheApp: true)
         /// There is a fragment: `/x#top`.

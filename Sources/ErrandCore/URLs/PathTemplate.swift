@@ -57,8 +57,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// let next: [Item] = try await api.get(.url(page.next))
     /// ```
     ///
-    /// `server` leaves a URL of another origin unchanged, and adds no default fields. `authenticate` adds no credentials. The fragment is
-    /// dropped. A request for the URL has no ``RequestOptions/urlTemplate``.
+    /// If the URL has another origin than `server`, `server` leaves the URL unchanged, and adds no default fields. In this case,
+    /// `authenticate` adds credentials only if its `origins:` lists the other origin. The fragment is dropped. A request for the URL has no
+    /// ``RequestOptions/urlTemplate``.
     ///
     /// - Parameter url: an absolute `http` or `https` URL. For any other URL, creating the request throws ``InvalidURLError``.
     public static func url(_ url: URL) -> PathTemplate { .url((try? HTTPURL(url))?.description ?? url.absoluteString) }
@@ -113,8 +114,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
             case .segments(let values, _):
                 if values.isEmpty && !inQuery { emptyValues.append(text.utf8.count) }
                 for value in values {
-                    // Each value is one segment. Only the octets before the first semicolon are checked, as in the check of whole
-                    // segments below.
+                    // Each value is one segment. Some servers drop a segment's parameters, and read `..;x` as `..`. Therefore only the
+                    // octets before the first semicolon are checked.
                     let name = value.utf8.prefix { $0 != UInt8(ascii: ";") }
                     if name.isEmpty { throw InvalidURLError(description, .emptySegment) }
                     if name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) { throw InvalidURLError(description, .dotSegment) }

@@ -53,7 +53,7 @@ public struct JSONPointer: Sendable, Hashable {
     /// Returns the place of a member or an element of the value at this place.
     public func appending(_ token: String) -> JSONPointer { JSONPointer(tokens + [token]) }
 
-    /// Reads a token as the index of an element. `nil` unless the token consists of digits without a leading zero.
+    /// Reads a token as the index of an element. `nil` unless the token is `0`, or digits without a leading zero.
     static func index(_ token: String) -> Int? {
         guard token.utf8.allSatisfy(\.isASCIIDigit), token.isExactly("0") || !token.hasOctetPrefix("0") else { return nil }
         return Int(token)

@@ -32,10 +32,11 @@ extension JSONValue {
         return value
     }
 
-    /// Returns the patch that changes this value to `other`: `merged(with: patch) == other`. Arrays are replaced as a whole.
+    /// Returns the patch that changes this value to `other`: `merged(with: patch) == other`, with one exception. Arrays are replaced as a
+    /// whole.
     ///
-    /// A merge patch can't set a member to `null`. If a member of `other` is `null`, the patch removes the member or does not add
-    /// it.
+    /// The exception: a merge patch can't set a member to `null`. If a member of `other` is `null`, the patch removes the member or does
+    /// not add it.
     public func mergePatch(to other: JSONValue) -> JSONValue {
         guard case .object(let old) = self, case .object(let new) = other else { return other }
         var patch: [String: JSONValue] = [:]
@@ -57,7 +58,8 @@ extension JSONValue {
     /// try json.set("Ada", at: "/user/name")
     /// ```
     ///
-    /// - Throws: ``JSONPointerError`` if the parent value of the place is missing, or is neither an object nor an array.
+    /// - Throws: ``JSONPointerError`` if the parent value of the place is missing, or is neither an object nor an array. The same error is
+    ///   thrown for an array if the last token is neither `-` nor an index up to the number of elements.
     public mutating func set(_ value: JSONValue, at pointer: JSONPointer) throws(JSONPointerError) {
         try change(pointer.tokens[...], pointer) { _ in value }
     }

@@ -182,8 +182,8 @@ private struct BinaryList {
         (self.count, self.top, self.table) = (count, top, table)
     }
 
-    /// The largest total size of the objects of a list, 64 MiB. If the list itself is larger, its size is the limit. Each
-    /// reference to an object adds the object's size.
+    /// The highest limit for the total size of the objects of a list: 64 MiB. The limit is 100 times the size of the list, from 1 MiB to 64
+    /// MiB. A list of more than 64 MiB may have objects of its own size. Each reference to an object adds the object's size.
     private static let sizeLimitBytes = 64 * 1024 * 1024
 
     /// Returns the problem of the list; `nil` if Foundation may read the list. Each reference is followed once. Programs write only one

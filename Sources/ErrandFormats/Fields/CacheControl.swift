@@ -66,19 +66,19 @@ public struct CacheControl: Sendable, Hashable {
     /// The largest number of field names in `no-cache` and `private`. With more names, the directive counts as a directive without names.
     static let namesLimit = 64
 
-    /// The number of `max-age`, in seconds; `nil` if the directive is missing.
+    /// The number of `max-age`, in seconds; `nil` if the directive is missing and no closing quotation mark is missing.
     public private(set) var maxAge: Int64?
-    /// The number of `s-maxage`, for shared caches, in seconds; `nil` if the directive is missing.
+    /// The number of `s-maxage`, for shared caches, in seconds; `nil` if the directive is missing and no closing quotation mark is missing.
     public private(set) var sharedMaxAge: Int64?
     /// The number of `min-fresh`, in seconds; `nil` if the directive is missing.
     public private(set) var minFresh: Int64?
-    /// The permission of `max-stale`; `nil` if the directive is missing or invalid.
+    /// The permission of `max-stale`; `nil` if the directive is missing. An invalid directive is read as 0 seconds.
     public private(set) var maxStale: Staleness?
     /// The number of `stale-while-revalidate`, in seconds ([RFC 5861, section 3](https://www.rfc-editor.org/rfc/rfc5861#section-3)); `nil`
-    /// if the directive is missing or invalid.
+    /// if the directive is missing. An invalid directive is read as 0.
     public private(set) var staleWhileRevalidate: Int64?
     /// The number of `stale-if-error`, in seconds ([RFC 5861, section 4](https://www.rfc-editor.org/rfc/rfc5861#section-4)); `nil` if the
-    /// directive is missing or invalid.
+    /// directive is missing. An invalid directive is read as 0.
     public private(set) var staleIfError: Int64?
     /// The fields that `no-cache` names, each once, spelled as at the first occurrence; empty without names.
     public private(set) var noCacheFields: [HTTPField.Name] = []

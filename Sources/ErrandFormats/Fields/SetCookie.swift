@@ -7,8 +7,9 @@
 /// cookie?.maxAge       // 3600.0 seconds
 /// ```
 ///
-/// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts.
-/// Unknown attributes, attributes with invalid values, and attributes with values of more than 1,024 octets are ignored.
+/// The text is read octet by octet, in linear time, as browsers read it. If an attribute occurs several times, the last occurrence counts,
+/// even if its `Domain`, `Path` or `SameSite` has no usable value. These attributes are ignored: unknown attributes, an invalid `Max-Age`
+/// or `Expires`, and attributes with values of more than 1,024 octets.
 ///
 /// The description and the mirror show the name and the attributes, and never the value.
 public struct SetCookie: Sendable {
@@ -34,21 +35,21 @@ public struct SetCookie: Sendable {
     public private(set) var name: String
     /// The value, which is secret. Quotation marks belong to the value.
     public private(set) var value: String
-    /// The attribute `Domain` in lower case, without one leading dot; `nil` if the attribute is missing or empty. A server can send any
-    /// text, such as the domain of another server.
+    /// The attribute `Domain` in lower case. If the value begins with a dot, that dot is removed. `nil` if the attribute is missing, or if
+    /// no text is left. A server can send any text, such as the domain of another server.
     public private(set) var domain: String?
     /// The attribute `Path`; `nil` if the attribute is missing, or does not begin with a slash.
     public private(set) var path: String?
-    /// The attribute `Max-Age`, in whole seconds; `nil` without the attribute. A number of seconds outside the range of `Int64` becomes the
-    /// nearest number of the range.
+    /// The attribute `Max-Age`, in whole seconds; `nil` if the field has no valid `Max-Age`. A number of seconds outside the range of
+    /// `Int64` becomes the nearest number of the range.
     public private(set) var maxAge: Duration?
-    /// The attribute `Expires`; `nil` without the attribute. `Max-Age` has priority: ``expiry(receivedAt:)``.
+    /// The attribute `Expires`; `nil` if the field has no valid `Expires`. `Max-Age` has priority: ``expiry(receivedAt:)``.
     public private(set) var expires: HTTPDate?
     /// Whether the field has the attribute `Secure`.
     public private(set) var isSecure = false
     /// Whether the field has the attribute `HttpOnly`.
     public private(set) var isHTTPOnly = false
-    /// The attribute `SameSite`; `nil` without the attribute, and for an unknown value.
+    /// The attribute `SameSite`; `nil` if the attribute is missing or has an unknown value.
     public private(set) var sameSite: SameSite?
 
     /// Reads a field's value.
@@ -127,7 +128,8 @@ public struct SetCookie: Sendable {
         return isNegative ? (seconds == .max ? .min : -seconds) : seconds
     }
 
-    /// Returns the date at which the cookie expires; `nil` for a cookie of the session, which has neither `Max-Age` nor `Expires`.
+    /// Returns the date at which the cookie expires; `nil` for a cookie of the session, which has neither a valid `Max-Age` nor a valid
+    /// `Expires`.
     ///
     /// The date is at most 400 days after `date`. For a `Max-Age` of zero or less, the date is before `date`.
     ///

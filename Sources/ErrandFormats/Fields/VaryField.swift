@@ -6,7 +6,7 @@ package enum VaryField: Sendable, Hashable {
     /// The largest number of names. With more names, the field counts as ``any``.
     package static let namesLimit = 16
 
-    /// The fields with these names, each name once, in the order of the response; empty without `Vary`.
+    /// The fields with these names, each name once, in the order of the response; empty if the response has no `Vary`.
     case names([HTTPField.Name])
     /// `*`: the response depends on more than the fields of the request. An invalid name has the same meaning.
     case any

@@ -45,14 +45,14 @@ package enum MarkRun {
         return false
     }
 
-    /// Returns whether normalization may move a scalar: the scalar has a combining class, or decomposes into scalars that have combining
-    /// classes.
+    /// Returns whether normalization may move a scalar: its combining class is not 0, or it decomposes only into scalars whose combining
+    /// classes are not 0.
     static func isMark(_ value: UInt32) -> Bool {
         // Most scalars of texts are in these ranges, which have no marks.
         if value < 0x300 || (0x370...0x482).contains(value) || (0x3100...0xA66E).contains(value) || (0xAC00...0xD7FF).contains(value) {
             return false
         }
-        // These three Tibetan vowels have the combining class 0, but each decomposes into two scalars that have combining classes.
+        // These three Tibetan vowels have the combining class 0, but each decomposes into two scalars whose combining classes are not 0.
         if value == 0x0F73 || value == 0x0F75 || value == 0x0F81 { return true }
         return Unicode.Scalar(value).map { $0.properties.canonicalCombiningClass.rawValue != 0 } ?? false
     }
@@ -159,7 +159,7 @@ private struct Scanner {
                 return (.scalar(MarkRun.combined(first, second)), 12)
             }
             return (.scalar(first), 6)
-        // In JSON5, an escaped line ending is left out, and any other escaped character represents itself.
+        // In JSON5, an escaped line ending is left out. An escaped character that is not ASCII represents itself.
         case 0x0A, 0x0D: return (.nothing, text[place + 1] == 0x0D && place + 2 < text.count && text[place + 2] == 0x0A ? 3 : 2)
         case 0x80...:
             let isLineEnd = text[(place + 1)...].starts(with: [0xE2, 0x80, 0xA8]) || text[(place + 1)...].starts(with: [0xE2, 0x80, 0xA9])

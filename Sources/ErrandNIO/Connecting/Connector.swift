@@ -4,7 +4,7 @@ internal import ErrandFormats
 internal import NIOCore
 internal import NIOPosix
 
-/// Opens connections: looks up the host, lets SwiftNIO race connections to its addresses (Happy Eyeballs, RFC 8305), and performs the TLS
+/// Opens connections: looks up the host, lets SwiftNIO try the addresses of the host (Happy Eyeballs, RFC 8305), and performs the TLS
 /// handshake.
 struct Connector: Sendable {
     let settings: NIOTransport.Configuration

@@ -3,7 +3,8 @@
 ///
 /// An exchange may begin again on the same connection: after REFUSED_STREAM, or after the challenge of a proxy. A late callback must not
 /// change the new attempt. Late callbacks come from the task that reads the body, from a write, and from the reader of the response.
-/// Therefore, each callback carries the identity of its attempt, and the machine of the connection decides whether the callback is stale.
+/// Therefore, each callback carries the identity of its attempt, and the state machine of the connection decides whether the callback is
+/// stale.
 struct AttemptID: Sendable, Hashable, CustomStringConvertible {
     /// Over HTTP/2, the number is the identifier of the stream. Over HTTP/1.1, the attempts of a connection are numbered from 1. Numbers
     /// are never reused.

@@ -16,7 +16,8 @@ protocol HTTPHandler: AnyObject {
     /// The context of the handler; `nil` while the handler is not in a pipeline.
     var context: ChannelHandlerContext? { get }
 
-    /// Starts the exchange, ends the exchange, or returns the exchange to the pool.
+    /// Starts the exchange. If the connection can't take the exchange, returns the exchange to the pool. If the exchange can't be sent,
+    /// ends the exchange.
     ///
     /// - Returns: false if the connection is free for another exchange.
     func start(_ exchange: Exchange, on connection: Connection) -> Bool
@@ -52,13 +53,14 @@ protocol HTTPHandler: AnyObject {
     /// - Parameter error: `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?)
 
-    /// Receives more of a response, because its reader can take more data. Does nothing if `attempt` is stale.
+    /// Resumes reading a response from the connection when the reader can take more data. Does nothing if `attempt` is stale.
     func readOn(_ attempt: AttemptID)
 
-    /// Writes the queued pieces of a request's body, or ends the body. If `attempt` is stale, the pieces are dropped.
+    /// Writes the queued pieces of a request's body. If the queue has the end of the body, also ends the body. If `attempt` is stale, the
+    /// pieces are dropped.
     func writeQueued(_ queue: UploadQueue, of attempt: AttemptID)
 
-    /// Writes the queued bytes of an upgraded stream, or ends writing.
+    /// Writes the queued bytes of an upgraded stream. If the output has ended, also ends writing.
     func writeUpgraded(_ exchange: Exchange)
 
     /// Completes an exchange whose upgraded stream was closed by its owner.

@@ -132,8 +132,9 @@ extension HTTP1Handler {
         if let release { perform(release, on: connection) } else { close() }
     }
 
-    /// The time for which the unused connection is kept. If the server states a time, the connection is not used in the last two
-    /// seconds of that time. If the time is shorter than four seconds, the connection is not used in the second half of that time.
+    /// The time for which the unused connection is kept, at most the `idleTimeout` of the settings. If the server states a time, the
+    /// connection is not used in the last two seconds of that time. If the time is shorter than four seconds, the connection is not used in
+    /// the second half of that time.
     private var idleTimeAfterResponse: Duration {
         guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))

@@ -4,8 +4,8 @@ internal import ErrandCore
 /// The queued exchanges of one origin, and the attempts to connect that were made for these exchanges.
 ///
 /// Each attempt is made for one waiter, except for attempts of `preconnect`. An attempt reports its connection events for the exchange of
-/// its waiter. If an attempt fails, its waiter fails. An opened connection goes to the next waiter in the queue, which may be another
-/// waiter.
+/// its waiter. If an attempt fails, its waiter fails. An opened connection goes to the next waiter in the queue. Another attempt may have
+/// been made for this waiter.
 struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The state of a waiter.
     private struct Standing: Sendable {

@@ -61,7 +61,7 @@ final class Connection: Sendable {
     /// - Parameter error: the reason for the end; `nil` if the rest of the response is not needed.
     func end(_ attempt: AttemptID, because error: (any Error)?) { onLoop { $0.end(attempt, because: error) } }
 
-    /// Receives more of a response, because its reader can take more data.
+    /// Resumes reading a response from the connection when the reader can take more data.
     func readOn(_ attempt: AttemptID) { onLoop { $0.readOn(attempt) } }
 
     func close() { onLoop { $0.close() } }

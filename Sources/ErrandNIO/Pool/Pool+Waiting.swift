@@ -4,8 +4,8 @@ internal import NIOCore
 internal import Synchronization
 
 extension Pool {
-    /// The reason why an exchange is queued, and an attempt to connect. The exchange waits for this attempt, or for the place that the
-    /// attempt occupies.
+    /// The reason why an exchange is queued, and an attempt to connect. The exchange waits for this attempt, or the attempt counts toward
+    /// the limit that the exchange waits for.
     typealias WaitReason = (wait: Machine.Wait?, attempt: ConnectAttempt?)
 
     /// Adds the reason for the wait to the failure of an exchange that was queued too long. The reason is a step of connecting, or a full
@@ -79,7 +79,7 @@ extension Pool.State {
 }
 
 extension PoolMachine.Occupancy: CustomStringConvertible {
-    /// The use of the places, in words: `0 connections in use and 2 being opened`.
+    /// The numbers of connections in words: `0 connections in use and 2 being opened`.
     var description: String { "\(open) connection\(open == 1 ? "" : "s") in use and \(connecting) being opened" }
 }
 #endif

@@ -61,7 +61,7 @@ final class Pool: Sendable {
     }
 
     private static let base = ContinuousClock.now
-    /// The time since the approximate start of the process. The clock continues while the machine sleeps.
+    /// The time since the approximate start of the process. The clock continues while the device sleeps.
     static func now() -> Duration { base.duration(to: .now) }
 
     // MARK: - Exchanges
@@ -158,7 +158,7 @@ final class Pool: Sendable {
         TransportError(.shutDown, phase: .connect, to: origin)
     }
 
-    /// Acts on decisions of the machine.
+    /// Carries out decisions of the state machine.
     ///
     /// - Parameter isLimited: whether the connect limits of the waiting exchanges were already started.
     func perform(_ work: Machine.Work, on loop: (any EventLoop)? = nil, isLimited: Bool = false) {
@@ -171,7 +171,8 @@ final class Pool: Sendable {
 
     private func connect(_ attempt: Machine.Attempt, on loop: any EventLoop, isLimited: Bool = false) {
         let made = state.withLock { state -> (number: Int, attempt: ConnectAttempt)? in
-            // The exchange of the attempt may have been removed from the queue since the machine asked for the attempt.
+            // The state machine requested this connection attempt earlier. The attempt may no longer be needed, for example if its exchange
+            // was cancelled.
             guard state.machine.isWanted(attempt) else { return nil }
             state.lastNumber += 1
             let made = ConnectAttempt(loop.makePromise(), for: state.machine.waiter(of: attempt))

@@ -1,7 +1,7 @@
 #if SWIFT_NIO
 internal import ErrandCore
 
-/// The attempts to connect, and the origins that wait for a place.
+/// The attempts to connect, and the starved origins, whose exchanges wait because of the limit on all connections.
 extension PoolMachine {
     /// Opens connections before an exchange needs them.
     ///
@@ -98,8 +98,8 @@ extension PoolMachine {
         }
     }
 
-    /// Returns whether a starved origin needs the place of a connection. Origins that can no longer use a connection leave the queue of
-    /// starved origins.
+    /// Returns whether the limit on all connections is reached, and a starved origin needs a connection. Origins that can no longer use a
+    /// connection leave the queue of starved origins.
     mutating func isRoomNeeded() -> Bool {
         guard total >= limits.connections else { return false }
         while let key = starved.oldest() {

@@ -8,8 +8,8 @@ extension PoolMachine {
         case begin(Waiter)
         /// The connection is kept unused for this time.
         case idle(Duration)
-        /// The connection must be closed, because an exchange with another origin needs the place of the connection in the
-        /// pool.
+        /// The connection must be closed, because the limit on connections is reached, and an exchange with another origin needs a
+        /// connection.
         case close(Work)
         /// The connection must be closed, because it is no longer needed, or the pool is shut down.
         case refuse

@@ -48,7 +48,7 @@ extension PoolMachine {
         if let host = groups.index(forKey: table[slot].key) { begin(slot, in: host) }
     }
 
-    /// Excludes a key from sharing. The machine remembers the last 1024 excluded keys.
+    /// Excludes a key from sharing. The pool remembers the last 1024 excluded keys.
     mutating func keepApart(_ key: Key) {
         sharedSlots[key] = nil
         apart.update(key, default: ()) { _ in }

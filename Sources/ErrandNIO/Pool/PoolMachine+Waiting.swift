@@ -11,7 +11,7 @@ extension PoolMachine {
         /// The waiter waits for an attempt that was made for another waiter; `nil` if the attempt is unknown.
         case otherAttempt(Attempt?)
 
-        /// The attempt that the waiter waits for, or an attempt that occupies a place.
+        /// The attempt that the waiter waits for, or an attempt that counts toward the limit that was reached.
         var knownAttempt: Attempt? {
             switch self {
             case .attempt(let attempt): attempt
@@ -21,7 +21,7 @@ extension PoolMachine {
         }
     }
 
-    /// The connections and attempts that occupy the allowed places of a pool or an origin.
+    /// The connections and attempts that count toward the limit of a pool or an origin.
     struct Occupancy: Sendable, Equatable {
         /// The number of open connections.
         let open: Int

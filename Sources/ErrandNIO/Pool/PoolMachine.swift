@@ -67,7 +67,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     /// The number of exchanges after which a connection may make room for another origin, even if exchanges of its own origin are queued.
     /// The exchanges of one connection share the cost of opening the connection.
     static var minimumExchanges: Int { 8 }
-    /// The maximum number of remembered keys without connections. For each of these keys, the machine remembers how many exchanges a
+    /// The maximum number of remembered keys without connections. For each of these keys, the pool remembers how many exchanges a
     /// connection took at a time.
     static var rememberedKeys: Int { 1024 }
 
@@ -101,7 +101,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
         case shutDown
     }
 
-    /// Finds a connection for an exchange, or queues the exchange.
+    /// Finds a connection for an exchange. If no connection is available, queues the exchange.
     ///
     /// - Parameters:
     ///   - lane: the urgency of the exchange; a lower value is more urgent.

@@ -8,8 +8,8 @@ extension HTTP1Handler {
     /// rest of a longer body nor a further request. For example, squid 5.7 reads 64 KiB.
     private static let refusedBodyLimitBytes: Int64 = 32 * 1024
 
-    /// Responds to a proxy's challenge (407): sends the request again with credentials, or fails the exchange. The proxy has not passed the
-    /// request on.
+    /// Responds to a proxy's challenge (407). If there is a response to the challenge, sends the request again with credentials. If there
+    /// is no response, fails the exchange. The proxy has not passed the request on.
     ///
     /// If the body of the request and the rest of the response are short, the connection is reused. If the body of the request or the rest
     /// of the response is long, the request is sent over another connection.

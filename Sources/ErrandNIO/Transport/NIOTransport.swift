@@ -16,10 +16,10 @@ internal import Synchronization
 /// back-pressure in both directions. Up to 64 KiB of a response are received before its body is read, and up to 512 KiB afterwards.
 /// The transport does not follow redirects, and does not decode content.
 ///
-/// A server may close a reused connection at the moment when a request is sent. If no byte of the response has arrived, and the method and
-/// the body allow a second sending, the transport sends the request once more over another connection. A server may also refuse a request
-/// as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If the body of this request
-/// can be sent again, the request is sent once more, with any method.
+/// A server may close a reused connection at the moment when a request is sent. If no byte of the response has arrived, the transport sends
+/// the request once more over another connection. The body, and the method or an `Idempotency-Key`, must allow a second sending. A server
+/// may also refuse a request as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If
+/// the body of this request can be sent again, the request is sent once more, with any method.
 ///
 /// Over TLS, HTTP/2 is used if the server chooses HTTP/2. Over HTTP/2, all requests to an origin share one connection, up to the number of
 /// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a

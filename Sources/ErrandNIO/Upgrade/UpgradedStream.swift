@@ -49,7 +49,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
         try await output.window.wait()
     }
 
-    /// Adds bytes to the output, or marks the output as ended.
+    /// Changes the output by `append`: adds bytes, or the end of the output. Notifies the connection if necessary.
     ///
     /// - Parameters:
     ///   - count: the number of bytes. The window counts the bytes before the connection can write them.

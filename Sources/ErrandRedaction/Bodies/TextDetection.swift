@@ -11,8 +11,9 @@ extension MediaType {
 enum TextDetection {
     /// Returns whether bytes may be text, in UTF-8, in UTF-16 or with one octet for each character.
     ///
-    /// At most 1 % of the bytes may be control characters. The first 512 bytes may contain no control characters. If the type is a type of
-    /// text, two control characters are allowed anywhere. Bytes with the charset or a byte order mark of UTF-16 are always text.
+    /// Bytes whose type can't be text (``ErrandFormats/MediaType/mayBeText``) are never text. Of all other bytes, at most 1 % may be
+    /// control characters. The first 512 bytes must contain no control characters. If the type is a type of text, two control characters
+    /// are allowed anywhere. If these bytes have the charset or a byte order mark of UTF-16, they are always text.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let charset = type?[parameter: "charset"]?.utf8.prefix(6).map(\.asciiLowercased)

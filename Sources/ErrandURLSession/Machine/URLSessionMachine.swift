@@ -110,8 +110,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// default handling of an HTTP challenge returns the response with the challenge. For a server's certificate, the default handling is
     /// the session's validation.
     ///
-    /// After the response has been received, a challenge means that the session would send the request again. In this case, the task is
-    /// cancelled, and the exchange is complete unless bytes of the body are missing.
+    /// After the head of the response has been received, a challenge means that the session would send the request again. In this case, the
+    /// task is cancelled, and the exchange is complete unless bytes of the body are missing.
     mutating func challenge(_ kind: ChallengeKind) -> (ChallengeReply, [Action]) {
         switch (state, kind) {
         case (.receiving, _): (.cancel, [.cancelTask] + finishReceiving())

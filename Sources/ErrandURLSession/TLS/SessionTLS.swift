@@ -46,7 +46,7 @@ struct SessionTLS: Sendable {
         }
     }
 
-    /// Replies to a challenge, or passes the judgment about a server's certificates to `check`.
+    /// Replies to a challenge. If the settings judge the certificates of a server, passes the judgment to `check`, and does not reply.
     ///
     /// - Parameters:
     ///   - assess: judges the certificates of a server, and returns the credential for an accepted server. `nil` if the challenge has no
