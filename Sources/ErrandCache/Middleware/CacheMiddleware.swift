@@ -38,7 +38,7 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored.
 public struct CacheMiddleware: HTTPMiddleware {
-    /// The owner of the work in the background. The work ends when the last stack with the middleware is released.
+    /// The owner of the background revalidations. They are cancelled when the last stack with the middleware is released.
     private final class Owner: Sendable {
         private let work: CacheWork
         private let number: Int
@@ -47,11 +47,11 @@ public struct CacheMiddleware: HTTPMiddleware {
 
         deinit { work.revalidations.cancelAll { [number] in $0.cache == number } }
 
-        /// Returns the key of a request in the background.
+        /// Returns the key of a background revalidation.
         func revalidation(of key: CacheKey) -> CacheWork.Revalidation { .init(cache: number, key: key) }
     }
 
-    /// The timeout of a request in the background.
+    /// The timeout of a background revalidation.
     static let revalidationLimit: Duration = .seconds(30)
 
     private let runtime: CacheRuntime
