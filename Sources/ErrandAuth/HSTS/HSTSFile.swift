@@ -12,8 +12,8 @@ internal import ErrandFormats
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The age up to which the entry of a removed or expired host stays in the file. Another process may still have an older entry of the
-    /// host. If that process writes the file within this time, the older entry does not bring the host back.
+    /// The age up to which the entry of a removed or expired host stays in the file: an hour. Another process may still have an older entry
+    /// of the host. If that process writes the file within the hour, the older entry does not bring the host back.
     static let removalMemory = Duration.seconds(3600)
 
     private static let title = """
