@@ -14,9 +14,9 @@ public import ErrandCore
 /// ```
 ///
 /// **Requests:** a fresh response is returned without a request. A stale response is returned only after the server has confirmed the
-/// response (`If-None-Match`). With `stale-while-revalidate`, a stale response is returned immediately, and one request in the background
-/// revalidates the response. If the server fails, `stale-if-error` applies. If the request has `only-if-cached`, and no stored response can
-/// be used, the response is a 504.
+/// response (`If-None-Match`). With `stale-while-revalidate`, a stale response is returned immediately, and is revalidated in the
+/// background. If the server fails, `stale-if-error` applies. If the request has `only-if-cached`, and no stored response can be used, the
+/// response is a 504.
 ///
 /// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
 /// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can

@@ -1,5 +1,5 @@
 #if Telemetry
-/// The level of detail at which ``LogMiddleware`` logs an exchange.
+/// The level of detail at which ``LogMiddleware`` logs a call.
 ///
 /// One call at `basic`, `headers` and `body`, in the style ``LogStyle/pretty``:
 ///

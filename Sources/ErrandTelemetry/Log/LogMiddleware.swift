@@ -87,7 +87,7 @@ public struct LogMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - level: the level of requests and responses. Default: `info`.
     ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
-    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each call.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
@@ -173,7 +173,7 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Logs each exchange, without secrets. See ``LogMiddleware`` for the records and for a sample.
+    /// Logs each call, without secrets. See ``LogMiddleware`` for the records and for a sample.
     ///
     /// ```swift
     /// let stack = transport.retry().log(to: logger, detail: .headers, curl: true)
@@ -182,7 +182,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - level: the level of requests and responses. Default: `info`. Failures are logged at least at `warning`.
     ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
-    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each call.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
