@@ -94,7 +94,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         ]
     }
 
-    /// Returns a stored response, or sends the request and stores the response.
+    /// Returns a stored response if the rules allow its use. If no stored response can be used, sends the request and stores the response.
     ///
     /// - Throws: the errors of `next`, unless `stale-if-error` applies; `CancellationError`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// A pure state machine that decides when a circuit opens and closes. The events of the machine are the beginnings and ends of calls.
+/// A pure state machine that decides when a circuit opens and closes. The events are the beginnings and ends of calls.
 ///
 /// A closed circuit counts calls within a window. The circuit opens when the window has at least ``CircuitBreakerPolicy/minimumCalls``
 /// calls, and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures``
