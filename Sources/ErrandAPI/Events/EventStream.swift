@@ -23,7 +23,8 @@ public import ErrandFormats
 ///   4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and the status 503 with `Retry-After` ([RFC 9110, section
 ///   15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). If the request is not sent again, the sequence ends when the server
 ///   ends the stream. The sequence throws an error if the connection is lost or silent, or if the response has the status 503 without
-///   `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, every request that is not idempotent is sent again.
+///   `Retry-After` or another 5xx. With ``EventStreamPolicy/resendsNonIdempotent``, a request that is not idempotent is sent again in the
+///   same cases as an idempotent request.
 ///
 /// A stream may last for days. Therefore the timeouts for a call or an attempt do not apply, even if the stack or the endpoint sets these
 /// timeouts. The `phaseTimeouts` of the stack apply. The stream itself connects again. `retry` and `hedge` repeat the requests of a stream

@@ -1,6 +1,6 @@
 internal import ErrandCore
 
-/// The rules that decide whether an event stream connects again, and after which wait. The machine performs no action itself.
+/// The rules that decide whether an event stream connects again, and after which wait. This type performs no action itself.
 struct EventStreamMachine: Sendable {
     /// The end of a connection, or of an attempt to connect.
     enum End: Sendable, Hashable {
@@ -19,7 +19,7 @@ struct EventStreamMachine: Sendable {
     }
 
     enum Decision: Sendable, Hashable {
-        /// Connect again after this time.
+        /// Connect again after this wait.
         case connect(after: Duration)
         /// The sequence ends.
         case finish

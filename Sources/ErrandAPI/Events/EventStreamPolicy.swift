@@ -35,8 +35,8 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
     /// The statuses after which the stream connects again. After any other status except 200 and 204, the stream does not connect again.
     /// With another status 2xx, such as 202, the stream fails even if the rule accepts the status.
     public var statuses: StatusRule
-    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property matters only if the server may have
-    /// processed the request, and the stream has no event ID after which it can resume.
+    /// Whether a request that is not idempotent, such as a POST, may be processed twice. This property matters only if both are true: the
+    /// server may have processed the request, and the stream has no last event ID.
     ///
     /// If true, the request is sent again, and may be processed twice. If false, the request is sent again only in these cases, in which
     /// the server certainly has not processed the request:

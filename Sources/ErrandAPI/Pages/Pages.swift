@@ -10,8 +10,8 @@ extension APIClient {
     /// ```
     ///
     /// The first page is requested when it is read. Each page is a separate call, with the fields and the options of `endpoint`. A list
-    /// ends when there is no next page. The sequence fails if the next page was read already, is at another origin, or exceeds the
-    /// number of pages in ``PaginationPolicy``.
+    /// ends when there is no next page. The sequence fails if the next page was read already, is at an origin that ``PaginationPolicy``
+    /// does not allow, or exceeds its number of pages.
     ///
     /// - Parameters:
     ///   - endpoint: the call for the first page.

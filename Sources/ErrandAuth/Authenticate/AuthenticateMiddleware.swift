@@ -15,8 +15,8 @@ internal import ErrandFormats
 /// the new proof. This second request requires a body that can be sent again. If the request is sent again, the challenge is one of the
 /// `attempts` in the metadata.
 ///
-/// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` has the reason. A refused proof is
-/// never sent twice in a call. A call responds to at most 20 challenges.
+/// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` has the reason. A refused proof is never
+/// sent twice in a call. A call responds to at most 20 challenges. With an outer `retry`, both rules apply to each of its attempts.
 ///
 /// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. If `origins` is `nil`, each origin
 /// that a request itself names gets the credentials. Without `origins`, these origins get no credentials:

@@ -23,8 +23,8 @@ internal import ErrandFormats
 /// - a stored response of a cache
 /// - a response whose exchange is shared (`coalesce`), if the jar has stored the cookies of that exchange
 ///
-/// Over `https`, `Clear-Site-Data: "cookies"` removes all cookies of the registrable domain, including the cookies of the same response
-/// ([Clear Site Data](https://www.w3.org/TR/clear-site-data/)).
+/// Over `https`, `Clear-Site-Data: "cookies"` removes all cookies of the registrable domain ([Clear Site
+/// Data](https://www.w3.org/TR/clear-site-data/)). The cookies of the same response are not stored.
 ///
 /// If cookies are refused or have no room in the field, the event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` says why.
 ///

@@ -5,15 +5,15 @@ internal import ErrandFormats
 /// The format of a file of hosts, and the rule by which entries are merged.
 ///
 /// The format is the format of `curl --hsts`: one host in each line, with its expiry in UTC. A dot before the name includes the subdomains.
-/// The format of curl has no time for an entry. Therefore a comment before a host has the time of its entry, in seconds since 1970.
+/// The format of curl does not store when an entry was made. Therefore, a comment before each host gives this time, in seconds since 1970.
 ///
 /// ```
 /// # noted 1796355017
 /// .a.example "20271128 03:30:17"
 /// ```
 enum HSTSFile {
-    /// The age up to which the entry of a removed or expired host stays in the file. Another process may still have an older entry of the
-    /// host. If that process writes the file within this time, the older entry does not bring the host back.
+    /// The age up to which the entry of a removed or expired host stays in the file: an hour. Another process may still have an older entry
+    /// of the host. If that process writes the file within the hour, the older entry does not bring the host back.
     static let removalMemory = Duration.seconds(3600)
 
     private static let title = """

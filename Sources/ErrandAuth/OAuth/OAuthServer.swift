@@ -38,7 +38,7 @@ public struct OAuthServer: Sendable, Hashable {
 
     /// Fetches the description that a server publishes.
     ///
-    /// The path of the description is `/.well-known/oauth-authorization-server`. If there is no description, this function tries
+    /// The path of the description is `/.well-known/oauth-authorization-server`. If there is no readable description, this function tries
     /// the path of OpenID Connect: `/.well-known/openid-configuration`.
     ///
     /// - Parameters:

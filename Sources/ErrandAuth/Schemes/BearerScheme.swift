@@ -15,7 +15,7 @@ internal import ErrandFormats
 /// If an API uses 401 for other reasons too, pass the rule for refused tokens to ``init(_:isRefused:)``. These responses do not
 /// cause a refresh ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)):
 /// - a challenge with the error `insufficient_scope` or `invalid_request`
-/// - a response with another status, such as 403
+/// - a response for which the rule returns false: by default, every status except 401
 public struct BearerScheme: AuthenticationScheme {
     private enum Token: Sendable {
         case fixed(String, account: String?)

@@ -11,7 +11,7 @@ internal import Synchronization
 /// The first request to an origin carries no proof. After the server's challenge, each request to the same origin carries a proof,
 /// for at most 1,000 origins.
 ///
-/// A server that has offered Digest never gets the password itself, not even in these cases:
+/// While the scheme remembers that a server has offered Digest, the server never gets the password itself, not even in these cases:
 /// - The server has refused the proof.
 /// - The server asks for Basic later.
 /// - The Digest challenge has an unknown algorithm or form.

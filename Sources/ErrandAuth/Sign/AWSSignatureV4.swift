@@ -37,8 +37,8 @@ public struct AWSCredentials: Sendable, Hashable, CustomStringConvertible, Hides
 ///
 /// **Added:** `X-Amz-Date`, `Authorization`, `X-Amz-Security-Token` for temporary credentials, and `X-Amz-Content-Sha256` for S3.
 ///
-/// **Bodies:** a body that is not in memory, but can be read again, is read one more time for its hash. If a body can be read only
-/// once, S3 gets `UNSIGNED-PAYLOAD` in place of the hash. S3 accepts this value over TLS. For other services, the request fails
+/// **Bodies:** a body that is not in memory, but can be read again, is read one more time for its hash. If a body can be read only once, S3
+/// gets `UNSIGNED-PAYLOAD` in place of the hash. S3 accepts this value over TLS. For other services, and without TLS, the request fails
 /// with ``AuthenticationError``.
 ///
 /// A request that already has `Authorization` is sent unchanged.

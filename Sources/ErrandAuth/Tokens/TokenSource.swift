@@ -17,8 +17,8 @@ internal import Synchronization
 ///
 /// **Refresh:** a token is refreshed when a server refuses the token, or when the token has expired. In the background, a token is
 /// refreshed shortly before it expires (``RefreshPolicy``). All requests wait for the same refresh.
-/// - A call refreshes the token at most once. If the server refuses the new token too, the call ends with the server's
-///   response.
+/// - A call refreshes the token at most once (with an outer `retry`: each of its attempts). If the server refuses the new token too, the
+///   call ends with the server's response.
 /// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a
 ///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.

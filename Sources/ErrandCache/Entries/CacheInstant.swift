@@ -3,7 +3,8 @@ internal import ErrandCore
 /// An instant by two clocks: the wall clock, which the dates of HTTP need, and a clock that no one can set.
 ///
 /// The wall clock may be set to another time. Therefore, the second clock measures how long a response has been stored, if both instants
-/// belong to the same run of that clock. If the instants belong to different runs, the wall clock measures this time.
+/// belong to the same run of that clock. If the instants belong to different runs, the wall clock measures how long the response has been
+/// stored.
 public struct CacheInstant: Sendable, Hashable {
     /// The time by the wall clock, since 1970-01-01T00:00:00Z.
     public let sinceEpoch: Duration

@@ -14,9 +14,9 @@ public import ErrandCore
 /// ```
 ///
 /// **Requests:** a fresh response is returned without a request. A stale response is returned only after the server has confirmed the
-/// response (`If-None-Match`). With `stale-while-revalidate`, a stale response is returned immediately, and one request in the background
-/// revalidates the response. If the server fails, `stale-if-error` applies. If the request has `only-if-cached`, and no stored response can
-/// be used, the response is a 504.
+/// response (`If-None-Match`). With `stale-while-revalidate`, a stale response is returned immediately, and is revalidated in the
+/// background. If the server fails, `stale-if-error` applies. If the request has `only-if-cached`, and no stored response can be used, the
+/// response is a 504.
 ///
 /// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
 /// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can
@@ -38,7 +38,7 @@ public import ErrandCore
 ///
 /// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored.
 public struct CacheMiddleware: HTTPMiddleware {
-    /// The owner of the work in the background. The work ends when the last stack with the middleware is released.
+    /// The owner of the background revalidations. They are cancelled when the last stack with the middleware is released.
     private final class Owner: Sendable {
         private let work: CacheWork
         private let number: Int
@@ -47,11 +47,11 @@ public struct CacheMiddleware: HTTPMiddleware {
 
         deinit { work.revalidations.cancelAll { [number] in $0.cache == number } }
 
-        /// Returns the key of a request in the background.
+        /// Returns the key of a background revalidation.
         func revalidation(of key: CacheKey) -> CacheWork.Revalidation { .init(cache: number, key: key) }
     }
 
-    /// The timeout of a request in the background.
+    /// The timeout of a background revalidation.
     static let revalidationLimit: Duration = .seconds(30)
 
     private let runtime: CacheRuntime
@@ -94,7 +94,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         ]
     }
 
-    /// Returns a stored response, or sends the request and stores the response.
+    /// Returns a stored response if the rules allow its use. If no stored response can be used, sends the request and stores the response.
     ///
     /// - Throws: the errors of `next`, unless `stale-if-error` applies; `CancellationError`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {

@@ -5,8 +5,8 @@ internal import Synchronization
 /// Stores a body in a store that may be slower than the reader of the body.
 ///
 /// The reader adds chunks to a queue. A task, the pump, writes the chunks to the store. If the queue is full, the reader waits for the
-/// pump, but not longer than ``CacheTee/delayLimit`` in total. If this time is used up, the entry is dropped, and the reader continues
-/// without delays.
+/// pump, but not longer than ``CacheTee/delayLimit`` in total. If the reader has waited for ``CacheTee/delayLimit``, the entry is dropped,
+/// and the reader continues without delays.
 final class PumpedCacheSink: BodySink {
     /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
     private static let pieceLimitBytes = 128 * 1024

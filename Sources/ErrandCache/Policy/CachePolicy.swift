@@ -75,9 +75,9 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// policy.usesNoVarySearch = true
     /// ```
     ///
-    /// With `No-Vary-Search: params=("session")`, the response to `/feed?session=1` is then a hit for `/feed?session=2`. Each request
-    /// needs up to two more look-ups. A stack that shares a store with other stacks must have the same setting. Otherwise, its unsafe
-    /// requests do not invalidate such responses.
+    /// With `No-Vary-Search: params=("session")`, the response to `/feed?session=1` is then a hit for `/feed?session=2`. Each request needs
+    /// up to two more look-ups. All stacks that share a store must have the same setting. Without the setting, the unsafe requests of a
+    /// stack do not invalidate responses with `No-Vary-Search`.
     ///
     /// The field is a draft ([draft-ietf-httpbis-no-vary-search](https://datatracker.ietf.org/doc/draft-ietf-httpbis-no-vary-search/)),
     /// and applies to private and shared caches alike.

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import Synchronization
 
-/// The work of all caches over one store: the bytes that wait to be written, the writes, and the requests in the background.
+/// The work of all caches over one store: the bytes that wait to be written, the writes, and the background revalidations.
 ///
 /// A body is stored while it is read. If the store is slower than the reader, bytes wait in memory. This object limits the waiting bytes: a
 /// body that gets no room is not stored.
@@ -9,9 +9,9 @@ public final class CacheWork: Sendable {
     /// The default limit: 2 MiB.
     public static let defaultLimitBytes = 2 * 1024 * 1024
 
-    /// The key of a request in the background.
+    /// The key of a background revalidation.
     struct Revalidation: Sendable, Hashable {
-        /// The number of the cache that has begun the request.
+        /// The number of the cache that has begun the revalidation.
         let cache: Int
         let key: CacheKey
     }
@@ -25,7 +25,7 @@ public final class CacheWork: Sendable {
     public let limitBytes: Int
     /// The writes and changes in progress. The body that is stored owns its write.
     let writes = SingleFlight<Int, Void>()
-    /// The requests in the background.
+    /// The background revalidations.
     let revalidations = SingleFlight<Revalidation, Void>()
     private let state = Mutex(State())
     private let lastNumber = Atomic(0)
@@ -61,9 +61,9 @@ public final class CacheWork: Sendable {
 }
 
 extension CacheStore {
-    /// Waits until all current writes to the store, and all current requests in the background that confirm stored responses, have ended.
-    /// The wait includes the work of all stacks over this store in this process. Call this function before a program ends. Without this
-    /// call, a response could be missing from a store on the disk.
+    /// Waits until all current writes to the store, and all current background revalidations, have ended. The wait includes the work of all
+    /// stacks over this store in this process. Call this function before a program ends. Without this call, a response could be missing
+    /// from a store on the disk.
     ///
     /// ```swift
     /// let store = MemoryCacheStore()

@@ -32,8 +32,9 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
     ///
     /// - Parameters:
     ///   - middleware: the middleware to check.
-    ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
-    ///     check may take twice as long. If work has not ended after this time, the check records an issue, and does not wait for the work.
+    ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The whole check
+    ///     may take twice as long. A step that has not ended after its maximum time fails the check, which does not wait for the step any
+    ///     longer.
     /// - Throws: an unexpected error of the middleware.
     public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
         try await Patience.bounded(name, patience) { [run] in try await run(middleware) }

@@ -56,9 +56,9 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         /// - Parameters:
         ///   - subject: the transport to check.
         ///   - patience: the maximum time to wait for each expected step, such as the end of cancelled work; more than zero. The whole
-        ///     check may take twice as long. If work has not ended after this time, the check records an issue, and does not wait for the
-        ///     work. Some behaviors take half a second even when they succeed. With a `patience` of less than one second, these behaviors
-        ///     may fail for correct transports.
+        ///     check may take twice as long. A step that has not ended after its maximum time fails the check, which does not wait for the
+        ///     step any longer. Some behaviors take half a second even when they succeed. With a `patience` of less than one second, these
+        ///     behaviors may fail for correct transports.
         /// - Throws: an unexpected error of the transport.
         public func callAsFunction(_ subject: TransportUnderTest, patience: Duration) async throws {
             try await Patience.bounded(name, patience) { [run] in try await run(subject) }

@@ -7,8 +7,8 @@ internal import Synchronization
 /// A breaker keeps two groups of origins, of at most 1,000 origins each. The first group has the origins whose circuit is not closed, or
 /// whose window contains a failed or slow call. The second group has all other origins. If one of these groups exceeds its limit, the
 /// breaker removes the group's least recently used origin. The counts of a removed origin restart from zero. An origin that the app has
-/// isolated is never removed. If `server` is an inner layer, requests have no origin when they reach the breaker. Requests without an
-/// origin share one circuit, and the breaker does not report the changes of this circuit.
+/// isolated is never removed. If `server` is an inner layer, a request without a host has no origin when it reaches the breaker. Requests
+/// without an origin share one circuit, and the breaker does not report the changes of this circuit.
 public final class CircuitBreaker: Sendable, CustomStringConvertible {
     /// The state of a circuit.
     public enum State: Sendable, Hashable {
@@ -160,7 +160,8 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
     }
 }
 
-/// The error of a request that was refused because the circuit of its origin is open. The request was not sent.
+/// The error of a request that was refused by the circuit of its origin. The circuit is open or isolated, or it is half-open and allows no
+/// further probe. The request was not sent.
 public struct CircuitBreakerError: TemporaryRefusal, NumberedFailure {
     /// The refused request.
     public var request: Request?

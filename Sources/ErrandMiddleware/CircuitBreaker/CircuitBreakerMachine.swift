@@ -1,13 +1,14 @@
 internal import ErrandCore
 
-/// A pure state machine that decides when a circuit opens and closes. The events of the machine are the beginnings and ends of calls.
+/// A pure state machine that decides when a circuit opens and closes. The events are the beginnings and ends of calls.
 ///
 /// A closed circuit counts calls within a window. The circuit opens when the window has at least ``CircuitBreakerPolicy/minimumCalls``
 /// calls, and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures``
 /// calls in succession have failed within the window. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``. If the server
 /// asked for a longer wait, the circuit refuses calls for that wait, up to ``CircuitBreakerPolicy/maxBreakTime``. A half-open circuit
-/// allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when all probes succeed, and opens again when a probe fails. If a
-/// probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the circuit is not blocked.
+/// allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when so many probes have succeeded, and opens again when a probe
+/// fails or is slow. If a probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the circuit is
+/// not blocked.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed

@@ -115,7 +115,7 @@ private final class BodyView: BodySource {
         do {
             guard caller.request.deadline != nil else { return try await seat.exchange.next(for: seat.member) }
             try caller.checkDeadline(.body, .sent)
-            // A buffered chunk is taken directly, because a race against the deadline costs more.
+            // A buffered chunk is taken directly, because a wait with a deadline costs more.
             if let chunk = seat.exchange.takeBufferedChunk(for: seat.member) { return chunk }
             return try await caller.race(.body, .sent) { [seat] in try await seat.exchange.next(for: seat.member) }
         } catch {

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs the decisions of the machine.
+/// The pure state machine of a shared exchange and its members. ``SharedExchange`` performs the decisions.
 struct SharedExchangeState: Sendable {
     /// One caller that has joined. The member is removed when it has read the body, has failed, or no longer wants the body.
     struct Member: Sendable {

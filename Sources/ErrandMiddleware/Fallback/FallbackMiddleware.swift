@@ -8,9 +8,9 @@ public import ErrandCore
 /// stack.fallback(statuses: [503]) { request, _ in await kept.response(to: request) }   // nil: the 503 is returned
 /// ```
 ///
-/// **Place:** inside `validateStatus`, and outside `retry`, so that the fallback acts after the last attempt has failed. A cancelled
-/// call has no fallback. If the fallback fails too, the first failure is thrown. The property `attempts` of the first failure
-/// contains the second failure.
+/// **Place:** inside `validateStatus`, and outside `retry`, so that the fallback acts after the last attempt has failed. A cancelled call
+/// has no fallback. If the fallback fails too, the first failure is thrown, or the unwanted response is returned. The property `attempts`
+/// of the first failure contains the second failure.
 ///
 /// **Two servers:** give each sender its own `server` as an inner layer. A `server` layer outside both senders makes the URL
 /// absolute. An inner `server` does not change a URL of another origin. With an outer `server`, the second server would get no request. The
@@ -163,7 +163,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
 }
 
 extension FallbackMiddleware.Cause {
-    /// Returns whether `request` may be sent once more: either a repetition does no harm, or the first server did not process the request.
+    /// Returns whether `request` may be sent once more, because a repetition does no harm. After a failure, the request may also be sent if
+    /// the first server did not process it.
     fileprivate func allowsSending(_ request: Request) -> Bool {
         switch self {
         case .failure(let error): request.mayBeSentAgain(after: error)

@@ -16,7 +16,7 @@ internal import Synchronization
 /// load of a slow, overloaded server.
 ///
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
-/// failure is the result, and `retry` handles the failure. A response with `Retry-After` (429, 503) ends the hedging of its request.
+/// failure is the result, and `retry` handles the failure. After a failed response with `Retry-After`, no further attempt begins.
 ///
 /// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
@@ -53,7 +53,7 @@ public struct HedgeMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.retry, because: "one race would last through all retries"),
+            .inside(.retry, because: "each hedged attempt would make all its own retries"),
             .inside(.coalesce, because: "the two attempts would share one exchange"),
         ]
     }

@@ -74,7 +74,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "after \(delay), \(maxAttempts) attempts" }
 }
 
-/// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs the decisions of the machine.
+/// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs the decisions.
 package struct HedgeRace: Sendable {
     package enum Event: Sendable, Hashable {
         /// The delay is over.

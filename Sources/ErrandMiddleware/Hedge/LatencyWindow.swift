@@ -1,8 +1,8 @@
-/// The recent response times of an origin: a histogram of the current and the previous half of a window. The error of each value is
-/// at most one sixteenth of the value.
+/// The recent response times of an origin: a histogram of the current and the previous half of a window. From 16 µs on, the error of each
+/// value is at most one sixteenth of the value.
 ///
-/// The type has a fixed size. Adding a value takes constant time. Computing a percentile takes time proportional to the number
-/// of cells.
+/// The size of the type is bounded. Adding a value takes constant time. Computing a percentile takes time proportional to the number of
+/// buckets (cells).
 package struct LatencyWindow: Sendable {
     /// The number of doublings from 1 µs to the longest distinct value, about 11 hours.
     private static let octaves = 36
@@ -29,8 +29,8 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// Returns the percentile for `share`: the shortest duration that is at least as long as this share of the values. `nil` if there are
-    /// fewer than `least` values.
+    /// Returns the percentile for `share`: the upper bound of the first bucket at which the values so far reach this share. `nil` if there
+    /// are fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         advance(to: now)
         guard count >= max(1, least) else { return nil }
@@ -51,8 +51,8 @@ package struct LatencyWindow: Sendable {
         (current, currentCount, began) = ([], 0, now)
     }
 
-    /// Returns the cell of a latency. Below 16 µs, there is one cell for each microsecond. Above 16 µs, there are 16 cells for each
-    /// doubling.
+    /// Returns the index of a latency's bucket. Below 16 µs, each microsecond has a bucket. From 16 µs on, each power of two is divided
+    /// into 16 buckets.
     private static func cell(of latency: Duration) -> Int {
         let microseconds = UInt64(max(0, min(latency / .microseconds(1), 4e10)))
         guard microseconds >= 16 else { return Int(microseconds) }

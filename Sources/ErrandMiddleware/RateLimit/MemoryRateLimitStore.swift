@@ -70,7 +70,7 @@ public final class MemoryRateLimitStore: RateLimitStore, ImmediateRateLimits, Cu
     /// The number of keys that are kept.
     package var keyCount: Int { machines.withLock(\.count) }
 
-    /// Changes a machine in place. The time to copy a machine would be proportional to the number of stored instants.
+    /// Changes the state of a key in place. A copy would take time proportional to the number of stored instants.
     private func within<Result: Sendable>(_ key: String, _ body: (inout RateLimitMachine, Duration) -> Result) -> Result {
         machines.withLock { machines in
             // The clock is read under the lock, so that the instants are in order.

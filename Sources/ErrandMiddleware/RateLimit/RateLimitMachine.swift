@@ -3,9 +3,9 @@ package import ErrandFormats
 /// A pure state machine that decides when a request may be sent. The decision depends on earlier grants and on the server's
 /// fields.
 ///
-/// The machine is a token bucket, stored as one number: the instant at which the bucket is full again. A ring holds the instants of the
-/// last `count` grants. A request may be sent only if the oldest of these instants is at least one window in the past. Each step takes
-/// constant time, independent of the number of grants.
+/// The state is a token bucket, stored as one number: the instant at which the bucket is full again. A ring holds the instants of the last
+/// `count` grants. A request may be sent only if the oldest of these instants is at least one window in the past. Each step takes constant
+/// time, independent of the number of grants.
 ///
 /// All instants are durations from an arbitrary fixed instant.
 package struct RateLimitMachine: Sendable {

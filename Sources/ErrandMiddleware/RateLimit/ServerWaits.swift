@@ -44,7 +44,7 @@ struct ServerWaits: Sendable {
     /// Returns how long requests are refused, because the server asked for a wait above the maximum. `nil` if requests are not refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
-    /// Ends a probe, after its response was observed. If a probe had no response, another probe is sent.
+    /// Ends a probe, after its response was observed. If the probe had no response, the next request is another probe.
     mutating func endProbe(_ key: String, hasResponse: Bool, at now: Duration) {
         guard excesses[key]?.isProbing == true else { return }
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }

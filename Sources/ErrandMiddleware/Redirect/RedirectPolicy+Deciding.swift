@@ -61,11 +61,10 @@ extension RedirectPolicy {
 
         /// Send this request instead, **with its credentials, also to another origin**.
         ///
-        /// The server that sent the redirect chooses who gets the credentials. Therefore, compare the origin of the target with the
-        /// origins that you trust. If the target does not use https, the call fails with
-        /// ``RedirectError/Code/credentialsNeedHTTPS``. If the origin differs, the event and
-        /// ``/ErrandCore/RedirectRecord/keptCredentials`` name the origin and the reason. `authenticate` and `sign` still add
-        /// nothing at that origin, and the next redirect to another origin removes the credentials.
+        /// The server that sent the redirect chooses who gets the credentials. Therefore, compare the origin of the target with the origins
+        /// that you trust. If the target does not use https, the call fails with ``RedirectError/Code/credentialsNeedHTTPS``. If the origin
+        /// differs, the event and ``/ErrandCore/RedirectRecord/keptCredentials`` name the origin and the reason. `authenticate` and `sign`
+        /// add credentials at that origin only if their `origins:` list it. The next redirect to another origin removes the credentials.
         ///
         /// ```swift
         /// let stack = transport.redirect(.standard.deciding { hop in

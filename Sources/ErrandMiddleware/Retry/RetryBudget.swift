@@ -15,7 +15,8 @@ internal import Synchronization
 /// budget.balance(of: try Origin("https://a.example"))      // 20.0
 /// ```
 ///
-/// If `server` is an inner layer, requests have no origin when they reach `retry`. Requests without an origin share a bucket.
+/// If `server` is an inner layer, a request without a host has no origin when it reaches `retry`. Requests without an origin share a
+/// bucket.
 ///
 /// A budget keeps at most 1,000 origins whose bucket is not full. Beyond this number, the least recently used origin is removed, and
 /// restarts with a full bucket.

@@ -22,8 +22,8 @@ internal import ErrandFormats
 /// GET https://a.example/x: status 503 Service Unavailable; no further attempt: the retry budget of this origin is used up
 /// ```
 ///
-/// A small program uses up its budget quickly: five retries, and then one retry for five successful calls. To test retries, pass
-/// `budget: nil`.
+/// A small program uses up its budget quickly: five retries, and then one retry for every five successful calls or every ten seconds. To
+/// test retries, pass `budget: nil`.
 ///
 /// A call that is cancelled is never sent again.
 ///

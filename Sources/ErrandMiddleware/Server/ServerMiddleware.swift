@@ -24,9 +24,9 @@ public import ErrandCore
 /// | `server(headers: […])` | unchanged, with default fields |
 ///
 /// **Other origins:** if a request names an origin other than the origin of the base URL, the request passes unchanged. Therefore default
-/// fields never reach another server, because the fields may contain credentials. `authenticate` adds no credentials to a request for
-/// another origin either. A redirect to another origin drops the default fields. A server with only a path passes every absolute request
-/// unchanged.
+/// fields never reach another server, because the fields may contain credentials. `authenticate` adds credentials to such a request only if
+/// its `origins:` list the other origin. A redirect to another origin drops the default fields. A server with only a path passes every
+/// absolute request unchanged.
 ///
 /// A server without a base URL and without a path does not know an origin. The fields of this server belong to the origin of the server
 /// with a base URL, whichever of the two servers is the outer layer. In a stack without a base URL, these fields are added to every

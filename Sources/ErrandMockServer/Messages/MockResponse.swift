@@ -8,13 +8,14 @@ public import ErrandCore
 /// MockResponse.text("as far as here").fault(.reset, at: .responseBody)
 /// ```
 public struct MockResponse: Sendable {
-    /// The way in which the client finds the end of a body
-    /// ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)). HTTP/2 has its own framing, and ignores this
-    /// value.
+    /// The way in which the client finds the end of a body ([RFC 9112, section 6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)). A
+    /// `Content-Length` or `Transfer-Encoding` in the response's own header fields replaces ``automatic`` and ``chunked``. HTTP/2 has its
+    /// own framing, and ignores this value.
     public struct Framing: Sendable, Hashable {
         enum Kind: Sendable { case automatic, chunked, untilClose }
         let kind: Kind
-        /// `Content-Length` if the length is known and there are no trailers; otherwise, the body is sent in chunks.
+        /// A body in memory (``Body/data(_:)``) without trailers is sent with `Content-Length`. All other bodies are sent in chunks
+        /// (HTTP/1.0: until the end of the connection).
         public static let automatic = Framing(kind: .automatic)
         /// The body is always sent in chunks, even if its length is known.
         public static let chunked = Framing(kind: .chunked)
@@ -35,7 +36,7 @@ public struct MockResponse: Sendable {
 
         /// No bytes.
         public static let empty = Body.data(Data())
-        /// A body in memory, sent with `Content-Length`.
+        /// A body in memory, sent with `Content-Length` by default.
         public static func data(_ data: Data) -> Body { Body(kind: .chunks(data.isEmpty ? [] : [data], hasLength: true)) }
         /// Several parts of a body, which are sent one after the other as chunks.
         public static func chunks(_ chunks: [Data]) -> Body { Body(kind: .chunks(chunks.filter { !$0.isEmpty }, hasLength: false)) }
@@ -57,19 +58,19 @@ public struct MockResponse: Sendable {
     public var framing = Framing.automatic
     /// Responses with a status of 1xx that are sent before the head, in order.
     public var informational: [HTTPResponse] = []
-    /// The trailer fields after the body. If there are trailer fields, the body is sent in chunks. `nil`, the default: the server sends the
-    /// trailer fields of the body's source, if the source has any.
+    /// The trailer fields after the body. With trailer fields, ``Framing/automatic`` sends the body in chunks. `nil`, the default: the
+    /// server sends the trailer fields of the body's source, if the source has any.
     public var trailers: HTTPFields?
-    /// The wait before the head and before each informational response (1xx), on the server's clock: zero by default.
+    /// The wait before the first informational response (1xx) or, without one, before the head, on the server's clock: zero by default.
     public var headDelay = Duration.zero
     /// The wait before each part of the body, on the server's clock: zero by default.
     public var chunkPause = Duration.zero
     /// The rate at which the body is sent, in bytes per second. `nil`, the default: the server sends as fast as the client
     /// reads.
     public var bytesPerSecond: Int?
-    /// Whether the response is sent after the head of the request, without waiting for the request's body: false by default. An
-    /// echo is always early. If a client waits for `100 Continue`, an early response replaces the `100 Continue`, and the connection is
-    /// closed.
+    /// Whether the response is sent after the head of the request, without waiting for the request's body: false by default. An echo is
+    /// always early. If a client waits for `100 Continue`, an early response other than an echo replaces the `100 Continue`. Then, on
+    /// HTTP/1.1, the connection is closed.
     public var isEarly = false
     /// Whether the connection is closed after the response (HTTP/1.1), or takes no further stream (HTTP/2): false by default.
     public var closesConnection = false

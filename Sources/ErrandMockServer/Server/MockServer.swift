@@ -20,8 +20,8 @@ internal import Synchronization
 /// responds with the status 404 and a text that names the request. Requests on different connections or streams are handled
 /// concurrently.
 ///
-/// If a client sends octets that are not HTTP, the server responds with the status 400, and closes the connection. On HTTP/1.1, the
-/// server accepts the methods that SwiftNIO's parser knows.
+/// On HTTP/1.1, the server accepts the methods that SwiftNIO's parser knows. If a client sends octets that are not HTTP/1.1, the server
+/// responds with the status 400, and closes the connection.
 public final class MockServer: Sendable, CustomStringConvertible {
     /// The numbers of connections and requests since the server started.
     public struct Counts: Sendable, Hashable {
@@ -108,7 +108,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
 
     // MARK: - Address and records
 
-    /// Returns a URL of the server: `http://127.0.0.1:…`, or with TLS `https://localhost:…`, followed by `path`.
+    /// Returns a URL of the server, followed by `path`: `http://127.0.0.1:…` (or `http://[::1]:…`), or with TLS `https://localhost:…`.
     public func url(_ path: String = "/") -> String {
         let host = core.configuration.host
         let shown = core.configuration.tls != nil ? "localhost" : host.containsOctet(UInt8(ascii: ":")) ? "[\(host)]" : host
@@ -116,7 +116,7 @@ public final class MockServer: Sendable, CustomStringConvertible {
     }
 
     /// The requests so far, in the order in which they ended. A request ends when the whole request was received, or when the request
-    /// breaks off. Each request is recorded before its response is sent, unless ``MockResponse/isEarly`` is set.
+    /// breaks off. Each request is recorded before its response is sent, unless the response is early. See ``MockResponse/isEarly``.
     public var requests: [MockRequest] { core.with { $0.requests } }
 
     /// The reasons why connections failed, such as failed handshakes and octets that are not HTTP.

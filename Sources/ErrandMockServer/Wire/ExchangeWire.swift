@@ -17,7 +17,7 @@ enum WireFraming: Sendable, Equatable {
 /// The state of a connection (HTTP/1.1) or a stream (HTTP/2) after an exchange.
 enum ExchangeEnd: Sendable {
     case done
-    /// The connection is closed correctly: with TLS's closing alert, and after the client's remaining bytes were read.
+    /// The connection is closed in order: with TLS's closing alert or, without TLS, after the client's remaining bytes were read.
     case closeGracefully
     case close
     case reset

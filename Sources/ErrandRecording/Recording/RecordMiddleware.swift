@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// Records exchanges in a ``Recording``, or returns responses from the recording. The mode of the recording decides between recording and
-/// replaying.
+/// Records exchanges in a ``Recording``, and returns responses from it. The mode of the recording decides which requests are sent and
+/// recorded, and which are replayed.
 ///
 /// ```swift
 /// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
@@ -110,7 +110,7 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Records exchanges, or returns responses from a recording. See ``RecordMiddleware``.
+    /// Records exchanges in a recording, and returns responses from it. See ``RecordMiddleware``.
     ///
     /// - Parameters:
     ///   - recording: the recording in which exchanges are recorded, and from which they are replayed.

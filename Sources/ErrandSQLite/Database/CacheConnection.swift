@@ -33,7 +33,7 @@ final class CacheConnection: Sendable {
         }
     }
 
-    /// Returns the result of `operation`, or throws `CancellationError` as soon as the task is cancelled.
+    /// Returns the result of `operation`. If the task is cancelled before the result, throws `CancellationError` immediately.
     func runUntilCancelled<Value: Sendable>(_ operation: @escaping @Sendable (CacheTables) throws -> Value) async throws -> Value {
         try await work.runUntilCancelled { try self.perform(operation) }
     }

@@ -49,7 +49,7 @@ final class CacheHome: Sendable {
         return true
     }
 
-    /// Reads the secret key, or creates the key. The caller has the lock of the folder.
+    /// Reads the secret key. If there is no valid key, creates a key. The caller has the lock of the folder.
     private func prepareSecret() throws {
         // A key that can't be read, or that other users can read, is replaced.
         if (try? readSecret()) == true { return }

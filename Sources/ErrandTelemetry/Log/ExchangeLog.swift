@@ -4,7 +4,7 @@ internal import ErrandRedaction
 internal import Logging
 internal import Synchronization
 
-/// Writes the records of one exchange. If the logger does not accept a record, the text of the record is not composed.
+/// Writes the records of one call. If the logger does not accept a record, the text of the record is not composed.
 final class ExchangeLog: CallObserver {
     private let logger: Logger
     private let level: Logger.Level
@@ -42,7 +42,7 @@ final class ExchangeLog: CallObserver {
     private var number: String { request.options.requestNumber.map { "#\($0) " } ?? "" }
     private var name: String { number + request.description.onOneLine }
 
-    /// Whether the whole exchange has only one record.
+    /// Whether the whole call has only one record.
     private var isOneRecord: Bool { style == .pretty }
 
     private var ids: Logger.Metadata {

@@ -1,5 +1,5 @@
 #if Telemetry
-/// The level of detail at which ``LogMiddleware`` logs an exchange.
+/// The level of detail at which ``LogMiddleware`` logs a call.
 ///
 /// One call at `basic`, `headers` and `body`, in the style ``LogStyle/pretty``:
 ///
@@ -59,11 +59,10 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
 
 /// The layout of the records of ``LogMiddleware``.
 public enum LogStyle: Sendable, Hashable {
-    /// One record for each exchange, for people who read a console. The default.
+    /// One record for each call (inside `retry`: for each attempt), for people who read a console. The default.
     ///
-    /// The record is written when the exchange has a result: the head of the response, the end of a typed call, or a failure. With
-    /// ``LogDetail/body(limitBytes:)``, the record is written when the body has been read or abandoned. An exchange in progress has no
-    /// record.
+    /// The record is written when the call has a result: the head of the response, the end of a typed call, or a failure. With
+    /// ``LogDetail/body(limitBytes:)``, the record is written when the body has been read or abandoned. A call in progress has no record.
     ///
     /// Each field and each line of a body has its own line: `>` marks the request, and `<` marks the response. JSON is indented. Only the
     /// first line begins at the margin.

@@ -2,8 +2,8 @@
 public import ErrandCore
 public import Logging
 
-/// Logs the method, the URL, the status and the time of each exchange, or the failure of the exchange. If you set the detail or `curl`,
-/// the record also has header fields, bodies, and the `curl` command of a failed request. Secrets are replaced everywhere.
+/// Logs the method, the URL, the status and the time of each call, or the failure of the call. If you set the detail or `curl`, the record
+/// also has header fields, bodies, and the `curl` command of a failed request. Secrets are replaced everywhere.
 ///
 /// ```swift
 /// let client = APIClient(.default.retry().log(to: Logger(label: "app"), curl: true).number().server("https://api.example"))
@@ -15,8 +15,8 @@ public import Logging
 ///   curl -X GET --path-as-is --globoff 'https://api.example/notes/8' -H 'User-Agent:' -H 'Accept:'
 /// ```
 ///
-/// By default, there is one record for each exchange. The message of the record is for people, and the metadata is for search: see
-/// ``LogStyle``, ``LogDetail`` and ``LogMetadata``.
+/// By default, there is one record for each call (inside `retry`: for each attempt). The message is for people, and the metadata is for
+/// search: see ``LogStyle``, ``LogDetail`` and ``LogMetadata``.
 ///
 /// **Levels:** a response and a cancelled call are logged at `info` by default. A failure is logged at `warning`, or at the log's own level
 /// if this level is higher than `warning`. A status is a failure if a `validateStatus` inside or outside the log refuses the status.
@@ -87,7 +87,7 @@ public struct LogMiddleware: HTTPMiddleware {
     /// - Parameters:
     ///   - level: the level of requests and responses. Default: `info`.
     ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
-    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each call.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.
@@ -173,7 +173,7 @@ extension RequestOptions {
 }
 
 extension HTTPSender {
-    /// Logs each exchange, without secrets. See ``LogMiddleware`` for the records and for a sample.
+    /// Logs each call, without secrets. See ``LogMiddleware`` for the records and for a sample.
     ///
     /// ```swift
     /// let stack = transport.retry().log(to: logger, detail: .headers, curl: true)
@@ -182,7 +182,7 @@ extension HTTPSender {
     /// - Parameters:
     ///   - level: the level of requests and responses. Default: `info`. Failures are logged at least at `warning`.
     ///   - detail: the details that are written. Default: ``LogDetail/basic``, which shows neither fields nor bodies.
-    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each exchange.
+    ///   - style: the layout of the records. Default: ``LogStyle/pretty``, one record for each call.
     ///   - metadata: the metadata of a record, beside its message. Default: ``LogMetadata/ids``.
     ///   - curl: whether the record of a failure ends with the request as a `curl` command, without secrets. Default: `false`.
     ///   - clock: the clock that measures the elapsed time.

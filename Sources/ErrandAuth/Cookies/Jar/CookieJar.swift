@@ -114,7 +114,7 @@ public final class CookieJar: Sendable {
 
     /// All cookies that have not expired, in the order in which the cookies were created.
     ///
-    /// With a store, call ``load()`` first. Otherwise, only the cookies in memory are returned.
+    /// With a store, call ``load()`` first. Before the load, only the cookies in memory are returned.
     public var cookies: [Cookie] {
         state.withLock { $0.table.unexpired(at: now()) }
     }
@@ -122,7 +122,7 @@ public final class CookieJar: Sendable {
     /// Returns the cookies that a request of the app to a URL carries, in sending order: longer paths first, then older cookies. The limit
     /// of the `Cookie` field does not apply.
     ///
-    /// With a store, call ``load()`` first. Otherwise, only the cookies in memory are returned.
+    /// With a store, call ``load()`` first. Before the load, only the cookies in memory are returned.
     public func cookies(for url: HTTPURL) -> [Cookie] {
         let request = CookieRequest(url)
         return state.withLock { state in state.table.matches(request, at: now).compactMap { state.table[$0] } }

@@ -20,7 +20,8 @@ internal import ErrandFormats
 /// next change overwrites `PATH.part`.
 ///
 /// If the file is not a file of cookies, or is damaged, each function throws a ``CookieFileError``, and the file stays unchanged. A path
-/// that is a symbolic link is refused. Otherwise a change would replace the link, and removed cookies would stay in the linked file.
+/// that is a symbolic link is refused. Without this rule, a change would replace the link, and removed cookies would stay in the linked
+/// file.
 public struct FileCookieStore: CookieStore, CustomStringConvertible {
     /// The path of the file.
     public var path: String { file.path }
