@@ -19,7 +19,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     private let state: Mutex<MemoryCacheTable>
     private let secrets: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))
-    private let limits: MemoryCacheTable.Limits
+    private let limits: CacheStoreLimits
     /// The work of all caches over this store. No bytes wait to be written, because this store never waits.
     public let work = CacheWork()
 
@@ -31,10 +31,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     ///   - entries: the largest number of entries, at least 0. Default: 1,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     public init(bytes: Int = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int? = nil) {
-        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
-        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
-        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
-        limits = .init(bytes: bytes, entries: entries, entryBytes: min(bytes, entryBytes ?? bytes / 8))
+        limits = CacheStoreLimits(bytes: Int64(bytes), entries: entries, entryBytes: entryBytes.map { Int64($0) })
         state = Mutex(MemoryCacheTable(limits: limits))
     }
 
@@ -47,7 +44,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// The number of entries, and their bytes.
     public var usage: CacheUsage {
         state.withLock {
-            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), entryLimit: limits.entries, limitBytes: Int64(limits.bytes))
+            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), entryLimit: limits.entries, limitBytes: limits.bytes)
         }
     }
 

@@ -102,10 +102,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         sealing: CacheSealing? = nil, calls: FileCalls, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         precondition(!folder.isEmpty, "folder must not be empty")
-        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
-        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
-        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
-        limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: min(bytes, entryBytes ?? bytes / 8))
+        limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: entryBytes)
         self.sealing = sealing
         home = CacheHome(path: folder, calls: calls, report: onEvent)
         reader = CacheConnection(home, label: "errand.cache.reads")
