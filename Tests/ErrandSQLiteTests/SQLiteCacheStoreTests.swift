@@ -318,14 +318,14 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await store.forget(CredentialIdentity(scheme: "sample", account: "first"))
             try await store.writer.run { tables in
                 try tables.database.transaction {
-                    for number in 0..<CacheTables.forgottenLimit {
+                    for number in 0..<Int64(CacheLimits.forgottenAccounts) {
                         try tables.raiseGeneration(of: withUnsafeBytes(of: number) { Array($0) })
                     }
                 }
             }
             try await store.forget(CredentialIdentity(scheme: "sample", account: "last"))
             let rows = try await store.writer.run { try $0.database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) } }
-            #expect(rows == [CacheTables.forgottenLimit])
+            #expect(rows == [Int64(CacheLimits.forgottenAccounts)])
             let after = try await generations()
             #expect(after[0] != before[0] && after[1] != before[1], "a forgotten account never has its old number")
             #expect(after[2] != before[2], "an account without a row has the largest number of a removed row")

@@ -253,6 +253,6 @@ struct MemoryCacheTable: Sendable {
 
     /// The bytes of a head, its key and its place in the tables, as they are counted for the limits.
     private static func headBytes(_ head: CacheEntry.Head, _ key: CacheKey) -> Int {
-        StoredFields.bytes(head.response.headerFields) + key.url.utf8.count + 256
+        StoredFields.bytes(head.response.headerFields) + key.url.utf8.count + CacheLimits.entryOverheadBytes
     }
 }

@@ -47,12 +47,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         public let description: String
     }
 
-    /// The largest head: 64 KiB.
-    private static let headLimitBytes = 64 * 1024
     /// The largest body in the database: 64 KiB.
     static let inlineBodyLimitBytes = 64 * 1024
-    /// The largest number of entries with one key.
-    private static let variantLimit = 16
     /// The largest number of bytes of all unpublished bodies in memory.
     private static let bufferLimitBytes = 2 * 1024 * 1024
     private static let digestBytes = 16
@@ -298,9 +294,9 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         guard current == generation.rawValue else { return nil }
         let stored = StoredKey(
             key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
-        let headBytes = head.encoded.count
-        let overhead = Int64(headBytes + stored.name.encoded.count) + 8 + CacheTables.entryOverheadBytes
-        guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
+        let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
+        guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,
+            overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
         else { return nil }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
@@ -312,8 +308,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ) async throws -> CacheEntry.ID? {
         let limits = limits
         return try await writer.run { [self] tables in
-            let encodedHead = head.encoded
-            guard encodedHead.count <= Self.headLimitBytes else { return nil }
+            guard CacheLimits.allowsHead(head.response.headerFields) else { return nil }
             func place(_ index: Int32) -> StoredPiece.Place { .init(number: number, key: key.stored.key, index: index) }
             var (frames, stored) = (try file?.finish() ?? BodyFrames(), file == nil ? Data() : nil)
             if file == nil, !body.isEmpty {
@@ -324,7 +319,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             let entry = CacheTables.NewEntry(
                 key: key.stored, selection: try selectionDigest(head.selection), number: number, responded: head.responseTime.microseconds,
                 name: try StoredPiece(key.stored.name.encoded, at: place(StoredPiece.Place.nameIndex), sealing: sealing).combined,
-                head: try StoredPiece(encodedHead, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
+                head: try StoredPiece(head.encoded, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
                 frames: frames.encoded, body: stored, bodyBytes: frames.storedBytes)
             // Sealed pieces and the final head may have more bytes than the writer has counted.
             guard entry.bytes <= limits.entryBytes else { return nil }
@@ -334,7 +329,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 try flushUses(tables)
                 var files: [Int64] = []
                 for id in replaced { files += try tables.remove(id.rawValue) }
-                files += try tables.removeReplaced(key: key.stored.key, selection: entry.selection, kept: Self.variantLimit - 1)
+                files += try tables.removeReplaced(key: key.stored.key, selection: entry.selection, kept: CacheLimits.variants - 1)
                 if file != nil { try tables.endWrite(number) }
                 guard let evicted = try tables.makeRoom(bytes: entry.bytes, entries: 1, limits) else { return (nil, files) }
                 return (try tables.insert(entry), files + evicted)
@@ -376,12 +371,12 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 for entry in entries {
                     let id = entry.id.rawValue
                     guard let old = try tables.headPlace(of: id) else { continue }
-                    let encoded = entry.head.encoded
-                    let head = try StoredPiece(encoded, at: old.place, sealing: sealing).combined
+                    let head = try StoredPiece(entry.head.encoded, at: old.place, sealing: sealing).combined
                     let growth = Int64(head.count) - old.headBytes
                     // If the new head exceeds the limits, its own entry is removed, and other entries stay.
                     let usage = try tables.usage
-                    guard encoded.count <= Self.headLimitBytes, growth <= 0 || usage.bytes + growth <= limits.bytes else {
+                    let isAllowed = CacheLimits.allowsHead(entry.head.response.headerFields)
+                    guard isAllowed, growth <= 0 || usage.bytes + growth <= limits.bytes else {
                         files += try tables.remove(id)
                         continue
                     }
