@@ -35,9 +35,7 @@ extension CacheStore {
         guard let serving = try await serving(request, policy) else { return nil }
         guard let source = try await body(of: serving.entry.id, offsets: serving.offsets) else { return nil }
         let body = ResponseBody(source, expectedLength: serving.offsets.byteCount, request: request)
-        var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
-        response.metadata.cacheStatus = serving.status
-        return response
+        return Response(serving, body: body, request: request)
     }
 
     /// Stores a response, as if the server had sent it just now in response to a request.
