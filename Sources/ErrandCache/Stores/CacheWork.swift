@@ -80,15 +80,10 @@ extension CacheStore {
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         let work = work
         try? await runShielded {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    // The requests are awaited first, because the response of each request is also written to the store.
-                    try await work.revalidations.waitUntilIdle()
-                    try await work.writes.waitUntilIdle()
-                }
-                group.addTask { try await clock.sleep(for: limit.bounded) }
-                defer { group.cancelAll() }
-                try await group.next()
+            try await withLimit(limit, on: clock) {
+                // The requests are awaited first, because the response of each request is also written to the store.
+                try await work.revalidations.waitUntilIdle()
+                try await work.writes.waitUntilIdle()
             }
         }
     }
