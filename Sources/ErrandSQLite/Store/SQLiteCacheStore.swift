@@ -49,8 +49,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// The largest body in the database: 64 KiB.
     static let inlineBodyLimitBytes = 64 * 1024
-    /// The largest number of bytes of all unpublished bodies in memory.
-    private static let bufferLimitBytes = 2 * 1024 * 1024
     private static let digestBytes = 16
 
     let limits: CacheStoreLimits
@@ -71,7 +69,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     private let uses = Mutex(Uses())
     private let openWriters = Mutex<[Int64: SQLiteCacheWriter.Key]>([:])
-    private let bufferedBytes = Mutex(0)
+    /// The bytes of all unpublished bodies in memory.
+    let buffered = ByteAllowance()
 
     /// Creates a store in a folder.
     ///
@@ -409,17 +408,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// Whether the writer can still publish its entry.
     func isOpen(_ number: Int64) -> Bool { openWriters.withLock { $0[number] != nil } }
-
-    /// Reserves memory for a body that is still small. Returns false if there is no room.
-    func reserveBuffer(_ bytes: Int) -> Bool {
-        bufferedBytes.withLock { buffered in
-            guard buffered + bytes <= Self.bufferLimitBytes else { return false }
-            buffered += bytes
-            return true
-        }
-    }
-
-    func releaseBuffer(_ bytes: Int) { bufferedBytes.withLock { $0 -= bytes } }
 }
 
 extension CacheStore where Self == SQLiteCacheStore {
