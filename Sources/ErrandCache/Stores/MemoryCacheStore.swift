@@ -35,7 +35,8 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
         state = Mutex(MemoryCacheTable(limits: limits))
     }
 
-    public var label: String { "memory, \(limits.bytes) bytes" }
+    /// The kind and the limit: `memory, 16 MiB`.
+    public var label: String { "memory, \(limits.bytes.bytesInWords)" }
     /// True.
     public var isImmediate: Bool { true }
     /// The contents in numbers.

@@ -114,10 +114,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// The kind and the limit: `disk, 256 MiB`.
-    public var label: String {
-        let unit: Int64 = 1024 * 1024
-        return limits.bytes % unit == 0 ? "disk, \(limits.bytes / unit) MiB" : "disk, \(limits.bytes) bytes"
-    }
+    public var label: String { "disk, \(limits.bytes.bytesInWords)" }
 
     /// The limit in words: `disk, 256 MiB`.
     public var description: String { label }
