@@ -1,3 +1,5 @@
+package import ErrandCore
+
 /// The limits of a store.
 package struct CacheStoreLimits: Sendable {
     /// The largest number of bytes of all entries.
@@ -20,4 +22,11 @@ package struct CacheStoreLimits: Sendable {
         precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
         (self.bytes, self.entries, self.entryBytes) = (bytes, entries, min(bytes, entryBytes ?? bytes / 8))
     }
+}
+
+/// The error for an entry that gets no room within the limits of its store.
+package struct CacheRoomError: SafelyDescribedError {
+    package let description = "the store has no room for the entry"
+
+    package init() {}
 }

@@ -175,10 +175,6 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
 /// The writer of one entry in memory.
 private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
-    private struct NoRoom: Error, CustomStringConvertible {
-        let description = "the store has no room for the entry"
-    }
-
     private let store: MemoryCacheStore
     private let number: Int64
     /// The bytes so far; `nil` after the end.
@@ -208,7 +204,7 @@ private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
     func write(_ chunk: Data) -> Bool { add(chunk) }
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID? { end(head, replaced) }
 
-    func write(_ chunk: Data) async throws { if !add(chunk) { throw NoRoom() } }
+    func write(_ chunk: Data) async throws { if !add(chunk) { throw CacheRoomError() } }
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? { end(head, replaced) }
 }
 

@@ -218,8 +218,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             } catch is StoredPiece.Damaged {
                 removeDamaged(id.rawValue)
             } catch let error as FileReadError {
-                // The file was removed with its entry, or was lost when the device lost power. The code 2 is ENOENT on every system.
-                guard error.code == 2 else { throw error }
+                // The file was removed with its entry, or was lost when the device lost power.
+                guard error.isMissingFile else { throw error }
                 removeDamaged(id.rawValue)
             } catch {
                 // The bytes can't be decrypted.

@@ -18,10 +18,6 @@ final class SQLiteCacheWriter: CacheWriter {
         let description = "the entry is larger than the limit for one entry"
     }
 
-    private struct NoRoom: Error, SafelyDescribedError {
-        let description = "the store has no room for the entry"
-    }
-
     private struct GivenUp: Error, SafelyDescribedError {
         let description = "the entry was given up"
     }
@@ -106,7 +102,7 @@ final class SQLiteCacheWriter: CacheWriter {
         let isExpected = expectedBytes.map { $0 >= written } ?? false
         let wanted = isExpected ? bytes : min(store.limits.entryBytes - reserved, max(bytes, Self.stepBytes))
         let granted = try await store.reserve(number, wanted: wanted, bytes: bytes)
-        guard let granted else { throw NoRoom() }
+        guard let granted else { throw CacheRoomError() }
         let hasEnded = state.withLock { state in
             state.reservedBytes += granted
             return state.hasEnded
