@@ -1,5 +1,4 @@
-/// Waits until `operation` has ended, or `limit` has passed. If `limit` passes first, `operation` is cancelled, and this function waits until
-/// `operation` has ended.
+/// Runs `operation`, and cancels it after `limit`. The caller waits for the end of `operation` in both cases.
 ///
 /// - Parameters:
 ///   - limit: the longest time for `operation`.
