@@ -69,7 +69,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         in store: some CacheStore, policy: CachePolicy = .standard, transportDecodes: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, now: CacheInstant.current)
+        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, now: { .now })
     }
 
     init(

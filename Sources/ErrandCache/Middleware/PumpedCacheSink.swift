@@ -191,7 +191,7 @@ final class PumpedCacheSink: BodySink {
         let (store, write) = (tee.runtime.store, tee.write)
         do {
             guard
-                let writer = try await store.writer(
+                let writer = try await store.makeWriter(
                     for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
             else {
                 drop("the store does not keep the entry")

@@ -74,26 +74,26 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first. Never throws.
-    public func entries(limit: Int) async throws -> [ListedEntry] { state.withLock { $0.entries(limit: limit) } }
+    public func entries(limit: Int) async throws -> [ListedCacheEntry] { state.withLock { $0.entries(limit: limit) } }
 
     // MARK: Writing
 
     /// Begins a new entry; `nil` if the entry is too large, there is no room, or the generation has changed. Never throws.
-    public func writer(
+    public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
-        writer(key, head, expectedBytes, generation)
+        makeWriter(key, head, expectedBytes, generation)
     }
 
-    /// Begins a new entry. ``ImmediateWriting/refused`` if the entry is too large, there is no room, or the generation has changed; never
-    /// ``ImmediateWriting/unsupported``.
-    public func immediateWriter(
+    /// Begins a new entry. ``ImmediateCacheWriting/refused`` if the entry is too large, there is no room, or the generation has changed;
+    /// never ``ImmediateCacheWriting/unsupported``.
+    public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateWriting {
-        writer(key, head, expectedBytes, generation).map { .writer($0) } ?? .refused
+    ) -> ImmediateCacheWriting {
+        makeWriter(key, head, expectedBytes, generation).map { .writer($0) } ?? .refused
     }
 
-    private func writer(
+    private func makeWriter(
         _ key: CacheKey, _ head: CacheEntry.Head, _ expectedBytes: Int64?, _ generation: CacheGeneration
     ) -> MemoryCacheWriter? {
         let (number, removed) = state.withLock { $0.begin(key, head, expectedBytes: expectedBytes, since: generation) }

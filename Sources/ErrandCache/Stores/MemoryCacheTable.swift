@@ -63,13 +63,13 @@ struct MemoryCacheTable: Sendable {
         return bucket.bodies[index]
     }
 
-    func entries(limit: Int) -> [ListedEntry] {
-        var listed: [ListedEntry] = []
+    func entries(limit: Int) -> [ListedCacheEntry] {
+        var listed: [ListedCacheEntry] = []
         for (key, bucket) in buckets.entriesByUse {
             for entry in bucket.entries {
                 guard listed.count < limit else { return listed }
                 listed.append(
-                    ListedEntry(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
+                    ListedCacheEntry(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
             }
         }
         return listed

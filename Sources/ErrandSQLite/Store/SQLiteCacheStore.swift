@@ -237,14 +237,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
-    public func entries(limit: Int) async throws -> [ListedEntry] {
+    public func entries(limit: Int) async throws -> [ListedCacheEntry] {
         try await writer.run { [self] tables in
             try tables.database.transaction { try flushUses(tables) }
             return try tables.entries(limit: max(0, limit)).compactMap { key, stored, name in
                 guard let entry = decoded(stored, key: key), let name = StoredPiece(combined: name) else { return nil }
                 let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.nameIndex)
                 guard let content = try? name.content(at: place, sealing: sealing), let name = try? StoredName(content) else { return nil }
-                return ListedEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
+                return ListedCacheEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
             }
         }
     }
@@ -281,7 +281,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     // MARK: Writing
 
     /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or the generation has changed.
-    public func writer(
+    public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         try await reader.ensureKey(isCancellable: true)
