@@ -26,7 +26,8 @@ struct CacheGenerations: Sendable {
         last += 1
         forgotten.update(identity.ofAccount, default: last) { $0 = last }
         while forgotten.count > CacheLimits.forgottenAccounts,
-            let (_, number) = forgotten.removeLeastRecentlyUsed() { floor = max(floor, number) }
+            let (_, number) = forgotten.removeLeastRecentlyUsed()
+        { floor = max(floor, number) }
     }
 
     /// Begins a new generation of every partition.
