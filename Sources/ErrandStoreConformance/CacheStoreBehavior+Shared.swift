@@ -53,7 +53,7 @@ extension CacheStoreBehavior {
                 try await remove()
                 #expect(try await two.lookUp(key).entries.isEmpty)
                 #expect((try? await open.publish(head(), replacing: [])) ?? nil == nil)
-                #expect(try await two.writer(for: key, head: head(), expectedBytes: nil, since: generation) == nil)
+                #expect(try await two.makeWriter(for: key, head: head(), expectedBytes: nil, since: generation) == nil)
                 #expect(try await one.lookUp(key).entries.isEmpty)
                 // The account may sign in again.
                 _ = try await add(to: two, key, head(), ["hello"])
@@ -64,7 +64,7 @@ extension CacheStoreBehavior {
             let store = try await make(Limits())
             let volatile = CacheKey(url: url("/a"), partition: .account(CredentialIdentity(scheme: "s", "token")))
             let generation = try await store.lookUp(volatile).generation
-            #expect(try await store.writer(for: volatile, head: head(), expectedBytes: nil, since: generation) == nil)
+            #expect(try await store.makeWriter(for: volatile, head: head(), expectedBytes: nil, since: generation) == nil)
         },
     ]
 }

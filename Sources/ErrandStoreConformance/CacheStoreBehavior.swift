@@ -331,15 +331,15 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             #expect(try await store.lookUp(keys[1]).entries.count == 1)
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
             #expect((try? await open.publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
-            #expect(try await store.writer(for: keys[0], head: head(), expectedBytes: nil, since: before) == nil)
-            if case .writer = store.immediateWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) {
+            #expect(try await store.makeWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) == nil)
+            if case .writer = store.makeImmediateWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) {
                 Issue.record("a writer of an earlier generation")
             }
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
             // Other accounts, and responses without an account, lose nothing that is not finished.
             for (writer, key) in zip(others, [keys[1], key("/a")]) {
                 #expect(try await writer.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
-                let late = try await store.writer(for: key, head: head(), expectedBytes: nil, since: generations[key] ?? .init(-1))
+                let late = try await store.makeWriter(for: key, head: head(), expectedBytes: nil, since: generations[key] ?? .init(-1))
                 #expect(try await late?.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
             }
             // The account may sign in again.
@@ -375,7 +375,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             try await store.removeAll()
             for (index, key) in keys.enumerated() {
                 #expect((try? await open[index].publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
-                #expect(try await store.writer(for: key, head: head(), expectedBytes: nil, since: generations[index]) == nil)
+                #expect(try await store.makeWriter(for: key, head: head(), expectedBytes: nil, since: generations[index]) == nil)
             }
             #expect(try await store.usage.entries == 0)
             #expect(try await store.usage.bytes == 0)
@@ -425,11 +425,11 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
         CacheStoreBehavior("RefusesLargeEntries", "An entry that is too large gets no writer.") { make in
             let store = try await make(Limits(entryBytes: 10_000))
             let lookup = try await store.lookUp(key("/a"))
-            #expect(try await store.writer(for: key("/a"), head: head(), expectedBytes: 20_000, since: lookup.generation) == nil)
+            #expect(try await store.makeWriter(for: key("/a"), head: head(), expectedBytes: 20_000, since: lookup.generation) == nil)
             let huge = Int64.max
-            #expect(try await store.writer(for: key("/a"), head: head(), expectedBytes: huge, since: lookup.generation) == nil)
+            #expect(try await store.makeWriter(for: key("/a"), head: head(), expectedBytes: huge, since: lookup.generation) == nil)
             let large = head([(.eTag, String(repeating: "v", count: 20_000))])
-            #expect(try await store.writer(for: key("/a"), head: large, expectedBytes: nil, since: lookup.generation) == nil)
+            #expect(try await store.makeWriter(for: key("/a"), head: large, expectedBytes: nil, since: lookup.generation) == nil)
         },
         CacheStoreBehavior("StopsLargeEntries", "The writer of an entry that becomes too large fails, and other entries stay.") { make in
             let store = try await make(Limits(entryBytes: 50_000))
@@ -495,7 +495,7 @@ extension CacheStoreBehavior {
 
     static func writer(in store: any CacheStore, _ key: CacheKey) async throws -> (any CacheWriter)? {
         let generation = try await store.lookUp(key).generation
-        return try await store.writer(for: key, head: head(), expectedBytes: nil, since: generation)
+        return try await store.makeWriter(for: key, head: head(), expectedBytes: nil, since: generation)
     }
 
     static func add(
@@ -517,7 +517,7 @@ extension CacheStoreBehavior {
     ) async throws -> CacheEntry.ID? {
         let generation = try await store.lookUp(key).generation
         let length = head.extent.storedBytes
-        let writer = try #require(try await store.writer(for: key, head: head, expectedBytes: length, since: generation))
+        let writer = try #require(try await store.makeWriter(for: key, head: head, expectedBytes: length, since: generation))
         for chunk in chunks { try await writer.write(chunk) }
         return try await writer.publish(head, replacing: replacing.compactMap(\.self))
     }

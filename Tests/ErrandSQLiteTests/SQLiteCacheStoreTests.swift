@@ -318,21 +318,21 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await store.forget(CredentialIdentity(scheme: "sample", account: "first"))
             try await store.writer.run { tables in
                 try tables.database.transaction {
-                    for number in 0..<CacheTables.forgottenLimit {
+                    for number in 0..<Int64(CacheLimits.forgottenAccounts) {
                         try tables.raiseGeneration(of: withUnsafeBytes(of: number) { Array($0) })
                     }
                 }
             }
             try await store.forget(CredentialIdentity(scheme: "sample", account: "last"))
             let rows = try await store.writer.run { try $0.database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) } }
-            #expect(rows == [CacheTables.forgottenLimit])
+            #expect(rows == [Int64(CacheLimits.forgottenAccounts)])
             let after = try await generations()
             #expect(after[0] != before[0] && after[1] != before[1], "a forgotten account never has its old number")
             #expect(after[2] != before[2], "an account without a row has the largest number of a removed row")
             #expect(after[3] == before[3], "responses without an account have no sign-out")
             for (key, generation) in zip(keys, after) {
                 #expect(
-                    try await store.writer(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) != nil)
+                    try await store.makeWriter(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) != nil)
             }
         }
     }
@@ -343,7 +343,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             let key = Samples.key("/a")
             let head = Samples.head("n", bytes: 200_000)
             let generation = try await one.lookUp(key).generation
-            let writer = try #require(try await one.writer(for: key, head: head, expectedBytes: 200_000, since: generation))
+            let writer = try #require(try await one.makeWriter(for: key, head: head, expectedBytes: 200_000, since: generation))
             try await writer.write(Samples.body("n", bytes: 200_000).prefix(150_000))
             #expect(files.bodies.count == 1)
             _ = FileManager.default.createFile(atPath: path + "/bodies/0123456789abcdef", contents: Data(count: 10))
@@ -369,7 +369,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
                 let key = Samples.key("/\(number)")
                 let generation = try await store.lookUp(key).generation
                 let head = Samples.head("n", bytes: 900_000)
-                let writer = try #require(try await store.writer(for: key, head: head, expectedBytes: 900_000, since: generation))
+                let writer = try #require(try await store.makeWriter(for: key, head: head, expectedBytes: 900_000, since: generation))
                 do {
                     try await writer.write(Data(count: 900_000))
                     writers.append(writer)
@@ -396,7 +396,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
                 let key = Samples.key("/\(number)")
                 let generation = try await store.lookUp(key).generation
                 let head = Samples.head("\(number)", bytes: 60_000)
-                let writer = try #require(try await store.writer(for: key, head: head, expectedBytes: nil, since: generation))
+                let writer = try #require(try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation))
                 try await writer.write(Samples.body("\(number)", bytes: 60_000))
                 writers.append(writer)
             }

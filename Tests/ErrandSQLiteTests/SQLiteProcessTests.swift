@@ -219,7 +219,7 @@ struct SQLiteProcessTests {
         case 4:
             let generation = try await store.lookUp(key).generation
             let head = Samples.head(name, bytes: 200_000)
-            let writer = try await store.writer(for: key, head: head, expectedBytes: nil, since: generation)
+            let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation)
             try? await writer?.write(Samples.body(name, bytes: 150_000))
             writer?.discard()
         default:

@@ -124,21 +124,21 @@ final class FaultyCacheStore: CacheStore {
         return fault == .stopsRemovedBodies ? StoppingSource(source, memory) : source
     }
 
-    func entries(limit: Int) async throws -> [ListedEntry] {
+    func entries(limit: Int) async throws -> [ListedCacheEntry] {
         let entries = try await memory.entries(limit: fault == .listsOldestFirst ? .max : limit)
         return fault == .listsOldestFirst ? Array(entries.reversed().prefix(limit)) : entries
     }
 
     // MARK: Writing
 
-    func writer(
+    func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         if isDurable, fault != .keepsVolatileAccounts, case .account(let identity) = key.partition, identity.canonicalOctets == nil {
             return nil
         }
         func begin() throws -> (any ImmediateCacheWriter)? {
-            let writing = memory.immediateWriter(for: try stored(key), head: head, expectedBytes: expectedBytes, since: generation)
+            let writing = memory.makeImmediateWriter(for: try stored(key), head: head, expectedBytes: expectedBytes, since: generation)
             if case .writer(let writer) = writing { return writer } else { return nil }
         }
         if fault == .publishesEarly { _ = try begin()?.publish(head.empty, replacing: []) }

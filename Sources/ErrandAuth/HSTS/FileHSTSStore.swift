@@ -49,8 +49,7 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     private func hosts(in data: Data?) throws(FileReadError) -> [HSTSHost] {
         guard let data else { return [] }
         guard let hosts = HSTSFile.hosts(in: String(decoding: data, as: UTF8.self)) else {
-            // The code is EINVAL, which is 22 on all systems.
-            throw FileReadError(path: path, operation: "read", code: 22, reason: "it is not a list of hosts in the format of curl --hsts")
+            throw .invalid(path, reason: "it is not a list of hosts in the format of curl --hsts")
         }
         return hosts
     }

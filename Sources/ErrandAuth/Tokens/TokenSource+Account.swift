@@ -90,12 +90,7 @@ extension TokenSource {
     ///   - clock: measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         try? await runShielded(on: executor) { [flights] in
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await flights.waitUntilIdle() }
-                group.addTask { try await clock.sleep(for: limit.bounded) }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
+            try await withLimit(limit, on: clock) { try await flights.waitUntilIdle() }
         }
     }
 }

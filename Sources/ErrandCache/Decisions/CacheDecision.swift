@@ -45,6 +45,14 @@ struct CacheServing: Sendable {
     }
 }
 
+extension Response {
+    /// Creates a response from the store. The response has no exchange, and its metadata has the status of the cache.
+    init(_ serving: CacheServing, body: ResponseBody, request: Request) {
+        self.init(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
+        metadata.cacheStatus = serving.status
+    }
+}
+
 /// A request to the server, and the entries that its response may confirm or complete.
 struct CacheForward: Sendable {
     /// Why the request is sent.

@@ -4,7 +4,7 @@ extension CacheEngine {
     // MARK: - Freshening
 
     /// Freshens the entries that a 304 confirms ([RFC 9111, section 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
-    func receiveNotModified(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+    func receiveNotModified(_ response: HTTPResponse, of exchange: ReceivedExchange, in reception: inout CacheReception) {
         let (request, forward) = (exchange.request, exchange.forward)
         let isOwnCondition = forward.candidates.isEmpty
         // The 304 is the response to the caller's own condition. The 304 also confirms the stored response with the same validator.
@@ -37,7 +37,7 @@ extension CacheEngine {
     }
 
     /// Returns whether a 304 to the caller's own condition has the validator of an entry.
-    private func isConfirmed(_ entry: CacheEntry, by response: HTTPResponse, of exchange: Exchange) -> Bool {
+    private func isConfirmed(_ entry: CacheEntry, by response: HTTPResponse, of exchange: ReceivedExchange) -> Bool {
         let new = CacheValidators(response.headerFields, responseTime: exchange.responseTime)
         guard variants.matches(entry.head, exchange.request) else { return false }
         if let tag = new.tag { return entry.head.validators.tag?.matches(tag, by: .weak) == true }
@@ -51,7 +51,7 @@ extension CacheEngine {
     }
 
     /// Returns the head of an entry with the fields of a new response; `nil` if the cache must not keep an entry with the new fields.
-    private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head? {
+    private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: ReceivedExchange) -> CacheEntry.Head? {
         let head = try? storage.head(
             updating: entry.head, with: response.headerFields, for: exchange.request,
             isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
@@ -62,7 +62,7 @@ extension CacheEngine {
     }
 
     /// Returns the head that the caller gets if the cache must not keep an entry with the new fields.
-    private func mergedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: Exchange) -> CacheEntry.Head {
+    private func mergedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: ReceivedExchange) -> CacheEntry.Head {
         var stored = entry.head.response
         stored.headerFields = StoredFields.stored(
             StoredFields.updated(stored.headerFields, with: response.headerFields), control: CacheControl(response.headerFields),
@@ -74,7 +74,7 @@ extension CacheEngine {
 
     /// Updates or removes the entries that a response to HEAD describes
     /// ([RFC 9111, section 4.3.5](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.5)).
-    func receiveHead(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+    func receiveHead(_ response: HTTPResponse, of exchange: ReceivedExchange, in reception: inout CacheReception) {
         guard response.status == .ok else { return removeReplaced(by: response, of: exchange, in: &reception) }
         let fields = response.headerFields
         let new = CacheValidators(fields, responseTime: exchange.responseTime)
@@ -96,7 +96,9 @@ extension CacheEngine {
     // MARK: - Parts
 
     /// Adds the missing bytes to a stored part ([RFC 9111, section 3.4](https://www.rfc-editor.org/rfc/rfc9111#section-3.4)).
-    func receiveCompletion(_ response: HTTPResponse, of part: CacheEntry, _ exchange: Exchange, in reception: inout CacheReception) {
+    func receiveCompletion(
+        _ response: HTTPResponse, of part: CacheEntry, _ exchange: ReceivedExchange, in reception: inout CacheReception
+    ) {
         guard response.status == .partialContent, RangeRule.completes(part.head, response, responseTime: exchange.responseTime),
             let content = response.contentRange, let range = content.range
         else {
@@ -123,7 +125,7 @@ extension CacheEngine {
     // MARK: - Storing
 
     /// Stores a response.
-    func receiveWhole(_ response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+    func receiveWhole(_ response: HTTPResponse, of exchange: ReceivedExchange, in reception: inout CacheReception) {
         guard
             let head = try? storage.head(
                 of: response, for: exchange.request, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
@@ -169,7 +171,7 @@ extension CacheEngine {
     /// - the entries that match the request
     /// - the entries with the same selection
     /// - the oldest entries, if the key would have more than ``CacheLimits/variants`` entries
-    private func replaced(by head: CacheEntry.Head, of exchange: Exchange) -> [CacheEntry.ID] {
+    private func replaced(by head: CacheEntry.Head, of exchange: ReceivedExchange) -> [CacheEntry.ID] {
         var kept: [CacheEntry] = []
         var replaced: [CacheEntry.ID] = []
         for entry in exchange.entries {
@@ -184,7 +186,7 @@ extension CacheEngine {
     }
 
     /// Removes the entries that match a request. The response to the request is not stored, but shows that these entries are out of date.
-    private func removeReplaced(by response: HTTPResponse, of exchange: Exchange, in reception: inout CacheReception) {
+    private func removeReplaced(by response: HTTPResponse, of exchange: ReceivedExchange, in reception: inout CacheReception) {
         let code = response.status.code
         let replaces = [200, 203, 204, 300, 301, 308, 404, 410].contains(code)
         guard exchange.request.isServable, replaces, !exchange.request.control.contains(.noStore) else { return }

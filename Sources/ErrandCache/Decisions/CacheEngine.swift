@@ -182,7 +182,7 @@ struct CacheEngine: Sendable {
         if policy.usesNoVarySearch { reception.invalidated = SearchRule.withoutQueries(reception.invalidated) }
         reception.invalidatedGroups = InvalidationRule.groups(invalidatedBy: response, to: request)
         reception.clearedOrigin = InvalidationRule.origin(clearedBy: response, to: request)
-        let exchange = Exchange(
+        let exchange = ReceivedExchange(
             request: request, forward: forward, entries: readable(entries, by: request), requestTime: requestTime, responseTime: now)
         if response.status == .notModified, request.isServable {
             receiveNotModified(response, of: exchange, in: &reception)
@@ -209,7 +209,7 @@ struct CacheEngine: Sendable {
         fallback(for: request, after: forward, status: nil, at: now)
     }
 
-    private func fallback(for response: HTTPResponse, of exchange: Exchange) -> CacheServing? {
+    private func fallback(for response: HTTPResponse, of exchange: ReceivedExchange) -> CacheServing? {
         guard [500, 502, 503, 504].contains(response.status.code) else { return nil }
         return fallback(for: exchange.request, after: exchange.forward, status: response.status, at: exchange.responseTime)
     }
@@ -225,15 +225,6 @@ struct CacheEngine: Sendable {
         // The caller may have seen the stored response before, so fields that must take effect only once are left out.
         return serving(entry, for: request, status: cacheStatus, sent: HTTPFields(), at: now)
     }
-}
-
-/// A request that was sent, and its response.
-struct Exchange: Sendable {
-    let request: CacheRequest
-    let forward: CacheForward
-    let entries: [CacheEntry]
-    let requestTime: CacheInstant
-    let responseTime: CacheInstant
 }
 
 extension FreshnessRule.Use {

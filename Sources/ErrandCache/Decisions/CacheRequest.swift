@@ -126,13 +126,3 @@ struct CacheRequest: Sendable {
     /// Returns a key; `nil` if its URL is too long.
     private static func checked(_ key: CacheKey) -> CacheKey? { key.url.utf8.count <= CacheLimits.urlBytes ? key : nil }
 }
-
-/// The limits of stored heads.
-enum CacheLimits {
-    /// The longest URL of a stored response: 8 KiB.
-    static let urlBytes = 8192
-    /// The largest head of a stored response: 64 KiB.
-    static let headBytes = 65_536
-    /// The largest number of entries with one key.
-    static let variants = 16
-}

@@ -26,8 +26,8 @@ public struct CacheInstant: Sendable, Hashable {
     private static let start = ContinuousClock.now
     private static let processRun = UInt64.random(in: 0 ... .max)
 
-    /// Returns the current instant of the system's clocks. The run is the current process.
-    public static func current() -> CacheInstant {
+    /// The current instant of the system's clocks. The run is the current process.
+    public static var now: CacheInstant {
         CacheInstant(
             sinceEpoch: .seconds(Date().timeIntervalSince1970), uptime: start.duration(to: .now), run: processRun)
     }

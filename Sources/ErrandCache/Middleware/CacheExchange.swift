@@ -81,10 +81,8 @@ struct CacheExchange: Sendable {
         guard error is TransportError, let serving = runtime.engine.fallback(for: call.cached, after: forward, at: runtime.now()),
             let body = try await runtime.body(of: serving, for: request)
         else { return nil }
-        var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
-        response.metadata.cacheStatus = serving.status
         report(serving.status)
-        return response
+        return Response(serving, body: body, request: request)
     }
 
     /// Returns a stored response, and releases the response of the server; `nil` if the stored bytes have disappeared.

@@ -69,7 +69,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         in store: some CacheStore, policy: CachePolicy = .standard, transportDecodes: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, now: CacheInstant.current)
+        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, now: { .now })
     }
 
     init(
@@ -128,10 +128,8 @@ public struct CacheMiddleware: HTTPMiddleware {
     /// Returns a stored response; `nil` if its body has disappeared.
     private func response(_ serving: CacheServing, to request: Request) async throws -> Response? {
         guard let body = try await runtime.body(of: serving, for: request) else { return nil }
-        var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
-        response.metadata.cacheStatus = serving.status
         request.report(.cacheDecision, decision: .init(continues: false, serving.status.description))
-        return response
+        return Response(serving, body: body, request: request)
     }
 
     /// Sends a request that does not use the cache. But the response to an unsafe method also invalidates stored responses.

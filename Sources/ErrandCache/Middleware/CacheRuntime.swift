@@ -116,7 +116,7 @@ final class CacheRuntime: Sendable {
     /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
     func writePointer(to head: CacheEntry.Head, of key: CacheKey, after lookup: CacheLookup, for request: Request) {
         guard let pointer = SearchRule.pointer(to: head, of: key, after: lookup) else { return }
-        switch store.immediateWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation) {
+        switch store.makeImmediateWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation) {
         case .refused: break
         case .writer(let writer): _ = writer.publish(pointer.head, replacing: [])
         case .unsupported:

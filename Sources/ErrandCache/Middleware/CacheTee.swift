@@ -23,7 +23,7 @@ struct CacheTee: Sendable {
     /// A body in memory is stored before the function returns, and is returned unchanged. With a store that may wait, the function waits
     /// for at most ``delayLimit``. A body of more than 1 MiB is stored in this store while the body is read.
     func attached(to body: ResponseBody) async -> (ResponseBody, isStored: Bool) {
-        switch runtime.store.immediateWriter(for: key, head: write.head, expectedBytes: write.expectedBytes, since: generation) {
+        switch runtime.store.makeImmediateWriter(for: key, head: write.head, expectedBytes: write.expectedBytes, since: generation) {
         case .refused:
             report("the store does not keep the entry")
             return (body, false)

@@ -80,7 +80,7 @@ final class PumpedCacheSink: BodySink {
             let (room, pump) = state.withLock { state -> (Room, CheckedContinuation<Void, Never>?) in
                 if state.isDropped { return (.dropped, nil) }
                 guard state.hasRoom(for: chunk) else { return (.full, nil) }
-                guard tee.runtime.store.work.reserve(chunk.count) else { return (.none, nil) }
+                guard tee.runtime.store.work.waiting.reserve(chunk.count) else { return (.none, nil) }
                 state.reservedBytes += chunk.count
                 state.receivedBytes += Int64(chunk.count)
                 state.queue.append(chunk)
@@ -166,7 +166,7 @@ final class PumpedCacheSink: BodySink {
             state.reservedBytes -= bytes
             return (isFirst, state.writer, bytes, state.pump.take(), state.reader.take())
         }
-        tee.runtime.store.work.release(bytes)
+        tee.runtime.store.work.waiting.release(bytes)
         writer?.discard()
         pump?.resume()
         reader?.resume()
@@ -191,7 +191,7 @@ final class PumpedCacheSink: BodySink {
         let (store, write) = (tee.runtime.store, tee.write)
         do {
             guard
-                let writer = try await store.writer(
+                let writer = try await store.makeWriter(
                     for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
             else {
                 drop("the store does not keep the entry")
@@ -269,7 +269,7 @@ final class PumpedCacheSink: BodySink {
 
     /// Counts a chunk that no longer waits, and resumes the reader.
     private func written(_ bytes: Int) {
-        tee.runtime.store.work.release(bytes)
+        tee.runtime.store.work.waiting.release(bytes)
         let reader = state.withLock { state in
             state.reservedBytes -= bytes
             return state.reader.take()

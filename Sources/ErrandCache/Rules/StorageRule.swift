@@ -116,7 +116,7 @@ struct StorageRule: Sendable {
             response: kept, requestTime: requestTime, responseTime: responseTime, selection: selection, extent: .whole(length: 0),
             isDecoded: isDecoded)
         if selection.isUnmatchable, byPolicy.validators.tag == nil { throw .varyAny }
-        guard StoredFields.bytes(kept.headerFields) <= CacheLimits.headBytes else { throw .head }
+        guard CacheLimits.allowsHead(kept.headerFields) else { throw .head }
         let isCacheable = Self.isHeuristicallyCacheable(response.status) || isExplicit(control, response.headerFields)
         guard let choose = policy.choose else {
             guard isCacheable else { throw .noLifetime }

@@ -5,9 +5,6 @@ internal import ErrandCore
 /// One counter gives all numbers. The partition without an account has the number at which the store was last emptied. An account that is
 /// not in ``forgotten`` has the same number, or ``floor`` if ``floor`` is larger.
 struct CacheGenerations: Sendable {
-    /// The largest number of forgotten accounts whose numbers are kept.
-    static let accountLimit = 1000
-
     private var last: Int64 = 0
     private var emptied: Int64 = 0
     /// The number of each account that is not in ``forgotten``: the largest number that was evicted.
@@ -28,7 +25,9 @@ struct CacheGenerations: Sendable {
     mutating func forget(_ identity: CredentialIdentity) {
         last += 1
         forgotten.update(identity.ofAccount, default: last) { $0 = last }
-        while forgotten.count > Self.accountLimit, let (_, number) = forgotten.removeLeastRecentlyUsed() { floor = max(floor, number) }
+        while forgotten.count > CacheLimits.forgottenAccounts,
+            let (_, number) = forgotten.removeLeastRecentlyUsed()
+        { floor = max(floor, number) }
     }
 
     /// Begins a new generation of every partition.

@@ -35,9 +35,7 @@ extension CacheStore {
         guard let serving = try await serving(request, policy) else { return nil }
         guard let source = try await body(of: serving.entry.id, offsets: serving.offsets) else { return nil }
         let body = ResponseBody(source, expectedLength: serving.offsets.byteCount, request: request)
-        var response = Response(head: serving.head, body: body, request: request, exchange: ExchangeLifetime(outcome: .complete))
-        response.metadata.cacheStatus = serving.status
-        return response
+        return Response(serving, body: body, request: request)
     }
 
     /// Stores a response, as if the server had sent it just now in response to a request.
@@ -51,7 +49,7 @@ extension CacheStore {
     @discardableResult
     public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {
         let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty
-        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: CacheInstant.current)
+        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: { .now })
         guard let cached = runtime.cacheRequest(request, mode: .reload) else { return false }
         let bytes = try await response.body.collect()
         guard let lookup = try await cached.lookUp(by: policy, { try await lookUp($0) }) else { return false }
@@ -61,7 +59,7 @@ extension CacheStore {
         try await runtime.change(reception, of: cached.url.origin, for: request)
         guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
             let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true), let key = cached.key(of: head, by: policy),
-            let writer = try await writer(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
+            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
         else { return false }
         if !bytes.isEmpty { try await writer.write(bytes) }
         if let pointer = SearchRule.pointer(to: head, of: key, after: lookup) { try await self.write(pointer) }
@@ -70,12 +68,12 @@ extension CacheStore {
 
     /// Stores a pointer, unless the store has no room.
     func write(_ pointer: SearchRule.Pointer) async throws {
-        let writer = try await writer(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation)
+        let writer = try await makeWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation)
         _ = try await writer?.publish(pointer.head, replacing: [])
     }
 
     private func serving(_ request: Request, _ policy: CachePolicy) async throws -> CacheServing? {
-        let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: CacheInstant.current)
+        let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: { .now })
         guard let cached = runtime.cacheRequest(request, mode: .storedOnly),
             let entries = try await cached.lookUp(by: policy, { try await lookUp($0) })?.entries
         else { return nil }

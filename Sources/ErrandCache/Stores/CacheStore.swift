@@ -11,14 +11,14 @@ internal import ErrandFormats
 /// disappear at the moment at which the new entry becomes visible. If the process ends at any moment, each entry is whole or absent.
 ///
 /// **Threads:** all functions may be called at the same time by several tasks, and several stacks may share a store. A function that may
-/// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names begin with
-/// `immediate`, must not block.
+/// block does its work on a thread of its own, never on a thread of Swift's tasks. The synchronous functions, whose names have the
+/// word "immediate", must not block.
 ///
 /// **Errors:** a function throws if the store can't do its work. After an error, the cache continues without the store, and the call
 /// succeeds. A missing entry is not an error.
 ///
 /// **Cancellation:** a cancelled task may get `CancellationError` from ``lookUp(_:)``, ``body(of:offsets:)`` and
-/// ``writer(for:head:expectedBytes:since:)``. Updates and removals are carried out even if the task is cancelled.
+/// ``makeWriter(for:head:expectedBytes:since:)``. Updates and removals are carried out even if the task is cancelled.
 ///
 /// **Limits:** a store never exceeds its limits for bytes, entries and the bytes of one entry, not even during a write. If there is no
 /// room, the least recently used entries are removed. A look-up counts as a use of all entries that it returns.
@@ -61,7 +61,7 @@ public protocol CacheStore: AccountBoundStore {
     func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data?
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
-    func entries(limit: Int) async throws -> [ListedEntry]
+    func entries(limit: Int) async throws -> [ListedCacheEntry]
 
     // MARK: Writing
 
@@ -76,14 +76,14 @@ public protocol CacheStore: AccountBoundStore {
     ///   - the generation of the key's partition has changed
     ///   - the head or the body is larger than the limit for one entry
     ///   - the identity of the key is volatile, and the store is not only in memory
-    func writer(
+    func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)?
 
-    /// Begins a new entry without waiting, like ``writer(for:head:expectedBytes:since:)``. Only for a store whose writers never wait.
-    func immediateWriter(
+    /// Begins a new entry without waiting, like ``makeWriter(for:head:expectedBytes:since:)``. Only for a store whose writers never wait.
+    func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateWriting
+    ) -> ImmediateCacheWriting
 
     /// Replaces the heads of entries by the heads of `entries`. The bodies, the keys and the numbers stay. Missing entries are ignored.
     func updateHeads(_ entries: [CacheEntry]) async throws
@@ -142,10 +142,10 @@ extension CacheStore {
     /// `nil`: the cache must call ``body(of:offsets:)``.
     public func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data? { nil }
 
-    /// ``ImmediateWriting/unsupported``: the cache must call ``writer(for:head:expectedBytes:since:)``.
-    public func immediateWriter(
+    /// ``ImmediateCacheWriting/unsupported``: the cache must call ``makeWriter(for:head:expectedBytes:since:)``.
+    public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateWriting { .unsupported }
+    ) -> ImmediateCacheWriting { .unsupported }
 }
 
 /// The writer of one entry. The functions are called one after the other, except ``discard()``. If the store gives up a writer, the writer
@@ -191,8 +191,8 @@ public protocol ImmediateCacheWriter: Sendable {
 }
 
 /// How a store begins an entry without waiting.
-public enum ImmediateWriting: Sendable {
-    /// The cache must call ``CacheStore/writer(for:head:expectedBytes:since:)``.
+public enum ImmediateCacheWriting: Sendable {
+    /// The cache must call ``CacheStore/makeWriter(for:head:expectedBytes:since:)``.
     case unsupported
     /// The store does not keep the entry.
     case refused

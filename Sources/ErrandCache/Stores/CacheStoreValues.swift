@@ -63,7 +63,7 @@ public struct CacheUsage: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// An entry in a list of all entries.
-public struct ListedEntry: Sendable {
+public struct ListedCacheEntry: Sendable {
     /// The URL of the entry, as ``CacheKey/url``. The URL may have secrets.
     public let url: String
     /// Whether the entry belongs to an account.

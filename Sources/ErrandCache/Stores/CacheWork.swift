@@ -7,7 +7,7 @@ internal import Synchronization
 /// body that gets no room is not stored.
 public final class CacheWork: Sendable {
     /// The default limit: 2 MiB.
-    public static let defaultLimitBytes = 2 * 1024 * 1024
+    public static let defaultLimitBytes = ByteAllowance.defaultLimitBytes
 
     /// The key of a background revalidation.
     struct Revalidation: Sendable, Hashable {
@@ -16,48 +16,28 @@ public final class CacheWork: Sendable {
         let key: CacheKey
     }
 
-    private struct State {
-        var count = 0
-        var peak = 0
-    }
-
     /// The largest number of bytes that wait at the same time.
-    public let limitBytes: Int
+    public var limitBytes: Int { waiting.limitBytes }
     /// The writes and changes in progress. The body that is stored owns its write.
     let writes = SingleFlight<Int, Void>()
     /// The background revalidations.
     let revalidations = SingleFlight<Revalidation, Void>()
-    private let state = Mutex(State())
+    /// The bytes that wait to be written.
+    let waiting: ByteAllowance
     private let lastNumber = Atomic(0)
 
     /// Creates an object without work.
     ///
     /// - Parameter limitBytes: the largest number of bytes that wait at the same time, at least 0. Default: 2 MiB.
-    public init(limitBytes: Int = defaultLimitBytes) {
-        precondition(limitBytes >= 0, "limitBytes must be at least 0 (is \(limitBytes))")
-        self.limitBytes = limitBytes
-    }
+    public init(limitBytes: Int = defaultLimitBytes) { waiting = ByteAllowance(limitBytes: limitBytes) }
 
     /// The number of bytes that wait now.
-    public var waitingBytes: Int { state.withLock(\.count) }
+    public var waitingBytes: Int { waiting.bytes }
     /// The largest number of bytes that have waited at the same time.
-    public var peakWaitingBytes: Int { state.withLock(\.peak) }
+    public var peakWaitingBytes: Int { waiting.peakBytes }
 
     /// Returns a new number for a write or a cache.
     func nextNumber() -> Int { lastNumber.wrappingAdd(1, ordering: .relaxed).newValue }
-
-    /// Adds bytes if there is room. Returns false if there is no room.
-    func reserve(_ bytes: Int) -> Bool {
-        state.withLock { state in
-            guard bytes <= limitBytes - state.count else { return false }
-            state.count += bytes
-            state.peak = max(state.peak, state.count)
-            return true
-        }
-    }
-
-    /// Removes bytes that no longer wait.
-    func release(_ bytes: Int) { state.withLock { $0.count -= bytes } }
 }
 
 extension CacheStore {
@@ -80,15 +60,10 @@ extension CacheStore {
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         let work = work
         try? await runShielded {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    // The requests are awaited first, because the response of each request is also written to the store.
-                    try await work.revalidations.waitUntilIdle()
-                    try await work.writes.waitUntilIdle()
-                }
-                group.addTask { try await clock.sleep(for: limit.bounded) }
-                defer { group.cancelAll() }
-                try await group.next()
+            try await withLimit(limit, on: clock) {
+                // The requests are awaited first, because the response of each request is also written to the store.
+                try await work.revalidations.waitUntilIdle()
+                try await work.writes.waitUntilIdle()
             }
         }
     }

@@ -19,7 +19,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     private let state: Mutex<MemoryCacheTable>
     private let secrets: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))
-    private let limits: MemoryCacheTable.Limits
+    private let limits: CacheStoreLimits
     /// The work of all caches over this store. No bytes wait to be written, because this store never waits.
     public let work = CacheWork()
 
@@ -31,14 +31,12 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     ///   - entries: the largest number of entries, at least 0. Default: 1,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     public init(bytes: Int = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int? = nil) {
-        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
-        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
-        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
-        limits = .init(bytes: bytes, entries: entries, entryBytes: min(bytes, entryBytes ?? bytes / 8))
+        limits = CacheStoreLimits(bytes: Int64(bytes), entries: entries, entryBytes: entryBytes.map { Int64($0) })
         state = Mutex(MemoryCacheTable(limits: limits))
     }
 
-    public var label: String { "memory, \(limits.bytes) bytes" }
+    /// The kind and the limit: `memory, 16 MiB`.
+    public var label: String { "memory, \(limits.bytes.bytesInWords)" }
     /// True.
     public var isImmediate: Bool { true }
     /// The contents in numbers.
@@ -47,7 +45,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// The number of entries, and their bytes.
     public var usage: CacheUsage {
         state.withLock {
-            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), entryLimit: limits.entries, limitBytes: Int64(limits.bytes))
+            CacheUsage(entries: $0.count, bytes: Int64($0.bytes), entryLimit: limits.entries, limitBytes: limits.bytes)
         }
     }
 
@@ -76,26 +74,26 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first. Never throws.
-    public func entries(limit: Int) async throws -> [ListedEntry] { state.withLock { $0.entries(limit: limit) } }
+    public func entries(limit: Int) async throws -> [ListedCacheEntry] { state.withLock { $0.entries(limit: limit) } }
 
     // MARK: Writing
 
     /// Begins a new entry; `nil` if the entry is too large, there is no room, or the generation has changed. Never throws.
-    public func writer(
+    public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
-        writer(key, head, expectedBytes, generation)
+        makeWriter(key, head, expectedBytes, generation)
     }
 
-    /// Begins a new entry. ``ImmediateWriting/refused`` if the entry is too large, there is no room, or the generation has changed; never
-    /// ``ImmediateWriting/unsupported``.
-    public func immediateWriter(
+    /// Begins a new entry. ``ImmediateCacheWriting/refused`` if the entry is too large, there is no room, or the generation has changed;
+    /// never ``ImmediateCacheWriting/unsupported``.
+    public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateWriting {
-        writer(key, head, expectedBytes, generation).map { .writer($0) } ?? .refused
+    ) -> ImmediateCacheWriting {
+        makeWriter(key, head, expectedBytes, generation).map { .writer($0) } ?? .refused
     }
 
-    private func writer(
+    private func makeWriter(
         _ key: CacheKey, _ head: CacheEntry.Head, _ expectedBytes: Int64?, _ generation: CacheGeneration
     ) -> MemoryCacheWriter? {
         let (number, removed) = state.withLock { $0.begin(key, head, expectedBytes: expectedBytes, since: generation) }
@@ -177,10 +175,6 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
 /// The writer of one entry in memory.
 private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
-    private struct NoRoom: Error, CustomStringConvertible {
-        let description = "the store has no room for the entry"
-    }
-
     private let store: MemoryCacheStore
     private let number: Int64
     /// The bytes so far; `nil` after the end.
@@ -210,7 +204,7 @@ private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
     func write(_ chunk: Data) -> Bool { add(chunk) }
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID? { end(head, replaced) }
 
-    func write(_ chunk: Data) async throws { if !add(chunk) { throw NoRoom() } }
+    func write(_ chunk: Data) async throws { if !add(chunk) { throw CacheRoomError() } }
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? { end(head, replaced) }
 }
 

@@ -4,15 +4,6 @@ internal import ErrandCore
 ///
 /// Functions that remove entries return these entries, so that the caller releases the bytes outside the lock.
 struct MemoryCacheTable: Sendable {
-    struct Limits: Sendable {
-        let bytes: Int
-        let entries: Int
-        let entryBytes: Int
-
-        /// The largest number of bytes of unpublished entries: half of all bytes, or the limit for one entry if that limit is larger.
-        var unpublishedBytes: Int { max(bytes / 2, entryBytes) }
-    }
-
     /// The entries of one key.
     fileprivate struct Bucket: Sendable {
         var entries: [CacheEntry] = []
@@ -42,7 +33,7 @@ struct MemoryCacheTable: Sendable {
         var count: Int { buckets.reduce(0) { $0 + $1.entries.count } }
     }
 
-    private let limits: Limits
+    private let limits: CacheStoreLimits
     /// The table itself has no limit: this type enforces the limits, because entries and unpublished bytes count too.
     private var buckets = BoundedTable<CacheKey, Bucket>(limit: .max)
     private var keys: [CacheEntry.ID: CacheKey] = [:]
@@ -55,7 +46,7 @@ struct MemoryCacheTable: Sendable {
     /// The bytes that are reserved for unpublished entries.
     private(set) var unpublishedBytes = 0
 
-    init(limits: Limits) { self.limits = limits }
+    init(limits: CacheStoreLimits) { self.limits = limits }
 
     /// The number of visible entries.
     var count: Int { keys.count }
@@ -72,13 +63,13 @@ struct MemoryCacheTable: Sendable {
         return bucket.bodies[index]
     }
 
-    func entries(limit: Int) -> [ListedEntry] {
-        var listed: [ListedEntry] = []
+    func entries(limit: Int) -> [ListedCacheEntry] {
+        var listed: [ListedCacheEntry] = []
         for (key, bucket) in buckets.entriesByUse {
             for entry in bucket.entries {
                 guard listed.count < limit else { return listed }
                 listed.append(
-                    ListedEntry(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
+                    ListedCacheEntry(url: key.url, belongsToAccount: key.partition != .none, hasContent: key.content != nil, entry: entry))
             }
         }
         return listed
@@ -94,7 +85,7 @@ struct MemoryCacheTable: Sendable {
         let headBytes = Self.headBytes(head, key)
         let expected = expectedBytes ?? 0
         guard generation.rawValue == generations.current(of: key.partition), limits.entries > 0,
-            expected <= Int64(limits.entryBytes - headBytes)
+            expected <= limits.entryBytes - Int64(headBytes)
         else { return (nil, removed) }
         guard makeRoom(headBytes + Int(expected), &removed) else { return (nil, removed) }
         lastNumber += 1
@@ -262,6 +253,6 @@ struct MemoryCacheTable: Sendable {
 
     /// The bytes of a head, its key and its place in the tables, as they are counted for the limits.
     private static func headBytes(_ head: CacheEntry.Head, _ key: CacheKey) -> Int {
-        StoredFields.bytes(head.response.headerFields) + key.url.utf8.count + 256
+        StoredFields.bytes(head.response.headerFields) + key.url.utf8.count + CacheLimits.entryOverheadBytes
     }
 }

@@ -138,9 +138,8 @@ public struct RequestBody: Sendable {
         let isWhole = range == nil
         let range = range ?? 0..<length
         guard range.lowerBound >= 0, range.upperBound <= length else {
-            throw FileReadError(
-                path: path, operation: "read", code: 22,
-                reason: "the range \(range.lowerBound)..<\(range.upperBound) is not within its \(length) bytes")
+            throw FileReadError.invalid(
+                path, reason: "the range \(range.lowerBound)..<\(range.upperBound) is not within its \(length) bytes")
         }
         let body = RequestBody(
             .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)

@@ -1,7 +1,10 @@
 /// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
-/// State with a key, such as an origin, is stored only in tables of this type. Therefore one eviction rule applies everywhere. The
-/// bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
+/// State with a key, such as an origin, is stored in tables of this type. Therefore one eviction rule applies. There are two
+/// exceptions: the cookies of a jar, which have an order of their own (`UseOrder`), and the entries of a cache on the disk, which SQLite
+/// orders.
+///
+/// The bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
 /// stays, even if its weight alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
 ///
 /// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned while its value has a

@@ -41,10 +41,18 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 
     /// Returns the error for a file that has changed since the request declared its length.
     ///
-    /// The code is EIO, which is 5 on every system, because the declared bytes can't be read.
+    /// The code is EIO, because the declared bytes can't be read.
     static func changed(_ path: String, reason: String) -> FileReadError {
-        FileReadError(path: path, operation: "read", code: 5, reason: reason)
+        FileReadError(path: path, operation: "read", code: ErrorNumber.inputOutput, reason: reason)
     }
+
+    /// Returns the error for a file whose content is not as the reader needs it, without a failed system call. The code is EINVAL.
+    package static func invalid(_ path: String, reason: String) -> FileReadError {
+        FileReadError(path: path, operation: "read", code: ErrorNumber.invalid, reason: reason)
+    }
+
+    /// Whether the file does not exist.
+    package var isMissingFile: Bool { code == ErrorNumber.noEntry }
 
     /// Returns the path of a file URL.
     ///
@@ -111,6 +119,18 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
         return FileWriteError(path: path, operation: operation, code: code, reason: creationProblem(code, in: shown))
     }
 
+    /// Returns the error for a file that another process, or a person, has removed after this process opened the file. The code is ENOENT.
+    ///
+    /// - Parameter operation: the failed operation, as a verb.
+    package static func removed(_ path: String, operation: String) -> FileWriteError {
+        FileWriteError(path: path, operation: operation, code: ErrorNumber.noEntry, reason: "it has just been removed")
+    }
+
+    /// Returns the error for a file whose folder can't be created. The code is ENOENT.
+    package static func missingFolder(of path: String) -> FileWriteError {
+        FileWriteError(path: path, operation: "write", code: ErrorNumber.noEntry, reason: "the folder can't be created")
+    }
+
     /// The operation that can fail only after the new file has its name.
     static let folderSynchronization = "synchronize the folder of"
 
@@ -131,6 +151,16 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
     public var recoverySuggestion: String? { fileWriteAdvice(code) }
 }
 
+/// The system's error numbers (`errno`) that are the same on all systems.
+private enum ErrorNumber {
+    /// ENOENT.
+    static let noEntry: Int32 = 2
+    /// EIO.
+    static let inputOutput: Int32 = 5
+    /// EINVAL.
+    static let invalid: Int32 = 22
+}
+
 /// A failed operation on a file. ``FileReadError`` and ``FileWriteError`` store this value.
 private struct FileProblem: Sendable, Hashable, CustomStringConvertible {
     let path: String
@@ -149,11 +179,11 @@ private struct FileProblem: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension FileProblem {
-    /// Creates the failure of an operation on a URL that is not a file URL. The code is EINVAL, which is 22 on all systems.
+    /// Creates the failure of an operation on a URL that is not a file URL. The code is EINVAL.
     init(notAFile url: URL, operation: String) {
         let scheme = url.scheme?.shownSafely(limit: 40) ?? "missing"
         self.init(
-            path: url.path, operation: operation, code: 22,
+            path: url.path, operation: operation, code: ErrorNumber.invalid,
             reason: "the URL is not a file URL (its scheme is \(scheme)); create the URL with URL(filePath:)")
     }
 }

@@ -26,11 +26,27 @@ package final class FileLock: Sendable {
 
     /// Takes the lock. Returns `false` if another holder has the lock.
     package func take() throws(FileWriteError) -> Bool {
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            if errno == EWOULDBLOCK { return false }
-            guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock", code: errno) }
+        switch Self.lock(descriptor) {
+        case 0: return true
+        case EWOULDBLOCK: return false
+        case let code: throw FileWriteError(path: path, operation: "lock", code: code)
         }
-        return true
+    }
+
+    /// Takes the lock of an open file. A signal does not end the call.
+    ///
+    /// - Parameter waits: whether the call blocks the thread until the lock is free. Default: false.
+    /// - Returns: 0, or the number of the error: EWOULDBLOCK if another holder has the lock.
+    static func lock(_ descriptor: Int32, waits: Bool = false) -> Int32 {
+        while flock(descriptor, waits ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
+            if errno != EINTR { return errno }
+        }
+        return 0
+    }
+
+    /// Returns the error for a lock that another process has held for `limit`.
+    static func busy(_ path: String, for limit: Duration) -> FileWriteError {
+        FileWriteError(path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
     }
 
     /// Whether the path still leads to this file.

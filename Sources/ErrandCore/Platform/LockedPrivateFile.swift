@@ -72,7 +72,7 @@ package struct LockedPrivateFile: Sendable, CustomStringConvertible {
         _ work: () async throws -> Value
     ) async throws -> Value {
         guard let lock = try await PrivateFile.lock(path + suffix, within: limit, clock: clock) else {
-            throw busy?(limit) ?? PrivateFile.busy(path + suffix, for: limit)
+            throw busy?(limit) ?? FileLock.busy(path + suffix, for: limit)
         }
         defer { lock.release() }
         return try await work()

@@ -126,16 +126,11 @@ package final class PartialFile: Sendable {
     ///
     /// - Throws: `FileWriteError`.
     package func lock() throws(FileWriteError) -> Bool {
-        var isLocked = true
+        var isLocked = false
         try with("lock") { descriptor in
-            while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-                if errno == EWOULDBLOCK {
-                    isLocked = false
-                    return 0
-                }
-                if errno != EINTR { return errno }
-            }
-            return 0
+            let code = FileLock.lock(descriptor)
+            isLocked = code == 0
+            return code == EWOULDBLOCK ? 0 : code
         }
         return isLocked
     }

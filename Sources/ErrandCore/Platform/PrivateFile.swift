@@ -133,11 +133,6 @@ package enum PrivateFile {
         }
     }
 
-    /// The error for a lock that another process has held for `limit`.
-    static func busy(_ path: String, for limit: Duration) -> FileWriteError {
-        FileWriteError(path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
-    }
-
     /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.
     ///
     /// - Throws: `FileWriteError`.

@@ -41,8 +41,8 @@ struct ReservedFile: ~Copyable {
     /// the program runs. Therefore the new process may hold the lock of a closed file.
     private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
         for _ in 0..<50 {
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
-            guard errno == EWOULDBLOCK || errno == EINTR else { return false }
+            let code = FileLock.lock(descriptor)
+            guard code == EWOULDBLOCK else { return code == 0 }
             pause(.milliseconds(10))
         }
         return false
@@ -70,9 +70,8 @@ struct ReservedFile: ~Copyable {
                 let reason = "'\(partPath.shownSafely())' exists, and is not a private file of this user; remove the file"
                 throw FileWriteError(path: path, operation: "create a file beside", code: EEXIST, reason: reason)
             }
-            while flock(descriptor, LOCK_EX) != 0 {
-                guard errno == EINTR else { throw FileWriteError(path: path, operation: "lock a file beside", code: errno) }
-            }
+            let code = FileLock.lock(descriptor, waits: true)
+            guard code == 0 else { throw FileWriteError(path: path, operation: "lock a file beside", code: code) }
             if isSame(descriptor, partPath) { return file }
         }
         throw FileWriteError(path: path, operation: "lock a file beside", code: EBUSY)

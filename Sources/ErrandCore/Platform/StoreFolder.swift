@@ -133,7 +133,6 @@ package struct StoreFolder: Sendable {
             if try lock.take() { return lock }
             usleep(2000)
         }
-        throw FileWriteError(
-            path: file(name), operation: "lock", code: EBUSY, reason: "another process has had the lock for \(seconds) s")
+        throw FileLock.busy(file(name), for: .seconds(seconds))
     }
 }

@@ -24,6 +24,17 @@ extension Duration {
     }
 }
 
+extension Int64 {
+    /// The number of bytes in the form that labels show: `16 MiB`, `64 KiB`, `5000 bytes`. The unit is the largest unit of which the number
+    /// is a whole multiple.
+    package var bytesInWords: String {
+        for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] where self != 0 && self & (1 << shift - 1) == 0 {
+            return "\(self >> shift) \(unit)"
+        }
+        return self == 1 ? "1 byte" : "\(self) bytes"
+    }
+}
+
 extension Double {
     /// The number with at most three digits after the decimal point, and without a decimal point if these digits are zeros.
     package var inWords: String {

@@ -92,16 +92,8 @@ public struct WaitForNetworkMiddleware: HTTPMiddleware {
         request.report(.networkWaitStart)
         defer { request.report(.networkWaitEnd) }
         try await request.withinDeadline(
-            .connectivity, delivery: .notSent, discard: { _ in }, operation: { try await waitAtGate(for: request, upTo: limit) })
-    }
-
-    private func waitAtGate(for request: Request, upTo limit: Duration) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { [gate, clock] group in
-            group.addTask { try await gate.wait(for: request) }
-            group.addTask { try await clock.sleep(for: limit.bounded) }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+            .connectivity, delivery: .notSent, discard: { _ in },
+            operation: { [gate, clock] in try await withLimit(limit, on: clock) { try await gate.wait(for: request) } })
     }
 }
 

@@ -187,8 +187,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         do {
             if !folder.isEmpty { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) }
         } catch {
-            // ENOENT is 2 on all systems.
-            throw FileWriteError(path: path, operation: "write", code: 2, reason: "the folder can't be created")
+            throw FileWriteError.missingFolder(of: path)
         }
         return file
     }

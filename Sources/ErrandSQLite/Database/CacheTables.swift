@@ -183,9 +183,6 @@ struct CacheTables {
         }
     }
 
-    /// The largest number of rows of the table `forgotten`.
-    static let forgottenLimit: Int64 = 1000
-
     /// Begins a new generation of an account. An account without a row has the largest number of a removed row.
     func raiseGeneration(of partition: [UInt8]) throws {
         try database.run("UPDATE store SET last = last + 1")
@@ -194,7 +191,7 @@ struct CacheTables {
             INSERT INTO forgotten SELECT ?, last FROM store WHERE true
                 ON CONFLICT (partition) DO UPDATE SET generation = excluded.generation
             """, .octets(partition))
-        let excess = try database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) - Self.forgottenLimit }.first ?? 0
+        let excess = try database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) - Int64(CacheLimits.forgottenAccounts) }.first ?? 0
         guard excess > 0 else { return }
         let removed = try database.rows(
             "SELECT generation FROM forgotten ORDER BY generation LIMIT 1 OFFSET ?", .integer(excess - 1)
@@ -275,11 +272,8 @@ struct CacheTables {
         let bodyBytes: Int64
 
         /// The bytes that count for the limits.
-        var bytes: Int64 { Int64(name.count + head.count + frames.count) + bodyBytes + CacheTables.entryOverheadBytes }
+        var bytes: Int64 { Int64(name.count + head.count + frames.count + CacheLimits.entryOverheadBytes) + bodyBytes }
     }
-
-    /// The bytes that an entry takes up in tables and indices, rounded up.
-    static let entryOverheadBytes: Int64 = 256
 
     func insert(_ entry: NewEntry) throws -> Int64 {
         let last = try database.rows("SELECT max(used) FROM entries") { $0.integer(0) }.first ?? 0

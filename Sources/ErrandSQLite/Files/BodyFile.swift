@@ -37,7 +37,7 @@ final class BodyFile: Sendable {
             file = try PartialFile(path: path, .new, calls: calls)
         }
         // Between the creation and the lock, another process may have removed the file as a leftover.
-        guard try file.lock() else { throw FileWriteError(path: path, operation: "lock", code: 0, reason: "it has just been removed") }
+        guard try file.lock() else { throw FileWriteError.removed(path, operation: "lock") }
         self.file = file
     }
 

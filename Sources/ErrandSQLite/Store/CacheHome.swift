@@ -102,7 +102,7 @@ final class CacheHome: Sendable {
         try folder.createFile(Self.databaseName)
         let database = try SQLiteDatabase(path: folder.file(Self.databaseName))
         guard let file = folder.identity(of: Self.databaseName) else {
-            throw FileWriteError(path: folder.file(Self.databaseName), operation: "open", code: 0, reason: "it has just been removed")
+            throw FileWriteError.removed(folder.file(Self.databaseName), operation: "open")
         }
         guard let secret = digest(Array("the key of this store".utf8)) else { throw NoKey() }
         return try CacheTables(database, file: file, secret: secret)

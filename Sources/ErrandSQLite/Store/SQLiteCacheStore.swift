@@ -47,14 +47,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         public let description: String
     }
 
-    /// The largest head: 64 KiB.
-    private static let headLimitBytes = 64 * 1024
     /// The largest body in the database: 64 KiB.
     static let inlineBodyLimitBytes = 64 * 1024
-    /// The largest number of entries with one key.
-    private static let variantLimit = 16
-    /// The largest number of bytes of all unpublished bodies in memory.
-    private static let bufferLimitBytes = 2 * 1024 * 1024
     private static let digestBytes = 16
 
     let limits: CacheStoreLimits
@@ -75,7 +69,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     private let uses = Mutex(Uses())
     private let openWriters = Mutex<[Int64: SQLiteCacheWriter.Key]>([:])
-    private let bufferedBytes = Mutex(0)
+    /// The bytes of all unpublished bodies in memory.
+    let buffered = ByteAllowance()
 
     /// Creates a store in a folder.
     ///
@@ -102,10 +97,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         sealing: CacheSealing? = nil, calls: FileCalls, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         precondition(!folder.isEmpty, "folder must not be empty")
-        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
-        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
-        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
-        limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: min(bytes, entryBytes ?? bytes / 8))
+        limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: entryBytes)
         self.sealing = sealing
         home = CacheHome(path: folder, calls: calls, report: onEvent)
         reader = CacheConnection(home, label: "errand.cache.reads")
@@ -122,10 +114,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// The kind and the limit: `disk, 256 MiB`.
-    public var label: String {
-        let unit: Int64 = 1024 * 1024
-        return limits.bytes % unit == 0 ? "disk, \(limits.bytes / unit) MiB" : "disk, \(limits.bytes) bytes"
-    }
+    public var label: String { "disk, \(limits.bytes.bytesInWords)" }
 
     /// The limit in words: `disk, 256 MiB`.
     public var description: String { label }
@@ -229,8 +218,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             } catch is StoredPiece.Damaged {
                 removeDamaged(id.rawValue)
             } catch let error as FileReadError {
-                // The file was removed with its entry, or was lost when the device lost power. The code 2 is ENOENT on every system.
-                guard error.code == 2 else { throw error }
+                // The file was removed with its entry, or was lost when the device lost power.
+                guard error.isMissingFile else { throw error }
                 removeDamaged(id.rawValue)
             } catch {
                 // The bytes can't be decrypted.
@@ -248,14 +237,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns at most `limit` entries with their URLs, the most recently used first.
-    public func entries(limit: Int) async throws -> [ListedEntry] {
+    public func entries(limit: Int) async throws -> [ListedCacheEntry] {
         try await writer.run { [self] tables in
             try tables.database.transaction { try flushUses(tables) }
             return try tables.entries(limit: max(0, limit)).compactMap { key, stored, name in
                 guard let entry = decoded(stored, key: key), let name = StoredPiece(combined: name) else { return nil }
                 let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.nameIndex)
                 guard let content = try? name.content(at: place, sealing: sealing), let name = try? StoredName(content) else { return nil }
-                return ListedEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
+                return ListedCacheEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
             }
         }
     }
@@ -292,7 +281,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     // MARK: Writing
 
     /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or the generation has changed.
-    public func writer(
+    public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         try await reader.ensureKey(isCancellable: true)
@@ -301,9 +290,9 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         guard current == generation.rawValue else { return nil }
         let stored = StoredKey(
             key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
-        let headBytes = head.encoded.count
-        let overhead = Int64(headBytes + stored.name.encoded.count) + 8 + CacheTables.entryOverheadBytes
-        guard headBytes <= Self.headLimitBytes, limits.entries > 0, overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
+        let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
+        guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,
+            overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
         else { return nil }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
@@ -315,8 +304,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ) async throws -> CacheEntry.ID? {
         let limits = limits
         return try await writer.run { [self] tables in
-            let encodedHead = head.encoded
-            guard encodedHead.count <= Self.headLimitBytes else { return nil }
+            guard CacheLimits.allowsHead(head.response.headerFields) else { return nil }
             func place(_ index: Int32) -> StoredPiece.Place { .init(number: number, key: key.stored.key, index: index) }
             var (frames, stored) = (try file?.finish() ?? BodyFrames(), file == nil ? Data() : nil)
             if file == nil, !body.isEmpty {
@@ -327,7 +315,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             let entry = CacheTables.NewEntry(
                 key: key.stored, selection: try selectionDigest(head.selection), number: number, responded: head.responseTime.microseconds,
                 name: try StoredPiece(key.stored.name.encoded, at: place(StoredPiece.Place.nameIndex), sealing: sealing).combined,
-                head: try StoredPiece(encodedHead, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
+                head: try StoredPiece(head.encoded, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
                 frames: frames.encoded, body: stored, bodyBytes: frames.storedBytes)
             // Sealed pieces and the final head may have more bytes than the writer has counted.
             guard entry.bytes <= limits.entryBytes else { return nil }
@@ -337,7 +325,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 try flushUses(tables)
                 var files: [Int64] = []
                 for id in replaced { files += try tables.remove(id.rawValue) }
-                files += try tables.removeReplaced(key: key.stored.key, selection: entry.selection, kept: Self.variantLimit - 1)
+                files += try tables.removeReplaced(key: key.stored.key, selection: entry.selection, kept: CacheLimits.variants - 1)
                 if file != nil { try tables.endWrite(number) }
                 guard let evicted = try tables.makeRoom(bytes: entry.bytes, entries: 1, limits) else { return (nil, files) }
                 return (try tables.insert(entry), files + evicted)
@@ -379,12 +367,12 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 for entry in entries {
                     let id = entry.id.rawValue
                     guard let old = try tables.headPlace(of: id) else { continue }
-                    let encoded = entry.head.encoded
-                    let head = try StoredPiece(encoded, at: old.place, sealing: sealing).combined
+                    let head = try StoredPiece(entry.head.encoded, at: old.place, sealing: sealing).combined
                     let growth = Int64(head.count) - old.headBytes
                     // If the new head exceeds the limits, its own entry is removed, and other entries stay.
                     let usage = try tables.usage
-                    guard encoded.count <= Self.headLimitBytes, growth <= 0 || usage.bytes + growth <= limits.bytes else {
+                    let isAllowed = CacheLimits.allowsHead(entry.head.response.headerFields)
+                    guard isAllowed, growth <= 0 || usage.bytes + growth <= limits.bytes else {
                         files += try tables.remove(id)
                         continue
                     }
@@ -417,17 +405,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// Whether the writer can still publish its entry.
     func isOpen(_ number: Int64) -> Bool { openWriters.withLock { $0[number] != nil } }
-
-    /// Reserves memory for a body that is still small. Returns false if there is no room.
-    func reserveBuffer(_ bytes: Int) -> Bool {
-        bufferedBytes.withLock { buffered in
-            guard buffered + bytes <= Self.bufferLimitBytes else { return false }
-            buffered += bytes
-            return true
-        }
-    }
-
-    func releaseBuffer(_ bytes: Int) { bufferedBytes.withLock { $0 -= bytes } }
 }
 
 extension CacheStore where Self == SQLiteCacheStore {

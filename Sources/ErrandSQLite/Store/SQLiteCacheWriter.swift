@@ -18,10 +18,6 @@ final class SQLiteCacheWriter: CacheWriter {
         let description = "the entry is larger than the limit for one entry"
     }
 
-    private struct NoRoom: Error, SafelyDescribedError {
-        let description = "the store has no room for the entry"
-    }
-
     private struct GivenUp: Error, SafelyDescribedError {
         let description = "the entry was given up"
     }
@@ -65,7 +61,7 @@ final class SQLiteCacheWriter: CacheWriter {
             guard overheadBytes + BodyFrames.bytes(of: total) <= store.limits.entryBytes else { throw TooLarge() }
             state.writtenBytes = total
             if let file = state.file { return .file(file, more: total + overheadBytes - state.reservedBytes) }
-            if isExpectedInline, total <= Int64(SQLiteCacheStore.inlineBodyLimitBytes), store.reserveBuffer(chunk.count) {
+            if isExpectedInline, total <= Int64(SQLiteCacheStore.inlineBodyLimitBytes), store.buffered.reserve(chunk.count) {
                 state.buffer.append(chunk)
                 return .buffered
             }
@@ -90,7 +86,7 @@ final class SQLiteCacheWriter: CacheWriter {
                 Self.cleanUp(store, number, file, reservedBytes: 0)
                 throw GivenUp()
             }
-            store.releaseBuffer(buffer.count)
+            store.buffered.release(buffer.count)
             try await reserve(overheadBytes + max(Int64(buffer.count + chunk.count), expectedBytes ?? 0))
             if !buffer.isEmpty { try await append(buffer, to: file) }
             try await append(chunk, to: file)
@@ -106,7 +102,7 @@ final class SQLiteCacheWriter: CacheWriter {
         let isExpected = expectedBytes.map { $0 >= written } ?? false
         let wanted = isExpected ? bytes : min(store.limits.entryBytes - reserved, max(bytes, Self.stepBytes))
         let granted = try await store.reserve(number, wanted: wanted, bytes: bytes)
-        guard let granted else { throw NoRoom() }
+        guard let granted else { throw CacheRoomError() }
         let hasEnded = state.withLock { state in
             state.reservedBytes += granted
             return state.hasEnded
@@ -127,7 +123,7 @@ final class SQLiteCacheWriter: CacheWriter {
         guard let ended else { return nil }
         defer {
             store.unregister(number)
-            if ended.file == nil { store.releaseBuffer(ended.buffer.count) }
+            if ended.file == nil { store.buffered.release(ended.buffer.count) }
         }
         do {
             guard head.extent.storedBytes == ended.writtenBytes else { throw WrongLength() }
@@ -153,7 +149,7 @@ final class SQLiteCacheWriter: CacheWriter {
         }
         guard let ended else { return }
         store.unregister(number)
-        if ended.file == nil { store.releaseBuffer(ended.buffer.count) }
+        if ended.file == nil { store.buffered.release(ended.buffer.count) }
         Self.cleanUp(store, number, ended.file, reservedBytes: ended.reservedBytes)
     }
 

@@ -75,7 +75,7 @@ import Testing
         #expect(CachePolicy.standard.remainingLifetime(of: stored, at: instant(10, wall: -99, run: 2)) == nil)
         let chosen = head(["Cache-Control: max-age=60"], lifetimes: CacheLifetimes(fresh: .seconds(5)))
         #expect(CachePolicy.standard.remainingLifetime(of: chosen, at: instant(1)) == .seconds(4))
-        let current = (CacheInstant.current(), CacheInstant.current())
+        let current = (CacheInstant.now, CacheInstant.now)
         #expect(current.0.run == current.1.run && current.0.uptime <= current.1.uptime)
     }
 

@@ -45,7 +45,7 @@ import Testing
         let before = generations.current(of: partition("one"))
         forget("one", in: &generations)
         let after = generations.current(of: partition("one"))
-        for number in 0...CacheGenerations.accountLimit { forget("\(number)", in: &generations) }
+        for number in 0...CacheLimits.forgottenAccounts { forget("\(number)", in: &generations) }
         // The number of the account was evicted, and so the account has a number that is not older.
         #expect(generations.current(of: partition("one")) >= after && after > before)
         #expect(generations.current(of: .none) == 0)

@@ -16,7 +16,7 @@ import Testing
         let lookup = try #require(store.immediateLookUp(key))
         var writers: [any ImmediateCacheWriter] = []
         for _ in 0..<10 {
-            if case .writer(let writer) = store.immediateWriter(
+            if case .writer(let writer) = store.makeImmediateWriter(
                 for: key, head: head([]), expectedBytes: 30_000, since: lookup.generation)
             {
                 writers.append(writer)
@@ -33,7 +33,7 @@ import Testing
         let identity = CredentialIdentity(scheme: "basic", "joe", "secret")
         let key = try #require(read(request(identity: identity)).key)
         let generation = try await store.lookUp(key).generation
-        let writer = try #require(try await store.writer(for: key, head: head([]), expectedBytes: nil, since: generation))
+        let writer = try #require(try await store.makeWriter(for: key, head: head([]), expectedBytes: nil, since: generation))
         #expect(try await writer.publish(head([], extent: .whole(length: 0)), replacing: []) != nil)
         try await store.forget(CredentialIdentity(scheme: "basic", "joe", "other"))
         #expect(store.usage.entries == 1)
@@ -49,7 +49,7 @@ import Testing
         for store in [MemoryCacheStore(bytes: 0), MemoryCacheStore(entries: 0)] {
             let key = try #require(read(request()).key)
             let generation = try await store.lookUp(key).generation
-            #expect(try await store.writer(for: key, head: head([]), expectedBytes: nil, since: generation) == nil)
+            #expect(try await store.makeWriter(for: key, head: head([]), expectedBytes: nil, since: generation) == nil)
         }
     }
 }

@@ -72,13 +72,13 @@ final class TestStore: CacheStore {
         return try await memory.body(of: id, offsets: offsets)
     }
 
-    func entries(limit: Int) async throws -> [ListedEntry] { try await memory.entries(limit: limit) }
+    func entries(limit: Int) async throws -> [ListedCacheEntry] { try await memory.entries(limit: limit) }
 
-    func writer(
+    func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         try await enter(.writer)
-        let writer = try await memory.writer(for: key, head: head, expectedBytes: expectedBytes, since: generation)
+        let writer = try await memory.makeWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
         return writer.map { Writer(store: self, writer: $0) }
     }
 

@@ -16,6 +16,14 @@ import Testing
         ] as [(Duration, String)])
     func durationsHaveFittingUnits(_ duration: Duration, _ text: String) { #expect(duration.inWords == text) }
 
+    @Test(
+        arguments: [
+            (0, "0 bytes"), (1, "1 byte"), (1000, "1000 bytes"), (1023, "1023 bytes"), (1024, "1 KiB"), (1025, "1025 bytes"),
+            (1536, "1536 bytes"), (65_536, "64 KiB"), (16_777_216, "16 MiB"), (268_435_456, "256 MiB"), (268_436_480, "262145 KiB"),
+            (1 << 30, "1 GiB"), (50_000_000, "50000000 bytes"), (.max, "9223372036854775807 bytes"),
+        ] as [(Int64, String)])
+    func bytesHaveFittingUnits(_ bytes: Int64, _ text: String) { #expect(bytes.bytesInWords == text) }
+
     @Test(arguments: [(0.5, "50 %"), (0.999, "99.9 %"), (1, "100 %"), (1.0 / 3, "33.333 %"), (0, "0 %")] as [(Double, String)])
     func sharesAreShownInPercent(_ share: Double, _ text: String) { #expect(share.inPercent == text) }
 

@@ -44,7 +44,7 @@ enum Samples {
     ) async throws -> CacheEntry.ID? {
         let head = head(name, bytes: bytes, language: language)
         let generation = try await store.lookUp(key).generation
-        guard let writer = try await store.writer(for: key, head: head, expectedBytes: nil, since: generation) else { return nil }
+        guard let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation) else { return nil }
         var rest = body(name, bytes: bytes)[...]
         while !rest.isEmpty {
             try await writer.write(Data(rest.prefix(chunkBytes)))

@@ -170,9 +170,9 @@ struct CacheStatsCommand: AsyncParsableCommand {
 
 /// A stored response, as the list shows it.
 struct StoredResponse {
-    private let listed: ListedEntry
+    private let listed: ListedCacheEntry
 
-    init(_ listed: ListedEntry) { self.listed = listed }
+    init(_ listed: ListedCacheEntry) { self.listed = listed }
 
     /// The status, the size, the freshness, and the URL without secrets.
     func text(now: CacheInstant = .current()) -> String {
@@ -193,7 +193,7 @@ struct StoredResponse {
     }
 
     /// Why there is no response to a request.
-    static func absence(of request: Request, beside others: [ListedEntry]) -> String {
+    static func absence(of request: Request, beside others: [ListedCacheEntry]) -> String {
         let url = request.redactedURL.shownSafely(limit: 500)
         if others.isEmpty { return "no response to \(url) is stored" }
         if others.allSatisfy(\.belongsToAccount) { return "the stored response to \(url) belongs to an account" }

@@ -1,0 +1,32 @@
+package import ErrandCore
+
+/// The limits of a store.
+package struct CacheStoreLimits: Sendable {
+    /// The largest number of bytes of all entries.
+    package let bytes: Int64
+    /// The largest number of entries.
+    package let entries: Int
+    /// The largest number of bytes of one entry.
+    package let entryBytes: Int64
+
+    /// The largest number of bytes of unpublished entries: half of all bytes, or the limit for one entry if that limit is larger.
+    package var unpublishedBytes: Int64 { max(bytes / 2, entryBytes) }
+
+    /// - Parameters:
+    ///   - bytes: the largest number of bytes of all entries, at least 0.
+    ///   - entries: the largest number of entries, at least 0.
+    ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`: an eighth of `bytes`.
+    package init(bytes: Int64, entries: Int, entryBytes: Int64?) {
+        precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
+        precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
+        precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
+        (self.bytes, self.entries, self.entryBytes) = (bytes, entries, min(bytes, entryBytes ?? bytes / 8))
+    }
+}
+
+/// The error for an entry that gets no room within the limits of its store.
+package struct CacheRoomError: SafelyDescribedError {
+    package let description = "the store has no room for the entry"
+
+    package init() {}
+}
