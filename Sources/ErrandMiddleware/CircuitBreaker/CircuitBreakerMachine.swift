@@ -6,9 +6,9 @@ internal import ErrandCore
 /// calls, and the share of failed or slow calls reaches its limit. The circuit also opens when ``CircuitBreakerPolicy/consecutiveFailures``
 /// calls in succession have failed within the window. An open circuit refuses calls for ``CircuitBreakerPolicy/breakTime``. If the server
 /// asked for a longer wait, the circuit refuses calls for that wait, up to ``CircuitBreakerPolicy/maxBreakTime``. A half-open circuit
-/// allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when so many probes have succeeded, and opens again when a probe
-/// fails or is slow. If a probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the circuit is
-/// not blocked.
+/// allows ``CircuitBreakerPolicy/probeCount`` probes. The circuit closes when this number of probes has succeeded, and opens again when a
+/// probe fails or is slow. If a probe has no outcome after ``CircuitBreakerPolicy/breakTime``, one more probe is allowed, so that the
+/// circuit is not blocked.
 package struct CircuitBreakerMachine: Sendable {
     package enum State: Sendable, Hashable {
         case closed
