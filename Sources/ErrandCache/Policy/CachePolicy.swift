@@ -127,7 +127,7 @@ public struct CachePolicy: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - head: the head of the stored response, for example from ``CacheStore/entries(limit:)``.
     ///   - now: the instant. Default: the current instant.
-    public func remainingLifetime(of head: CacheEntry.Head, at now: CacheInstant = .current()) -> Duration? {
+    public func remainingLifetime(of head: CacheEntry.Head, at now: CacheInstant = .now) -> Duration? {
         FreshnessRule(policy: self).remaining(of: head, at: now)
     }
 

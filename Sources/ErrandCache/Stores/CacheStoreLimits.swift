@@ -1,4 +1,4 @@
-package import ErrandCore
+internal import ErrandCore
 
 /// The limits of a store.
 package struct CacheStoreLimits: Sendable {

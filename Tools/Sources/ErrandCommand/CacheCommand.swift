@@ -175,7 +175,7 @@ struct StoredResponse {
     init(_ listed: ListedCacheEntry) { self.listed = listed }
 
     /// The status, the size, the freshness, and the URL without secrets.
-    func text(now: CacheInstant = .current()) -> String {
+    func text(now: CacheInstant = .now) -> String {
         let head = listed.entry.head
         let state = CachePolicy.standard.remainingLifetime(of: head, at: now).map { remaining in
             let seconds = remaining.components.seconds
