@@ -23,7 +23,7 @@ func paths(_ client: APIClient, _ path: String, _ url: URL, _ id: Int?) async th
 }
 
 func queriesAndFields(_ client: APIClient, _ filter: User, _ request: Request) async throws {
-    let _: User = try await client.get("/users", query: filter)  // write query: try URLQuery(encoding: value)
+    let _: User = try await client.get("/users", query: filter)  // write query: try URLQuery(encoding: value, coding: client.jsonCoding)
     let _: User = try await client.get("/users", headers: ["X-Tenant": "a"])  // write headers: [.custom("X-Tenant"): value]
     _ = request.headers["X-Tenant"]  // write headers[.custom("X-Tenant")]
 }
@@ -62,7 +62,8 @@ func remedies(
     let _: User = try await client.get(PathTemplate(verbatim: path), timeout: .seconds(5))
     try await client.head("/users/\(path, "name")")
     let _ = try await client.send(Request(.get, url: url)).json(as: User.self)
-    let _: User = try await client.get("/users", query: try URLQuery(encoding: user), headers: [.custom("X-Tenant"): "a"])
+    let _: User = try await client.get(
+        "/users", query: try URLQuery(encoding: user, coding: client.jsonCoding), headers: [.custom("X-Tenant"): "a"])
     try await client.post("/x", body: .json(user))
     try await client.post("/x", body: .json(["q": JSONValue(text), "stream": true]))
     try await client.post("/x", body: .json(["q": "a", "stream": true, "none": nil, "list": [1, "a"]]))

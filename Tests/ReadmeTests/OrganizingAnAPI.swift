@@ -32,6 +32,22 @@ nonisolated extension ShopAPI {
     }
 }
 
+nonisolated extension ShopAPI {
+    /// The form of names and dates, for the client and for queries.
+    static let coding = JSONCoding(keys: .snakeCase)
+}
+
+nonisolated extension ShopAPI.Customers {
+    struct Filter: Encodable {
+        var lastName: String
+    }
+
+    /// The query is `last_name=…`.
+    static func list(_ filter: Filter) throws -> Endpoint<[Customer]> {
+        try .get("/customers", query: URLQuery(encoding: filter, coding: ShopAPI.coding))
+    }
+}
+
 nonisolated struct Shop: Sendable {
     let api: APIClient
     let images: APIClient

@@ -306,6 +306,41 @@ struct OrderLogMiddleware: OrderProblemReporter {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response { try await next.send(request) }
 }
 
+struct ClosedMiddleware: HTTPMiddleware {
+    let isClosed: @Sendable () -> Bool
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        guard isClosed() else { return try await next.send(request) }
+        let head = HTTPResponse(status: .serviceUnavailable, headerFields: [.retryAfter: "60"])
+        return Response(head: head, data: Data("closed".utf8), request: request)
+    }
+}
+
+struct BodySignatureMiddleware: HTTPMiddleware {
+    let sign: @Sendable (Data) -> String
+
+    func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+        var request = request
+        let data = try await bytes(of: &request)
+        request.headers[.bodySignature] = sign(data)
+        return try await next.send(request)
+    }
+
+    private func bytes(of request: inout Request) async throws -> Data {
+        if let data = request.body.bufferedData { return data }
+        let source = try await request.body.open()
+        defer { source.abandon() }
+        var data = Data()
+        while let chunk = try await source.next() { data += chunk }
+        request.body = .data(data)  // a stream may be readable only once
+        return data
+    }
+}
+
+nonisolated extension HTTPField.Name {
+    static let bodySignature = HTTPField.Name.custom("X-Body-Signature")
+}
+
 struct MeterMiddleware: HTTPMiddleware {
     let add: @Sendable (Int) -> Void
 

@@ -22,6 +22,18 @@ struct JobFailed: Error {}
     }
 }
 
+extension JobScreen {
+    func waitWithProgressOf202(forJob id: Int, client: APIClient) async throws {
+        while true {
+            let response = try await client.response(Endpoint<Job>.get("/jobs/\(id, "id")"))
+            progress = response.value.progress
+            if response.value.state == "failed" { throw JobFailed() }
+            if response.status != .accepted { return }
+            try await Task.sleep(for: response.headers.retryAfter ?? .seconds(2))
+        }
+    }
+}
+
 nonisolated struct Report: Decodable, Sendable {
     var url: String
 }

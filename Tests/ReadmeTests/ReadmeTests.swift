@@ -35,8 +35,8 @@ import FoundationNetworking
         Samples(guides + "ErrorsForPeople.md", "ErrorsForPeople.swift", "NotesClient.swift", least: 9),
         Samples(guides + "EventStreams.md", "EventStreams.swift", least: 5),
         Samples(guides + "Pagination.md", "Pagination.swift", least: 3), Samples(guides + "DynamicJSON.md", "DynamicJSON.swift", least: 4),
-        Samples(guides + "Polling.md", "Polling.swift", least: 2), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 3),
-        Samples(guides + "OrganizingAnAPI.md", "OrganizingAnAPI.swift", least: 5),
+        Samples(guides + "Polling.md", "Polling.swift", least: 3), Samples(guides + "Envelopes.md", "Envelopes.swift", least: 3),
+        Samples(guides + "OrganizingAnAPI.md", "OrganizingAnAPI.swift", least: 6),
         Samples(guides + "OtherFormats.md", "OtherFormats.swift", least: 3),
         Samples(guides + "ErrorFormats.md", "ErrorFormats.swift", least: 3),
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
@@ -49,7 +49,7 @@ import FoundationNetworking
         Samples(guides + "Multipart.md", "Multipart.swift", least: 4),
         Samples(guides + "Proxies.md", "Proxies.swift", least: 6),
         Samples(guides + "ClosureClients.md", "NotesClient.swift", least: 8),
-        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 14),
+        Samples(guides + "WritingMiddleware.md", "OwnMiddleware.swift", least: 17),
         Samples(guides + "Testing.md", "Testing.swift", "TestingParts.swift", "TestingURLSession.swift", least: 14),
         Samples(guides + "ExportingHAR.md", "ExportingHAR.swift", least: 6),
         Samples(guides + "ValidatingResponses.md", "ValidatingResponses.swift", least: 4),
@@ -356,6 +356,39 @@ import FoundationNetworking
             #expect(try await response.body.transformed(by: UnixLines()).collect() == Data(expected.utf8), "split at \(split)")
         }
         #expect(counted.withLock { $0 } == (text.utf8.count + 1) * text.utf8.count)
+    }
+
+    @Test func aQueryHasTheNamesOfItsAPI() throws {
+        let client = APIClient(StubTransport(), json: ShopAPI.coding)
+        let request = try client.request(for: ShopAPI.Customers.list(.init(lastName: "Lovelace")))
+        #expect(request.head.path == "/customers?last_name=Lovelace")
+    }
+
+    @Test func aMiddlewareRespondsWithoutSending() async throws {
+        let isClosed = Mutex(true)
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        let stack = stub.wrapped(by: ClosedMiddleware { isClosed.withLock { $0 } })
+        let response = try await stack.send(Request(.get, url: "https://a.example/"))
+        #expect(response.status == .serviceUnavailable && response.headers[.retryAfter] == "60")
+        #expect(try await response.text() == "closed" && stub.requests.isEmpty)
+        isClosed.withLock { $0 = false }
+        #expect(try await stack.send(Request(.get, url: "https://a.example/")).status == .ok)
+    }
+
+    @Test func theBodyOfARequestIsReadAndSent() async throws {
+        let pieces = AsyncStream<Data> { continuation in
+            for piece in ["a", "b", "c"] { continuation.yield(Data(piece.utf8)) }
+            continuation.finish()
+        }
+        let bodies: [(RequestBody, String)] = [(.empty, ""), (.text("abc"), "abc"), (.stream(pieces), "abc")]
+        for (body, text) in bodies {
+            let stub = StubTransport(Stub().responds(.status(.ok)))
+            let stack = stub.wrapped(by: BodySignatureMiddleware { "\($0.count)" })
+            _ = try await stack.send(Request(.post, url: "https://a.example/", headers: [.contentType: "text/plain"], body: body))
+            let sent = try #require(stub.requests.first)
+            #expect(sent.text == text && sent.headers[.bodySignature] == "\(text.utf8.count)")
+            #expect(sent.headers[.contentType] == "text/plain")
+        }
     }
 
     @Test func aBodyIsReadAndPassedOn() async throws {

@@ -71,8 +71,8 @@ extension APIClient {
 // MARK: - A query and header fields
 
 extension APIClient {
-    /// Not available: to send a value as a query, pass `try URLQuery(encoding: value)`.
-    @available(*, unavailable, message: "write query: try URLQuery(encoding: value)")
+    /// Not available: to send a value as a query, pass `try URLQuery(encoding: value, coding: client.jsonCoding)`.
+    @available(*, unavailable, message: "write query: try URLQuery(encoding: value, coding: client.jsonCoding)")
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(
         _ path: PathTemplate, query: some Encodable, as type: Value.Type = Value.self

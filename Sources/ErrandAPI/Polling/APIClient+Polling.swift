@@ -15,6 +15,8 @@ extension APIClient {
     ///   request is a GET for the `Location` of the response ([RFC 9110, section
     ///   15.3.3](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.3)). If the response has no `Location`, the last request is sent again
     ///   if it was a GET or HEAD. After any other method, the call fails with a ``PollingError``.
+    /// - For a 202, the condition is not called, and the body is not decoded: a progress in such a body is not shown. To show that
+    ///   progress, call ``response(_:)`` in a loop of your own: the function decodes the body of a 202 too.
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
     /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
     ///   If the timeout would pass before the next request, the call fails immediately.

@@ -14,6 +14,8 @@ public struct Response: Sendable {
     package var upgrade: (any DuplexStream)?
 
     /// Creates a response whose exchange continues until the transport ends the exchange. For transports.
+    ///
+    /// A middleware that responds itself uses ``init(head:data:request:)``.
     public init(head: HTTPResponse, body: ResponseBody, request: Request, exchange: ExchangeLifetime) {
         self.init(head: head, body: body, request: request, exchange: exchange, upgrade: nil)
     }
@@ -27,7 +29,18 @@ public struct Response: Sendable {
         metadata = ResponseMetadata()
     }
 
-    /// Creates a response that is already complete, such as a response from a cache, a stub or a fallback.
+    /// Creates a response that is already complete, such as a response from a cache, a stub, a fallback or a middleware that responds
+    /// without sending the request.
+    ///
+    /// ```swift
+    /// // In a middleware:
+    /// return Response(head: HTTPResponse(status: .serviceUnavailable), data: Data("closed".utf8), request: request)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - head: the status and the header fields.
+    ///   - data: the bytes of the body. Default: no bytes.
+    ///   - request: the request that the response belongs to.
     public init(head: HTTPResponse, data: Data = Data(), request: Request) {
         self.init(head: head, body: ResponseBody(data), request: request, exchange: ExchangeLifetime(outcome: .complete))
     }

@@ -128,6 +128,21 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(60))
     }
 
+    /// A progress in a 202 is not shown, even if the body of the 202 could be decoded. `response(_:)` decodes this body.
+    @Test func theConditionIsNotCalledForAcceptedWork() async throws {
+        let stub = StubTransport(Stub().responds(.json(Job(state: "queued"), status: .accepted), running(), done()))
+        var states: [String] = []
+        let client = client(stub)
+        _ = try await client.poll(job, policy: PollingPolicy(backoff: .immediate, jitter: .none)) { response in
+            states.append(response.value.state)
+            return response.value.state == "done"
+        }
+        #expect(states == ["running", "done"] && stub.requests.count == 3)
+        let accepted = StubTransport(Stub().responds(.json(Job(state: "queued"), status: .accepted)))
+        let response = try await self.client(accepted).response(job)
+        #expect(response.value.state == "queued" && response.status == .accepted)
+    }
+
     /// Without a condition, the first response with a status other than 202 ends the polling.
     @Test func acceptedWorkEndsWithItsResult() async throws {
         let stub = StubTransport(Stub().responds(.status(.accepted), .status(.accepted), running()))

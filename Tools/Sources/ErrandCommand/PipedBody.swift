@@ -11,8 +11,11 @@ enum PipedBody {
     /// Standard input, as JSON if it begins with a brace or a bracket. `nil` if it is neither a pipe nor a file, or empty. The rest of a
     /// file that was read in part is not a body, because a loop of the shell needs the rest.
     ///
-    /// - Parameter says: whether messages say that standard input is the body or why it is not, and that the command waits for input, if no
-    ///   input arrives within two seconds.
+    /// A message always says that standard input is the body, even with `-s`: no option has named standard input, and the data may be the
+    /// list of a loop.
+    ///
+    /// - Parameter says: whether messages say why standard input is not the body, and that the command waits for input, if no input
+    ///   arrives within two seconds.
     static func read(says: Bool) throws -> Content? {
         var status = stat()
         guard fstat(0, &status) == 0, [S_IFIFO, S_IFREG].contains(status.st_mode & S_IFMT) else { return nil }
@@ -29,12 +32,12 @@ enum PipedBody {
         while data.count <= bufferBytes {
             guard let chunk = try Terminal.read(upTo: 64 * 1024) else {
                 guard !data.isEmpty else { return nil }
-                if says { Terminal.say("errand: \(notice(of: data.count, isWhole: true))") }
+                Terminal.say("errand: \(notice(of: data.count, isWhole: true))")
                 return Content(body: .data(data), contentType: contentType(of: data))
             }
             data += chunk
         }
-        if says { Terminal.say("errand: \(notice(of: data.count, isWhole: false))") }
+        Terminal.say("errand: \(notice(of: data.count, isWhole: false))")
         let start = data
         return Content(
             body: .stream(replay: .oneShot) { _ in Rest(after: start) }, contentType: contentType(of: data))

@@ -74,7 +74,8 @@ struct ContentOptions: ParsableArguments {
     @Flag(
         help: """
             Sends no body from standard input. Without this option, post, put and patch without data send a pipe or a file on standard \
-            input, and say so. The rest of a file that was read in part is never sent, because a loop such as 'while read' needs it.
+            input, and say so, even with --silent. To send a pipe without this message, use --json @- or --data-binary @-. The rest of a \
+            file that was read in part is never sent, because a loop such as 'while read' needs it.
             """)
     var ignoreStdin = false
     @Option(
@@ -374,7 +375,7 @@ struct OutputOptions: ParsableArguments {
         name: [.customShort("#"), .customLong("progress-bar")],
         help: "Shows a progress bar on standard error, also for a body that is piped. -o shows one on a terminal without this option.")
     var progressBar = false
-    @Flag(name: [.short, .long], help: "Shows neither progress nor messages.") var silent = false
+    @Flag(name: [.short, .long], help: "Shows neither progress nor messages. See also --ignore-stdin.") var silent = false
     @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Shows messages in spite of --silent.") var showError = false
     @Option(
         name: [.customShort("w"), .customLong("write-out")],

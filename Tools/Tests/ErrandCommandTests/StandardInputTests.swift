@@ -13,20 +13,21 @@ import Testing
         try await body(folder)
     }
 
+    /// `-s` does not hide the message: without it, a loop would send its list as a body without a trace.
     @Test(arguments: ["post", "put", "patch"]) func aBodyFromAPipeIsNamed(method: String) async throws {
         try await withRawServer { (server: RawServer) async throws in
-            let input = Data(#"{"a":1}"#.utf8)
-            let outcome = try await CommandProcess.run(method, server.url, input: input)
-            #expect(outcome.status == 0 && server.requests.last?.hasSuffix("\r\n\r\n" + #"{"a":1}"#) == true)
-            #expect(outcome.errors == "errand: the body is standard input (7 bytes); --ignore-stdin sends no body\n")
-            #expect(try await CommandProcess.run(method, "-s", server.url, input: input).errors.isEmpty)
+            for options in [[], ["-s"], ["-sS"]] {
+                let outcome = try await CommandProcess([method, server.url] + options, input: Data(#"{"a":1}"#.utf8)).outcome()
+                #expect(outcome.status == 0 && server.requests.last?.hasSuffix("\r\n\r\n" + #"{"a":1}"#) == true)
+                #expect(outcome.errors == "errand: the body is standard input (7 bytes); --ignore-stdin sends no body\n")
+            }
         }
     }
 
     @Test(arguments: [["-T", "-"], ["-d", "@-"], ["--json", "@-"], ["--data-binary", "@-"]])
     func aBodyThatIsAskedForIsNotNamed(words: [String]) async throws {
         try await withRawServer { (server: RawServer) async throws in
-            for own in [words, words + ["--ignore-stdin"]] {
+            for own in [words, words + ["-s"], words + ["--ignore-stdin"]] {
                 let outcome = try await CommandProcess(["post", server.url] + own, input: Data("{}".utf8)).outcome()
                 #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
                 #expect(server.requests.last?.hasSuffix("{}") == true || server.lastHead.contains("Transfer-Encoding: chunked"))
@@ -58,11 +59,11 @@ import Testing
         }
     }
 
-    @Test func aLoopOverAPipeIsToldWhatBecameOfItsList() async throws {
+    @Test(arguments: ["", "-s"]) func aLoopOverAPipeIsToldWhatBecameOfItsList(option: String) async throws {
         try await withRawServer { (server: RawServer) async throws in
             let list = (1...3).map { "\(server.url)/\($0)\n" }.joined()
             let loop = { (options: String) in "while read url; do \(CommandProcess.path.path) post $url \(options); done" }
-            let outcome = try await CommandProcess(["-c", loop("")], input: Data(list.utf8), running: ["/bin/sh"]).outcome()
+            let outcome = try await CommandProcess(["-c", loop(option)], input: Data(list.utf8), running: ["/bin/sh"]).outcome()
             let rest = list.utf8.count / 3 * 2
             #expect(server.requests.count == 1 && outcome.errors.contains("(\(rest) bytes); --ignore-stdin"), "\(outcome.errors)")
             let whole = try await CommandProcess(["-c", loop("--ignore-stdin")], input: Data(list.utf8), running: ["/bin/sh"]).outcome()
