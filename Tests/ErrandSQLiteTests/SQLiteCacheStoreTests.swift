@@ -83,6 +83,85 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         #expect(try folder.read("store") == Data("text".utf8))
     }
 
+    // MARK: The files of others
+
+    @Test func refusesAFolderWithOtherFiles() async throws {
+        let folder = try TestFolder("sqlite-cache")
+        let files = StoreFiles(path: folder.path)
+        try folder.write("text", to: "notes.txt")
+        #expect(SQLiteCacheStore.hasOtherFiles(inFolder: folder.path))
+        let store = SQLiteCacheStore(folder: folder.path)
+        let error = await #expect(throws: FileWriteError.self) { _ = try await store.lookUp(Samples.key("/a")) }
+        #expect(
+            error?.description
+                == "cannot use the folder '\(folder.path)': the folder has other files, and the cache needs a folder of its own")
+        #expect(error?.recoverySuggestion == "Choose an empty folder, or a folder that does not exist yet.")
+        await #expect(throws: FileWriteError.self) { try await store.removeAll() }
+        #expect(files.all == ["notes.txt"] && files.permissions("") == 0o755)
+        try FileManager.default.removeItem(atPath: folder.file("notes.txt"))
+        // The same object works after the files are gone.
+        #expect(try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")) != nil)
+        #expect(files.permissions("") == 0o700)
+        // Later files do not disturb.
+        try folder.write("text", to: "notes.txt")
+        #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: folder.path))
+        #expect(try await SQLiteCacheStore(folder: folder.path).lookUp(Samples.key("/a")).entries.count == 1)
+    }
+
+    @Test func acceptsAnEmptyFolderAndTheRestOfAStore() async throws {
+        #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: "") && !SQLiteCacheStore.hasOtherFiles(inFolder: "/nonexistent/folder"))
+        try await withFolder { path, _ in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: path))
+            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(folder: path), Samples.key("/a"))
+            try FileManager.default.removeItem(atPath: path + "/responses.sqlite")
+            try Data().write(to: URL(fileURLWithPath: path + "/.DS_Store"))
+            #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: path))
+            #expect(try await SQLiteCacheStore(folder: path).usage.entries == 0)
+        }
+    }
+
+    @Test(arguments: [false, true]) func removesNoFilesOfOthers(isDamaged: Bool) async throws {
+        try await withFolder { path, files in
+            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(folder: path), Samples.key("/a"))
+            let others = [
+                ".errand-notes", ".errand-1f.txt", ".errand-.part", "bodies/notes.txt", "bodies/00000000000000AB",
+                "bodies/+00000000000000a", "bodies/1f", "bodies/0123456789abcdef.txt",
+            ]
+            let leftovers = [".errand-1f.part", "bodies/0123456789abcdef"]
+            for name in others + leftovers { try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/" + name)) }
+            if isDamaged { try Data(count: 100_000).write(to: URL(fileURLWithPath: path + "/responses.sqlite")) }
+            let events = RecordedEvents()
+            #expect(try await SQLiteCacheStore(folder: path, onEvent: events.add).usage.entries == (isDamaged ? 0 : 1))
+            #expect(events.kinds.contains(.replaced) == isDamaged)
+            #expect(Set(files.all).isSuperset(of: others) && Set(files.all).isDisjoint(with: leftovers), "\(files.all)")
+        }
+    }
+
+    @Test(arguments: [false, true]) func followsNoLinkInPlaceOfTheBodies(isDamaged: Bool) async throws {
+        let other = try TestFolder("sqlite-cache-other")
+        try other.write("text", to: "0123456789abcdef")
+        try await withFolder { path, files in
+            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(folder: path), Samples.key("/a"))
+            try FileManager.default.removeItem(atPath: path + "/bodies")
+            try FileManager.default.createSymbolicLink(atPath: path + "/bodies", withDestinationPath: other.path)
+            if isDamaged { try Data(count: 100_000).write(to: URL(fileURLWithPath: path + "/responses.sqlite")) }
+            let store = SQLiteCacheStore(folder: path)
+            let error = await #expect(throws: FileWriteError.self) { _ = try await store.usage }
+            #expect(error?.description == "cannot open '\(path)/bodies': it is a symbolic link, not a folder")
+            await #expect(throws: FileWriteError.self) { try await store.removeAll() }
+            #expect(try other.read("0123456789abcdef") == Data("text".utf8))
+            #expect(StoreFiles(path: other.path).permissions("") == 0o755)
+        }
+    }
+
+    @Test func theNumberOfABodyFollowsFromItsName() {
+        for number in [0, 1, -1, .max, .min] as [Int64] { #expect(BodyFile.number(of: BodyFile.name(of: number)) == number) }
+        for name in ["", "1", "ffffffffffffffFF", "+fffffffffffffff", "fffffffffffffffff", "fffffffffffffffg", "ffffffffffffffé"] {
+            #expect(BodyFile.number(of: name) == nil, "\(name)")
+        }
+    }
+
     @Test func keepsNothingOfAVolatileIdentity() async throws {
         try await withFolder { path, files in
             let store = SQLiteCacheStore(folder: path)
@@ -138,6 +217,46 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    // MARK: Limits
+
+    @Test(
+        arguments: [
+            .max, .max - 1, .max / 2, 9_222_500_000_000_000_000, 4_611_686_018_427_387_904, 1 << 60, -1, .min,
+        ] as [Int64])
+    func refusesALengthThatNoEntryHas(announced: Int64) async throws {
+        for limit in [1_000_000, .max] as [Int64] {
+            for entryLimit in [nil, .max] as [Int64?] {
+                try await withFolder { path, _ in
+                    let store = SQLiteCacheStore(folder: path, bytes: limit, entries: .max, entryBytes: entryLimit)
+                    let key = Samples.key("/a")
+                    let generation = try await store.lookUp(key).generation
+                    let head = Samples.head("n", bytes: 10)
+                    #expect(try await store.makeWriter(for: key, head: head, expectedBytes: announced, since: generation) == nil)
+                    #expect(try await Samples.add("n", bytes: 100_000, to: store, key) != nil)
+                }
+            }
+        }
+    }
+
+    @Test func manyLargeLengthsWithoutALimitAreCounted() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path, bytes: .max, entries: .max, entryBytes: .max)
+            var writers: [any CacheWriter] = []
+            for number in 0..<12 {
+                let key = Samples.key("/\(number)")
+                let generation = try await store.lookUp(key).generation
+                let head = Samples.head("n", bytes: 10)
+                // Each file reserves its announced bytes.
+                let writer = try #require(
+                    try await store.makeWriter(for: key, head: head, expectedBytes: 1 << 59, since: generation))
+                do { try await writer.write(Data(count: 100_000)) } catch { #expect(error is CacheRoomError) }
+                writers.append(writer)
+            }
+            for writer in writers { writer.discard() }
+            #expect(try await store.usage.bytes == 0)
+        }
+    }
+
     // MARK: Seals
 
     @Test func sealedFilesShowNothing() async throws {
@@ -169,6 +288,67 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             let usage = try await store.usage
             #expect(usage.entries == 0)
             await eventually { files.bodies.isEmpty }
+        }
+    }
+
+    // MARK: Groups
+
+    @Test func theRemovalOfGroupsReadsOnlyTheirOrigin() async throws {
+        try await withFolder { path, files in
+            let opened = Mutex(0)
+            let sealing = CacheSealing(
+                seal: { $0 },
+                open: { data in
+                    opened.withLock { $0 += 1 }
+                    return data
+                })
+            let store = SQLiteCacheStore(folder: path, sealing: sealing)
+            func add(_ url: String, group: String, bytes: Int = 10) async throws {
+                let key = CacheKey(url: try HTTPURL(url), partition: .none)
+                let plain = Samples.head("n", bytes: bytes)
+                var response = plain.response
+                response.headerFields[try #require(HTTPField.Name("Cache-Groups"))] = "\"other\", \"\(group)\""
+                let head = CacheEntry.Head(
+                    response: response, requestTime: plain.requestTime, responseTime: plain.responseTime, selection: plain.selection,
+                    extent: plain.extent)
+                let generation = try await store.lookUp(key).generation
+                let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation)
+                try await writer?.write(Data(count: bytes))
+                #expect(try await writer?.publish(head, replacing: []) != nil)
+            }
+            let count = SQLiteCacheStore.groupPageEntries * 2
+            for number in 0..<count {
+                try await add("https://a.example/\(number)", group: number % 3 == 0 ? "g" : "h", bytes: number == 300 ? 100_000 : 10)
+            }
+            for number in 0..<50 { try await add("https://b.example/\(number)", group: "g") }
+            #expect(files.bodies.count == 1)
+            opened.withLock { $0 = 0 }
+            try await store.removeAll(groups: ["none", "g"], of: try HTTPURL("https://a.example/").origin)
+            #expect(opened.withLock { $0 } == count)
+            let urls = try await store.entries(limit: .max).map(\.url)
+            #expect(urls.count == count - (count + 2) / 3 + 50)
+            #expect(urls.count { $0.hasPrefix("https://b.example/") } == 50)
+            #expect(!urls.contains("https://a.example/0") && !urls.contains("https://a.example/510"))
+            #expect(urls.contains("https://a.example/511") && files.bodies.isEmpty)
+            opened.withLock { $0 = 0 }
+            try await store.removeAll(groups: ["h"], of: try HTTPURL("https://c.example/").origin)
+            try await store.removeAll(groups: [], of: try HTTPURL("https://a.example/").origin)
+            #expect(opened.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func manyEntriesOfAnOriginAreReadInPages() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path)
+            for number in 0..<3 { try await Samples.add("n", bytes: 10, to: store, Samples.key("/\(number)")) }
+            let origin = try store.originDigest(Samples.url("/").origin)
+            try await store.writer.run { tables in
+                let last = try #require(try tables.lastEntry(origin: origin))
+                #expect(try tables.entries(origin: origin, ids: .min...last, limit: 2).map(\.entry.id) == [last - 2, last - 1])
+                #expect(try tables.entries(origin: origin, ids: last...last, limit: 2).map(\.entry.id) == [last])
+                let plan = try tables.database.rows("EXPLAIN QUERY PLAN " + CacheTables.entriesOfOrigin) { $0.text(3) }
+                #expect(!plan.contains { $0.contains("TEMP B-TREE") || $0.contains("SCAN") }, "\(plan)")
+            }
         }
     }
 
@@ -277,6 +457,81 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    /// The operations that read all tables and indices of the database between them.
+    private func useEverything(_ store: SQLiteCacheStore) async throws {
+        _ = try await store.entries(limit: 9)
+        for path in ["/one", "/two", "/large"] {
+            if let entry = try await store.lookUp(Samples.key(path, account: "carol")).entries.first {
+                _ = try? await Samples.check(entry, in: store)
+            }
+        }
+        try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/large"))
+        try await Samples.add("m", bytes: 2000, to: store, Samples.key("/small"))
+        try await store.removeAll(urls: ["https://a.example/none"])
+        try await store.removeAll(groups: ["g"], of: Samples.url("/").origin)
+        try await store.removeAll(of: Samples.url("/").origin)
+        try await store.forget(CredentialIdentity(scheme: "sample", account: "carol"))
+    }
+
+    @Test(arguments: [false, true]) func damageOfAnyTableOrIndexReplacesTheDatabase(isOpen: Bool) async throws {
+        try await withFolder { path, _ in
+            let database = path + "/responses.sqlite"
+            func fill(_ store: SQLiteCacheStore) async throws {
+                for account in [nil, "carol"] {
+                    try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one", account: account))
+                    try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/two", account: account))
+                }
+            }
+            try await fill(SQLiteCacheStore(folder: path))
+            let tables = try SQLiteDatabase(path: database).rows(
+                "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"
+            ) { (name: $0.text(0), page: $0.integer(1)) }
+            #expect(Set(tables.map(\.name)).isSuperset(of: ["store", "entries", "heads", "bodies", "writes", "forgotten"]))
+            #expect(tables.count >= 13, "\(tables)")
+            for (name, page) in tables + [(name: "sqlite_schema", page: 1)] {
+                try FileManager.default.removeItem(atPath: path)
+                let events = RecordedEvents()
+                var store = SQLiteCacheStore(folder: path, onEvent: events.add)
+                try await fill(store)
+                // A page in the log comes before the same page in the file.
+                try SQLiteDatabase(path: database).runAll("PRAGMA wal_checkpoint(TRUNCATE)")
+                if !isOpen { store = SQLiteCacheStore(folder: path, onEvent: events.add) }
+                let file = try FileHandle(forUpdating: URL(fileURLWithPath: database))
+                try file.seek(toOffset: UInt64(page - 1) * 4096)
+                try file.write(contentsOf: Data(repeating: 0xFF, count: 64))
+                try file.close()
+                // The cached pages of open connections are read again after a change by another connection.
+                if isOpen { try await Samples.add("m", bytes: 10, to: SQLiteCacheStore(folder: path), Samples.key("/other")) }
+                do { try await useEverything(store) } catch { Issue.record("\(name): \(error)") }
+                #expect(events.kinds.contains(.replaced) || isOpen, "\(name)")
+                try await useEverything(store)
+                try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/two"))
+                let entry = try #require(try await store.lookUp(Samples.key("/two")).entries.first)
+                #expect(try await Samples.check(entry, in: store) == "m", "\(name)")
+                #expect(try SQLiteDatabase(path: database).rows("PRAGMA integrity_check") { $0.text(0) } == ["ok"], "\(name)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "UPDATE store SET bytes = 9223372036854775807", "UPDATE store SET entries = 9223372036854775807",
+        "UPDATE store SET bytes = -9223372036854775807", "UPDATE store SET entries = 7, bytes = 900000",
+        "INSERT INTO writes VALUES (1, 9223372036854775807), (2, 9223372036854775807)", "UPDATE entries SET size = 9223372036854775807",
+        "UPDATE entries SET used = 9223372036854775807", "INSERT INTO writes VALUES (1, -9223372036854775807)",
+    ]) func wrongNumbersInTheDatabaseDoNoHarm(change: String) async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path, bytes: 1_000_000, entryBytes: 300_000)
+            let id = try #require(try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one")))
+            try SQLiteDatabase(path: path + "/responses.sqlite").runAll(change)
+            _ = try await store.usage
+            try await store.updateHeads([CacheEntry(id: id, head: Samples.head("a longer name", bytes: 1000))])
+            for number in 0..<5 { _ = try? await Samples.add("m", bytes: 250_000, to: store, Samples.key("/\(number)")) }
+            _ = try await store.lookUp(Samples.key("/one"))
+            try await store.removeAll()
+            #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/two")) != nil)
+        }
+    }
+
     @Test func numbersOfAReplacedDatabaseDoNotReturn() async throws {
         try await withFolder { path, _ in
             let store = SQLiteCacheStore(folder: path)
@@ -347,7 +602,6 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await writer.write(Samples.body("n", bytes: 200_000).prefix(150_000))
             #expect(files.bodies.count == 1)
             _ = FileManager.default.createFile(atPath: path + "/bodies/0123456789abcdef", contents: Data(count: 10))
-            _ = FileManager.default.createFile(atPath: path + "/bodies/other", contents: Data(count: 10))
             let two = SQLiteCacheStore(folder: path)
             #expect(try await two.usage.entries == 0)
             #expect(files.bodies.count == 1, "\(files.bodies)")

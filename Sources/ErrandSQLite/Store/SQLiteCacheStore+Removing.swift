@@ -9,7 +9,8 @@ extension SQLiteCacheStore {
         try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
     }
 
-    /// Removes all entries of the URLs. Writers of these URLs in this process are given up. Returns the number of removed entries.
+    /// Removes all entries of the URLs, including the entries of other processes. Gives up the writers of these URLs that this object has
+    /// made. Writers of other objects and processes continue. Returns the number of removed entries.
     @discardableResult
     public func removeAll(urls: [String]) async throws -> Int {
         guard !urls.isEmpty else { return 0 }
@@ -21,7 +22,8 @@ extension SQLiteCacheStore {
         }
     }
 
-    /// Removes all entries of an origin. Writers of this origin in this process are given up.
+    /// Removes all entries of an origin, including the entries of other processes. Gives up the writers of this origin that this object
+    /// has made. Writers of other objects and processes continue.
     public func removeAll(of origin: Origin) async throws {
         try await writer.ensureKey(isCancellable: false)
         let digest = try originDigest(origin)
@@ -30,6 +32,33 @@ extension SQLiteCacheStore {
             return try tables.removeAll(origin: digest)
         }
     }
+
+    /// Removes the entries of an origin that belong to one of the groups. Reads only the heads of this origin, at most 256 heads at a time.
+    public func removeAll(groups: [String], of origin: Origin) async throws {
+        guard !groups.isEmpty else { return }
+        try await writer.ensureKey(isCancellable: false)
+        let (chosen, digest) = (Set(groups.map { Array($0.utf8) }), try originDigest(origin))
+        // Entries that are published during this work have larger numbers. Their responses are newer than the invalidation.
+        guard let last = try await writer.run({ try $0.lastEntry(origin: digest) }) else { return }
+        var next: Int64? = .min
+        while let first = next {
+            // Other operations run between two pages.
+            next = try await writer.run { [self] tables in
+                let page = try tables.entries(origin: digest, ids: first...last, limit: Self.groupPageEntries)
+                let ids = page.compactMap { key, stored -> Int64? in
+                    guard let entry = decoded(stored, key: key) else { return nil }
+                    return entry.head.groups.contains { chosen.contains(Array($0.utf8)) } ? stored.id : nil
+                }
+                if !ids.isEmpty { home.removeFiles(try tables.database.transaction { try ids.flatMap { try tables.remove($0) } }) }
+                guard page.count == Self.groupPageEntries, let id = page.last?.entry.id, id < last else { return nil }
+                return id + 1
+            }
+        }
+        try await writer.run { try $0.shrinkIfPossible(all: false) }
+    }
+
+    /// The largest number of heads in memory while groups are removed.
+    static let groupPageEntries = 256
 
     /// Removes all entries, including the entries of other processes. Writers that have not published are given up.
     public func removeAll() async throws {
@@ -64,7 +93,7 @@ extension SQLiteCacheStore {
                 return (files, before - (try tables.usage.entries))
             }
             home.removeFiles(files)
-            try? tables.shrink(all: false)
+            try tables.shrinkIfPossible(all: false)
             return Int(count)
         }
     }

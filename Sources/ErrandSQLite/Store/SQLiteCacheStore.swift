@@ -76,7 +76,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - folder: the path of the folder. Use a folder of its own for the store: put no other files into the folder. Only the user who
-    ///     owns the folder can read it. A missing folder is created.
+    ///     owns the folder can read it. A missing folder is created. If the folder has files, and has no store, all functions of the store
+    ///     throw `FileWriteError`, see ``hasOtherFiles(inFolder:)``.
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
@@ -111,6 +112,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// - Parameter folder: the path of the folder.
     public static func exists(inFolder folder: String) -> Bool {
         !folder.isEmpty && StoreFolder(path: folder).identity(of: CacheHome.databaseName) != nil
+    }
+
+    /// Returns whether a folder has files, and has no store. A store does not use such a folder: all functions of the store throw
+    /// `FileWriteError`, and the files and the permissions of the folder stay as they are.
+    ///
+    /// - Parameter folder: the path of the folder.
+    public static func hasOtherFiles(inFolder folder: String) -> Bool {
+        !folder.isEmpty && CacheHome(path: folder, calls: .system, report: { _ in }).hasOtherFiles
     }
 
     /// The kind and the limit: `disk, 256 MiB`.
@@ -183,7 +192,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns an entry; `nil` if it is damaged, or can't be decrypted.
-    private func decoded(_ stored: CacheTables.StoredEntry, key: [UInt8]) -> CacheEntry? {
+    func decoded(_ stored: CacheTables.StoredEntry, key: [UInt8]) -> CacheEntry? {
         let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.headIndex)
         do {
             guard let piece = StoredPiece(combined: stored.head) else { throw StoredPiece.Damaged() }
@@ -292,7 +301,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
         let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
         guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,
-            overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
+            BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overhead, within: limits.entryBytes)
         else { return nil }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
@@ -331,7 +340,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 return (try tables.insert(entry), files + evicted)
             }
             home.removeFiles(files)
-            try? tables.shrink(all: false)
+            try tables.shrinkIfPossible(all: false)
             return id.map { CacheEntry.ID($0) }
         }
     }
