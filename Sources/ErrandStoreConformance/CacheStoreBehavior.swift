@@ -333,7 +333,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             #expect((try? await open.publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
             #expect(try await store.makeWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) == nil)
             if case .writer = store.makeImmediateWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) {
-                Issue.record("a writer of an earlier generation")
+                Issue.record("makeImmediateWriter returned a writer for a generation from before forget(_:)")
             }
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
             // Other accounts, and responses without an account, lose nothing that is not finished.

@@ -30,8 +30,8 @@ public struct CookieRefusedError: NumberedFailure, SafelyDescribedError, Sendabl
         /// The attributes do not meet the requirements of the prefix `__Secure-` or `__Host-`. The name begins with the prefix. If the
         /// cookie has no name, its value begins with the prefix.
         public static let prefix = Code("its attributes do not fit the prefix of its name")
-        /// The jar has no room for the cookie, because cookies that have priority fill a limit.
-        public static let noRoom = Code("the jar is full of cookies with priority")
+        /// The domain or the site of the cookie has the maximum number of cookies, and all of these cookies are `Secure`.
+        public static let noRoom = Code("its domain or its site already has the maximum number of cookies, all of them Secure")
         /// The app, or a sign-out, has removed the cookies after the request began.
         public static let removed = Code("the cookies were removed after the request began")
     }

@@ -42,8 +42,8 @@ public struct HSTSHost: Sendable, Hashable {
         (self.name, self.includesSubdomains, self.expires, self.noted) = (name, includesSubdomains, expires, noted)
     }
 
-    /// Whether this entry removes the host from the list. Stores keep such an entry for an hour. A process that still has an older entry
-    /// then removes the host too.
+    /// Whether this entry removes the host from the list. Stores keep such an entry for an hour. If another
+    /// process reads this entry, and still has an older entry, that process removes the host too.
     public var isRemoved: Bool { expires.map { $0 <= noted } ?? false }
 
     /// Returns the name of an origin's host, without the dot at the end.

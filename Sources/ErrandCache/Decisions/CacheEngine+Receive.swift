@@ -166,7 +166,7 @@ extension CacheEngine {
 
     /// Returns the entries that a new entry replaces:
     /// - the entries that match the request
-    /// - the entries with the same selection
+    /// - the entries whose `selection` equals the `selection` of the new head
     /// - the oldest entries, if the key would have more than ``CacheLimits/variants`` entries
     private func replaced(by head: CacheEntry.Head, of exchange: ReceivedExchange) -> [CacheEntry.ID] {
         var kept: [CacheEntry] = []

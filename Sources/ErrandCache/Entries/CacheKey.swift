@@ -60,7 +60,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         (self.url, self.origin, self.partition, self.content, self.search) = (url, origin, partition, content, search)
     }
 
-    /// Returns a key of the same origin and account for responses with `No-Vary-Search`.
+    /// Returns the key for responses with `No-Vary-Search`. The origin and the account are those of this key.
     ///
     /// - Parameters:
     ///   - url: the URL without a query.

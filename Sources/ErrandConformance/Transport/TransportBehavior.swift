@@ -93,7 +93,7 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
     /// The name, for test reports.
     public var testDescription: String { name }
 
-    /// All behaviors, in the order of an exchange.
+    /// All behaviors, grouped by topic.
     public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
 

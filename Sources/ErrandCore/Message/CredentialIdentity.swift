@@ -81,7 +81,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
         return octets
     }
 
-    /// The name of the scheme.
+    /// The name of the scheme and the word "identity": `basic identity`.
     public var description: String { "\(scheme.text) identity" }
 }
 

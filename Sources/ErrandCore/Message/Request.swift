@@ -14,7 +14,8 @@ internal import Synchronization
 /// A request with only a path needs a `server` in the stack, because there is no default authority. Descriptions and mirrors show
 /// no secret.
 public struct Request: Sendable {
-    /// The method, scheme, authority, path and fields, as they will be sent. The transport adds `Host` and `Content-Length`.
+    /// The method, scheme, authority, path and fields, as they will be sent. The transport adds the fields of HTTP/1.1 that frame a
+    /// message, such as `Host` and `Content-Length`.
     ///
     /// If you write the scheme, the authority or the path, the head is checked just before the request reaches the transport. An
     /// invalid head throws ``InvalidURLError``.

@@ -16,8 +16,8 @@ enum Credentials {
         return edits.isEmpty ? text : String(decoding: edits.applied(to: bytes), as: UTF8.self)
     }
 
-    /// Returns each user information in `text`, percent-encoded as in the text. If it is unclear where a password ends, the user
-    /// information is returned once for each possible end.
+    /// Returns the user-info parts of the URLs in `text`, without decoding. If it is unclear where a password ends, the part is returned
+    /// once for each possible end.
     static func userInfos(in text: String) -> [String] {
         let plain = withASCIIAtSigns(text)
         let texts = plain.isExactly(text) ? [text] : [text, plain]

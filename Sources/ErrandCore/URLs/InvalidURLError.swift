@@ -46,7 +46,7 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         public static let empty = Code("it is empty", remedy: "write http:// or https:// and a host")
         /// There is no scheme: `a.example/x`.
         public static let missingScheme = Code("it has no scheme", remedy: "write http:// or https://")
-        /// There is no host, and no `server` in the stack that adds a host: `/users`.
+        /// There is no host, and the stack has no `server` to add a host: `/users`.
         public static let missingHost = Code(
             "it has no host", remedy: #"give a whole URL, or add .server("https://…") to the stack"#, isMistakeOfTheApp: true)
         /// There is a user name or a password: `https://joe:secret@a.example`

@@ -240,7 +240,8 @@ private struct BinaryList {
         return text.isUTF16 ? MarkRun.isTooLong(inUTF16: octets) : MarkRun.isTooLong(in: octets)
     }
 
-    /// Returns an object; `nil` if the object is missing, or if a part of the object is outside the list.
+    /// Returns an object; `nil` if the object is missing or has an unknown type or an infinite date, or if a part of the object is outside
+    /// the list.
     private func content(of object: Int) -> Content? {
         guard object >= 0, object < count else { return nil }
         var place = number(at: table + object * offsetSize, size: offsetSize)

@@ -19,13 +19,13 @@ internal import Synchronization
 /// A server may close a reused connection at the moment when a request is sent. If no byte of the response has arrived, the transport sends
 /// the request once more over another connection. The body, and the method or an `Idempotency-Key`, must allow a second sending. A server
 /// may also refuse a request as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If
-/// the body of this request can be sent again, the request is sent once more, with any method.
+/// the body of this request can be sent again, the request is sent once more, whatever its method.
 ///
 /// Over TLS, HTTP/2 is used if the server chooses HTTP/2. Over HTTP/2, all requests to an origin share one connection, up to the number of
 /// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
 /// response is received before its body is read. An unread body does not hold back other responses. If the server reports that a request
 /// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), the request
-/// is sent once more, with any method. If a request asks for another protocol (``ErrandCore/UpgradeRequest``), the request uses a
+/// is sent once more, whatever its method. If a request asks for another protocol (``ErrandCore/UpgradeRequest``), the request uses a
 /// connection of HTTP/1.1. If a server refuses a request with `HTTP_1_1_REQUIRED` ([RFC 9113, section
 /// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), the request is sent once more over a connection of HTTP/1.1. Further requests to
 /// the origin use HTTP/1.1 as long as that connection is open.

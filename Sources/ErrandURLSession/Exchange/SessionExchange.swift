@@ -36,7 +36,7 @@ final class SessionExchange: ReadyBodySource {
     private let onForget: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - upload: the body of the request, unless the session has the body's bytes.
+    ///   - upload: the upload of a file or a stream; `nil` if the body is in memory or empty.
     ///   - traffic: the tasks of the session, to which the task of this exchange was added.
     ///   - onForget: called once, when the exchange has ended.
     init(
