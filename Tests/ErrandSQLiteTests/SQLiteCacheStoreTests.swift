@@ -138,6 +138,46 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    // MARK: Limits
+
+    @Test(
+        arguments: [
+            .max, .max - 1, .max / 2, 9_222_500_000_000_000_000, 4_611_686_018_427_387_904, 1 << 60, -1, .min,
+        ] as [Int64])
+    func refusesALengthThatNoEntryHas(announced: Int64) async throws {
+        for limit in [1_000_000, .max] as [Int64] {
+            for entryLimit in [nil, .max] as [Int64?] {
+                try await withFolder { path, _ in
+                    let store = SQLiteCacheStore(folder: path, bytes: limit, entries: .max, entryBytes: entryLimit)
+                    let key = Samples.key("/a")
+                    let generation = try await store.lookUp(key).generation
+                    let head = Samples.head("n", bytes: 10)
+                    #expect(try await store.makeWriter(for: key, head: head, expectedBytes: announced, since: generation) == nil)
+                    #expect(try await Samples.add("n", bytes: 100_000, to: store, key) != nil)
+                }
+            }
+        }
+    }
+
+    @Test func manyLargeLengthsWithoutALimitAreCounted() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path, bytes: .max, entries: .max, entryBytes: .max)
+            var writers: [any CacheWriter] = []
+            for number in 0..<12 {
+                let key = Samples.key("/\(number)")
+                let generation = try await store.lookUp(key).generation
+                let head = Samples.head("n", bytes: 10)
+                // Each file reserves its announced bytes.
+                let writer = try #require(
+                    try await store.makeWriter(for: key, head: head, expectedBytes: 1 << 59, since: generation))
+                do { try await writer.write(Data(count: 100_000)) } catch { #expect(error is CacheRoomError) }
+                writers.append(writer)
+            }
+            for writer in writers { writer.discard() }
+            #expect(try await store.usage.bytes == 0)
+        }
+    }
+
     // MARK: Seals
 
     @Test func sealedFilesShowNothing() async throws {

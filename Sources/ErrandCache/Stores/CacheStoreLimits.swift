@@ -1,7 +1,12 @@
 internal import ErrandCore
 
-/// The limits of a store.
+/// The limits of a store. Sums of a few of these numbers can't overflow.
 package struct CacheStoreLimits: Sendable {
+    /// The largest number of bytes that a store counts: 1 EiB. A larger limit is treated as this number.
+    package static let largestBytes: Int64 = 1 << 60
+    /// The largest number of entries that a store counts: 2³¹ - 1. A larger limit is treated as this number.
+    package static let largestEntries = Int(Int32.max)
+
     /// The largest number of bytes of all entries.
     package let bytes: Int64
     /// The largest number of entries.
@@ -20,7 +25,9 @@ package struct CacheStoreLimits: Sendable {
         precondition(bytes >= 0, "bytes must be at least 0 (is \(bytes))")
         precondition(entries >= 0, "entries must be at least 0 (is \(entries))")
         precondition(entryBytes ?? 0 >= 0, "entryBytes must be at least 0 (is \(entryBytes ?? 0))")
-        (self.bytes, self.entries, self.entryBytes) = (bytes, entries, min(bytes, entryBytes ?? bytes / 8))
+        self.bytes = min(bytes, Self.largestBytes)
+        self.entries = min(entries, Self.largestEntries)
+        self.entryBytes = min(self.bytes, entryBytes ?? self.bytes / 8)
     }
 }
 

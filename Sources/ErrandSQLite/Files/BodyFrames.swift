@@ -18,10 +18,17 @@ struct BodyFrames: Sendable {
 
     private static let encodedFrameBytes = 12
 
-    /// Returns the number of bytes of a body and of the list of its parts, if the parts are not sealed.
-    static func bytes(of contentBytes: Int64) -> Int64 {
-        let (sum, overflows) = contentBytes.addingReportingOverflow((contentBytes / Int64(limitBytes) + 1) * Int64(encodedFrameBytes))
-        return overflows ? .max / 2 : sum
+    /// Returns whether a body and the list of its parts have room in an entry, if the parts are not sealed.
+    ///
+    /// - Parameters:
+    ///   - contentBytes: the length of the body. A server can announce any number.
+    ///   - overheadBytes: the bytes of the other parts of the entry.
+    ///   - limitBytes: the limit for the entry, at most `CacheStoreLimits.largestBytes`.
+    static func fit(contentBytes: Int64, overheadBytes: Int64, within limitBytes: Int64) -> Bool {
+        // The comparison comes before the sum, so that the sum can't overflow.
+        guard contentBytes >= 0, contentBytes <= limitBytes else { return false }
+        let frames = contentBytes / Int64(Self.limitBytes) + 1
+        return overheadBytes + contentBytes + frames * Int64(encodedFrameBytes) <= limitBytes
     }
 
     var frames: [Frame] = []

@@ -292,7 +292,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
         let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
         guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,
-            overhead + BodyFrames.bytes(of: expectedBytes ?? 0) <= limits.entryBytes
+            BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overhead, within: limits.entryBytes)
         else { return nil }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)

@@ -58,7 +58,9 @@ final class SQLiteCacheWriter: CacheWriter {
         let step = try state.withLock { state throws -> Step in
             guard !state.hasEnded, store.isOpen(number) else { throw GivenUp() }
             let total = state.writtenBytes + Int64(chunk.count)
-            guard overheadBytes + BodyFrames.bytes(of: total) <= store.limits.entryBytes else { throw TooLarge() }
+            guard BodyFrames.fit(contentBytes: total, overheadBytes: overheadBytes, within: store.limits.entryBytes) else {
+                throw TooLarge()
+            }
             state.writtenBytes = total
             if let file = state.file { return .file(file, more: total + overheadBytes - state.reservedBytes) }
             if isExpectedInline, total <= Int64(SQLiteCacheStore.inlineBodyLimitBytes), store.buffered.reserve(chunk.count) {
